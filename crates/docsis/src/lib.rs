@@ -1,0 +1,1 @@
+//! The DOCSIS 3.0 service flow as pure machines.

@@ -1,0 +1,109 @@
+//! Flows: identity, and the header fields that classifiers hash.
+
+/// A flow's slot (20 bits) and generation (12 bits).
+///
+/// Slots are reused when a connection ends; the generation tells a late packet of the old connection from the new one's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// Number of slots.
+    pub const SLOTS: usize = 1 << 20;
+
+    /// `slot` below 2^20; the generation wraps at 2^12.
+    #[inline]
+    pub const fn new(slot: u32, generation: u32) -> Self {
+        Self(slot | generation << 20)
+    }
+    /// Index into the flow table.
+    #[inline]
+    pub const fn slot(self) -> usize {
+        (self.0 & 0xf_ffff) as usize
+    }
+    /// Which user of the slot.
+    #[inline]
+    pub const fn generation(self) -> u32 {
+        self.0 >> 20
+    }
+}
+
+/// Transport protocol by its IP number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Protocol {
+    /// ICMP.
+    Icmp = 1,
+    /// TCP.
+    #[default]
+    Tcp = 6,
+    /// UDP.
+    Udp = 17,
+}
+
+/// The 5-tuple of a flow in its forward direction, and the tag its sender puts on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FlowTuple {
+    /// Address of the initiator.
+    pub src: u32,
+    /// Address of the responder.
+    pub dst: u32,
+    /// Port of the initiator.
+    pub sport: u16,
+    /// Port of the responder.
+    pub dport: u16,
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Differentiated services code point.
+    pub dscp: u8,
+}
+
+impl FlowTuple {
+    /// The tuple of the packets that travel back.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }
+    }
+}
+
+/// The 5-tuples of all live flows, by slot. Classifiers read it; the host writes it.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    tuples: Vec<FlowTuple>,
+}
+
+impl FlowTable {
+    /// Sets the tuple of `flow`, growing the table as needed.
+    pub fn set(&mut self, flow: FlowId, tuple: FlowTuple) {
+        let slot = flow.slot();
+        if slot >= self.tuples.len() {
+            self.tuples.resize(slot + 1, FlowTuple::default());
+        }
+        self.tuples[slot] = tuple;
+    }
+
+    /// The tuple of `flow` in its forward direction; the default for a flow that was never set.
+    #[inline]
+    pub fn get(&self, flow: FlowId) -> FlowTuple {
+        self.tuples.get(flow.slot()).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slot_and_generation_pack() {
+        let f = FlowId::new(0xf_ffff, 0xfff);
+        assert_eq!((f.slot(), f.generation()), (0xf_ffff, 0xfff));
+        assert_eq!(FlowId::new(3, 0x1001).generation(), 1);
+    }
+
+    #[test]
+    fn unknown_flows_have_the_default_tuple() {
+        let mut t = FlowTable::default();
+        t.set(FlowId::new(2, 9), FlowTuple { dport: 80, ..Default::default() });
+        assert_eq!(t.get(FlowId::new(2, 9)).reversed().sport, 80);
+        assert_eq!(t.get(FlowId::new(7, 0)), FlowTuple::default());
+    }
+}

@@ -1,0 +1,14 @@
+//! The nouns that every room shares: packets, flows, fates and the view of a link.
+//!
+//! A packet is 32 bytes and `Copy`. It carries what a queue may look at; what only its end hosts read lives in an arena
+//! of the host, indexed by [`PacketMeta::body`], unless it fits into `body` itself ([`Flags::INLINE`]).
+
+mod fate;
+mod flow;
+mod link;
+mod meta;
+
+pub use fate::{DropReason, FateSink, MarkReason, Point};
+pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
+pub use link::{Backlog, LinkView};
+pub use meta::{Ecn, Flags, NodeId, PacketMeta};

@@ -1,0 +1,1 @@
+//! One bottleneck, sans-I/O.

@@ -1,0 +1,41 @@
+//! Queue disciplines.
+//!
+//! The taxonomy is that of document 000: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
+//! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow).
+
+use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
+use units::{Rng, Time};
+
+/// What a discipline is told on every call.
+pub struct Cx<'a> {
+    /// The moment of the call; never goes back.
+    pub now: Time,
+    /// The queue's own random stream.
+    pub rng: &'a mut Rng,
+    /// The link behind the queue.
+    pub link: &'a LinkView,
+    /// 5-tuples, for classifiers.
+    pub flows: &'a FlowTable,
+    /// Takes drops and marks.
+    pub fate: &'a mut dyn FateSink,
+}
+
+/// A queue and the decisions about who waits in it.
+///
+/// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
+/// `dequeue`. `None` with a backlog means "ask again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
+/// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
+pub trait QueueDiscipline: Send {
+    /// Takes `packet` or drops it (and possibly others, to make room).
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
+    /// The next packet to send; may drop several heads first.
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
+    /// When `wake` wants to be called (a timer of the law); `None` for never.
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+    /// The timer has come.
+    fn wake(&mut self, _cx: &mut Cx<'_>) {}
+    /// Packets and bytes that wait.
+    fn backlog(&self) -> Backlog;
+}

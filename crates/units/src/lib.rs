@@ -1,0 +1,19 @@
+//! Time, sizes, rates, random streams and portable mathematics.
+//!
+//! The lowest room: everything here is a value. Quantities are integers (nanoseconds, bytes, bits per second), so that
+//! sums are exact and equal on every machine; they parse from and print to the words that `tc` uses (`5mbit`, `50ms`,
+//! `417p`), and printing loses nothing: parsing what was printed gives the same value.
+//!
+//! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB`, `MiB` are the binary ones), and the lower-case
+//! `kbps`/`mbps` are refused because `tc` reads them as bytes per second and everybody else as bits.
+
+pub mod math;
+mod problem;
+mod quantity;
+mod rng;
+mod time;
+
+pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
+pub use problem::Problem;
+pub use rng::Rng;
+pub use time::{Duration, Time};

@@ -1,0 +1,80 @@
+//! Elementary functions and distributions that give the same bits on every machine.
+//!
+//! Rust's `f64::ln` and its kin call the platform's libm, whose last digit differs between systems; the pure-Rust
+//! `libm` crate does not. `sqrt`, the four operations and comparisons are exact by IEEE 754 and need no help.
+
+use crate::Rng;
+
+/// Natural logarithm.
+#[inline]
+pub fn ln(x: f64) -> f64 {
+    libm::log(x)
+}
+
+/// Decimal logarithm.
+#[inline]
+pub fn log10(x: f64) -> f64 {
+    libm::log10(x)
+}
+
+/// e to the power of `x`.
+#[inline]
+pub fn exp(x: f64) -> f64 {
+    libm::exp(x)
+}
+
+/// `x` to the power of `y`.
+#[inline]
+pub fn pow(x: f64, y: f64) -> f64 {
+    libm::pow(x, y)
+}
+
+/// Cube root.
+#[inline]
+pub fn cbrt(x: f64) -> f64 {
+    libm::cbrt(x)
+}
+
+/// One draw from the exponential distribution with this mean.
+pub fn exponential(rng: &mut Rng, mean: f64) -> f64 {
+    // 1 - u lies in (0, 1], so the logarithm is finite
+    -mean * ln(1.0 - rng.unit())
+}
+
+/// One draw from the normal distribution (Marsaglia's polar method; needs no sine).
+pub fn normal(rng: &mut Rng, mean: f64, sd: f64) -> f64 {
+    // Each try succeeds with probability pi/4; 200 failures in a row have probability 1e-134.
+    for _ in 0..200 {
+        let u = 2.0 * rng.unit() - 1.0;
+        let v = 2.0 * rng.unit() - 1.0;
+        let s = u * u + v * v;
+        if s > 0.0 && s < 1.0 {
+            return mean + sd * u * (-2.0 * ln(s) / s).sqrt();
+        }
+    }
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_the_distributions() {
+        let mut rng = Rng::named(1, "math");
+        let n = 200_000;
+        let (mut e, mut s, mut q) = (0.0, 0.0, 0.0);
+        for _ in 0..n {
+            e += exponential(&mut rng, 3.0);
+            let x = normal(&mut rng, 2.0, 0.5);
+            s += x;
+            q += x * x;
+        }
+        let n = f64::from(n);
+        let mean = s / n;
+        // standard errors: 3/sqrt(n) = 0.0067 and 0.5/sqrt(n) = 0.0011; five of them
+        assert!((e / n - 3.0).abs() < 0.034);
+        assert!((mean - 2.0).abs() < 0.006);
+        assert!((q / n - mean * mean - 0.25).abs() < 0.005);
+    }
+}

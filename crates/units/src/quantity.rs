@@ -1,0 +1,400 @@
+//! Sizes, rates, probabilities and limits, with their text forms.
+
+use crate::Duration;
+use std::fmt;
+use std::str::FromStr;
+
+/// A text that is not the quantity it should be: what was given and what would be valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    given: String,
+    valid: String,
+}
+
+impl ParseError {
+    /// `given` is the text as the user wrote it; `valid` completes "expected ...".
+    pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
+        Self { given: given.into(), valid: valid.into() }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" is not valid; expected {}", self.given, self.valid)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Splits `"5.5 mbit"` into 5.5 and `mbit`. The number is finite and not negative.
+pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(f64, &'a str), ParseError> {
+    let t = s.trim();
+    let end = t.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(t.len());
+    let (number, unit) = t.split_at(end);
+    match number.parse::<f64>() {
+        Ok(v) if v.is_finite() => Ok((v, unit.trim())),
+        _ => Err(ParseError::new(s, valid)),
+    }
+}
+
+/// Serde and JSON Schema for a type whose text form is `Display`/`FromStr`; `integer` types also accept a bare number.
+macro_rules! text_serde {
+    ($t:ty, $what:literal, $pattern:literal, no_integer) => {
+        text_serde!(@common $t, $what, {
+            fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$t, E> {
+                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
+            }
+            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$t, E> {
+                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
+            }
+            fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
+                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
+            }
+        }, serde_json::json_schema_text($what, $pattern));
+    };
+    ($t:ty, $what:literal, $pattern:literal, integer) => {
+        text_serde!(@common $t, $what, {
+            fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$t, E> {
+                u64::try_from(v).map(<$t>::from_integer).map_err(|_| E::custom(format!("{v} is negative; expected {}", $what)))
+            }
+            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$t, E> {
+                Ok(<$t>::from_integer(v))
+            }
+            fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
+                if v >= 0.0 && v < 9.0e15 { Ok(<$t>::from_integer((v + 0.5) as u64)) }
+                else { Err(E::custom(format!("{v} is out of range; expected {}", $what))) }
+            }
+        }, serde_json::json_schema_text_or_integer($what, $pattern));
+    };
+    (@common $t:ty, $what:literal, {$($numbers:item)*}, $schema:expr) => {
+        impl serde::Serialize for $t {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $t {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                struct V;
+                impl serde::de::Visitor<'_> for V {
+                    type Value = $t;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$t, E> {
+                        v.parse().map_err(E::custom)
+                    }
+                    $($numbers)*
+                }
+                d.deserialize_any(V)
+            }
+        }
+        impl schemars::JsonSchema for $t {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($t).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                use $crate::quantity::schemas as serde_json;
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use text_serde;
+
+/// The JSON Schemas of text quantities.
+pub(crate) mod schemas {
+    pub(crate) fn json_schema_text(what: &str, pattern: &str) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": what, "pattern": pattern })
+    }
+    pub(crate) fn json_schema_text_or_integer(what: &str, pattern: &str) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": what,
+            "anyOf": [{ "type": "string", "pattern": pattern }, { "type": "integer", "minimum": 0 }]
+        })
+    }
+}
+
+/// A size in bytes. Text: `1514`, `600KB` (1000), `64KiB` (1024), `10MB`, `1GB`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A rate in bits per second on the wire. Text: `5mbit`, `200kbit`, `1Gbit/s`, `20Mbps`; a bare number is bit/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(pub u64);
+
+/// A probability in [0, 1]. Text: `0.01` or `1%`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Prob(f64);
+
+/// How much a queue may hold: `417p` (packets), `600KB` (bytes) or `50ms` (at the rate of its link).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(Bytes),
+    /// At most what the link's sustained rate sends in this time.
+    Time(Duration),
+}
+
+impl Bytes {
+    fn from_integer(v: u64) -> Self {
+        Self(v)
+    }
+}
+
+impl BitRate {
+    fn from_integer(v: u64) -> Self {
+        Self(v)
+    }
+    /// Bits per second.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+    /// The time that `bytes` take at this rate, rounded to the nearest nanosecond. A zero rate never finishes.
+    #[inline]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        // bytes below 2^30 (no packet or bucket in sight exceeds 1 GB) keep the product in 64 bits
+        if bytes < 1 << 30 {
+            Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
+        } else {
+            let ns = (u128::from(bytes) * 8_000_000_000 + u128::from(self.0 / 2)) / u128::from(self.0);
+            Duration(u64::try_from(ns).unwrap_or(u64::MAX))
+        }
+    }
+    /// Bytes that this rate carries in `span`, rounded down.
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        (u128::from(self.0) * u128::from(span.0) / 8_000_000_000) as u64
+    }
+}
+
+impl Prob {
+    /// Refuses what lies outside [0, 1].
+    pub fn new(p: f64) -> Result<Self, ParseError> {
+        if (0.0..=1.0).contains(&p) {
+            Ok(Self(p))
+        } else {
+            Err(ParseError::new(p.to_string(), "a probability between 0 and 1 (or 0% and 100%)"))
+        }
+    }
+    /// The number.
+    #[inline]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// Prints `value` in the largest of `units` that divides it.
+fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], bare: &str) -> fmt::Result {
+    match units.iter().find(|(_, k)| value != 0 && value.is_multiple_of(*k)) {
+        Some((unit, k)) => write!(f, "{}{unit}", value / k),
+        None => write!(f, "{value}{bare}"),
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_scaled(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)], "B")
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_scaled(f, self.0, &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000)], "bit")
+    }
+}
+
+impl fmt::Display for Prob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(n) => write!(f, "{n}p"),
+            Self::Bytes(b) => b.fmt(f),
+            Self::Time(d) => d.fmt(f),
+        }
+    }
+}
+
+const BYTES: &str = "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"";
+const RATE: &str = "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)";
+const LIMIT: &str = "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")";
+
+impl FromStr for Bytes {
+    type Err = ParseError;
+    fn from_str(s: &str) -> Result<Self, ParseError> {
+        let (v, unit) = split_number(s, BYTES)?;
+        let k = match unit {
+            "" | "b" | "B" => 1.0,
+            "kb" | "kB" | "KB" | "k" | "K" => 1e3,
+            "mb" | "MB" | "m" | "M" => 1e6,
+            "gb" | "GB" | "g" | "G" => 1e9,
+            "KiB" | "kib" => 1024.0,
+            "MiB" | "mib" => 1024.0 * 1024.0,
+            "GiB" | "gib" => 1024.0 * 1024.0 * 1024.0,
+            _ => return Err(ParseError::new(s, BYTES)),
+        };
+        if v * k > 9.0e15 {
+            return Err(ParseError::new(s, "a size below 9 PB"));
+        }
+        Ok(Self((v * k + 0.5) as u64))
+    }
+}
+
+impl FromStr for BitRate {
+    type Err = ParseError;
+    fn from_str(s: &str) -> Result<Self, ParseError> {
+        let (v, unit) = split_number(s, RATE)?;
+        let unit = unit.strip_suffix("/s").unwrap_or(unit);
+        let k = match unit {
+            "" | "bit" | "bps" => 1.0,
+            "kbit" | "Kbit" | "Kbps" => 1e3,
+            "mbit" | "Mbit" | "Mbps" => 1e6,
+            "gbit" | "Gbit" | "Gbps" => 1e9,
+            "tbit" | "Tbit" | "Tbps" => 1e12,
+            "kbps" | "mbps" | "gbps" => {
+                let (bits, bytes) = (unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
+                return Err(ParseError::new(
+                    s,
+                    format!("an unambiguous unit: tc reads {unit} as {bytes}, others as bits; write \"{v}{bits}\" for bits, or \"{}{bits}\" if you meant bytes", v * 8.0),
+                ));
+            }
+            _ => return Err(ParseError::new(s, RATE)),
+        };
+        if v * k > 1e15 {
+            return Err(ParseError::new(s, "a rate below 1 Pbit/s"));
+        }
+        Ok(Self((v * k + 0.5) as u64))
+    }
+}
+
+impl FromStr for Prob {
+    type Err = ParseError;
+    fn from_str(s: &str) -> Result<Self, ParseError> {
+        const VALID: &str = "a probability between 0 and 1, or 0% and 100%";
+        let (v, unit) = split_number(s, VALID)?;
+        match unit {
+            "" => Self::new(v),
+            "%" => Self::new(v / 100.0),
+            _ => Err(ParseError::new(s, VALID)),
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = ParseError;
+    fn from_str(s: &str) -> Result<Self, ParseError> {
+        let bad = || ParseError::new(s, LIMIT);
+        let (v, unit) = split_number(s, LIMIT)?;
+        if matches!(unit, "p" | "pkt" | "packets") {
+            return if v == f64::from(v as u32) { Ok(Self::Packets(v as u32)) } else { Err(bad()) };
+        }
+        if unit.is_empty() {
+            return Err(ParseError::new(s, format!("{LIMIT}; a bare number could be either")));
+        }
+        if let Ok(d) = s.parse::<Duration>() {
+            return Ok(Self::Time(d));
+        }
+        s.parse::<Bytes>().map(Self::Bytes).map_err(|_| bad())
+    }
+}
+
+text_serde!(Bytes, "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"", "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$", integer);
+text_serde!(BitRate, "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)", "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$", integer);
+text_serde!(Limit, "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")", "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$", no_integer);
+
+impl serde::Serialize for Prob {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_f64(self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Prob {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl serde::de::Visitor<'_> for V {
+            type Value = Prob;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a probability between 0 and 1, or a text such as \"1%\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<Prob, E> {
+                v.parse().map_err(E::custom)
+            }
+            fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<Prob, E> {
+                Prob::new(v).map_err(E::custom)
+            }
+            fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<Prob, E> {
+                Prob::new(v as f64).map_err(E::custom)
+            }
+            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<Prob, E> {
+                Prob::new(v as f64).map_err(E::custom)
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+impl schemars::JsonSchema for Prob {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Prob".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "a probability between 0 and 1, or a text such as \"1%\"",
+            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": "^[0-9.]+%?$" }]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_sizes() {
+        assert_eq!("5mbit".parse::<BitRate>().unwrap(), BitRate(5_000_000));
+        assert_eq!("0.5 Mbit/s".parse::<BitRate>().unwrap(), BitRate(500_000));
+        assert_eq!("20Mbps".parse::<BitRate>().unwrap(), BitRate(20_000_000));
+        assert_eq!("600KB".parse::<Bytes>().unwrap(), Bytes(600_000));
+        assert_eq!("64KiB".parse::<Bytes>().unwrap(), Bytes(65_536));
+        assert_eq!(BitRate(1_500_000).to_string(), "1500kbit");
+        assert_eq!(Bytes(18_750_000).to_string(), "18750KB");
+        assert_eq!("417p".parse::<Limit>().unwrap(), Limit::Packets(417));
+        assert_eq!("50ms".parse::<Limit>().unwrap(), Limit::Time(Duration::from_millis(50)));
+        assert_eq!("600KB".parse::<Limit>().unwrap().to_string(), "600KB");
+        assert_eq!("5%".parse::<Prob>().unwrap().get(), 0.05);
+    }
+
+    #[test]
+    fn tc_bytes_per_second_are_refused_with_both_readings() {
+        let e = "5mbps".parse::<BitRate>().unwrap_err().to_string();
+        assert!(e.contains("\"5mbit\"") && e.contains("\"40mbit\""), "{e}");
+    }
+
+    #[test]
+    fn refusals() {
+        for bad in ["-5mbit", "five", "5 furlongs", "1e99mbit", ""] {
+            assert!(bad.parse::<BitRate>().is_err(), "{bad}");
+        }
+        for bad in ["21", "2.5p", "-1p", "5mbit"] {
+            assert!(bad.parse::<Limit>().is_err(), "{bad}");
+        }
+        assert!("1.5".parse::<Prob>().is_err() && "101%".parse::<Prob>().is_err());
+    }
+
+    #[test]
+    fn transmission_times() {
+        // SPEC 3.6: 1500 B at 5 Mbit/s = 2.4 ms, 50 B at 20 Mbit/s = 20 us
+        assert_eq!(BitRate(5_000_000).time_for(1500), Duration::from_micros(2400));
+        assert_eq!(BitRate(20_000_000).time_for(50), Duration::from_micros(20));
+        assert_eq!(BitRate(5_000_000).bytes_in(Duration::from_secs(600)), 375_000_000);
+        assert_eq!(BitRate(0).time_for(1), Duration::MAX);
+    }
+}

@@ -1,0 +1,221 @@
+//! Simulated (or monotonic) time in integer nanoseconds.
+
+use crate::quantity::{ParseError, split_number, text_serde};
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::str::FromStr;
+
+/// A moment: nanoseconds since the start of the run. 64 bits hold 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A span of time in nanoseconds, never negative. Text: `5ms`, `1.5s`, `100us`, `20ns`, `2min`; a unit is required.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(pub u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// Later than every event.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The span since `earlier`; zero if `earlier` lies in the future.
+    #[inline]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds since the start.
+    #[inline]
+    pub fn secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+    /// Longer than every run.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// Whole nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+    /// Whole microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+    /// Whole milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+    /// Whole seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000)
+    }
+    /// Seconds as a float, rounded to the nearest nanosecond; negative and NaN become zero, overflow the maximum.
+    pub fn from_secs_f64(s: f64) -> Self {
+        Self((s * 1e9 + 0.5) as u64)
+    }
+    /// This span in seconds.
+    #[inline]
+    pub fn secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+    /// This span in milliseconds.
+    #[inline]
+    pub fn millis(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+    /// Nanoseconds.
+    #[inline]
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+    /// `self - other`, or zero.
+    #[inline]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// True for the empty span.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, d: Duration) -> Time {
+        Time(self.0.saturating_add(d.0))
+    }
+}
+impl AddAssign<Duration> for Time {
+    #[inline]
+    fn add_assign(&mut self, d: Duration) {
+        *self = *self + d;
+    }
+}
+impl Sub<Duration> for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, d: Duration) -> Time {
+        Time(self.0.saturating_sub(d.0))
+    }
+}
+impl Add for Duration {
+    type Output = Duration;
+    #[inline]
+    fn add(self, d: Duration) -> Duration {
+        Duration(self.0.saturating_add(d.0))
+    }
+}
+impl AddAssign for Duration {
+    #[inline]
+    fn add_assign(&mut self, d: Duration) {
+        *self = *self + d;
+    }
+}
+impl Sub for Duration {
+    type Output = Duration;
+    #[inline]
+    fn sub(self, d: Duration) -> Duration {
+        debug_assert!(self.0 >= d.0, "negative duration");
+        Duration(self.0.saturating_sub(d.0))
+    }
+}
+impl SubAssign for Duration {
+    #[inline]
+    fn sub_assign(&mut self, d: Duration) {
+        *self = *self - d;
+    }
+}
+impl Mul<u64> for Duration {
+    type Output = Duration;
+    #[inline]
+    fn mul(self, k: u64) -> Duration {
+        Duration(self.0.saturating_mul(k))
+    }
+}
+impl Div<u64> for Duration {
+    type Output = Duration;
+    #[inline]
+    fn div(self, k: u64) -> Duration {
+        Duration(self.0 / k)
+    }
+}
+
+/// Suffix and nanoseconds, largest first.
+const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return write!(f, "0s");
+        }
+        let (unit, ns) = SPANS.iter().find(|(_, ns)| self.0 % ns == 0).unwrap_or(&SPANS[3]);
+        write!(f, "{}{unit}", self.0 / ns)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Duration(self.0).fmt(f)
+    }
+}
+
+impl FromStr for Duration {
+    type Err = ParseError;
+    fn from_str(s: &str) -> Result<Self, ParseError> {
+        const VALID: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
+        let (number, unit) = split_number(s, VALID)?;
+        let ns = match unit.to_ascii_lowercase().as_str() {
+            "s" | "sec" | "secs" => 1e9,
+            "ms" | "msec" | "msecs" => 1e6,
+            "us" | "usec" | "usecs" | "\u{b5}s" => 1e3,
+            "ns" | "nsec" | "nsecs" => 1.0,
+            "min" => 60e9,
+            "h" => 3600e9,
+            _ => return Err(ParseError::new(s, VALID)),
+        };
+        let v = number * ns;
+        // 2^63 ns = 292 years: beyond it a sum of two spans could overflow
+        if v > 9.2e18 {
+            return Err(ParseError::new(s, "a duration below 292 years"));
+        }
+        Ok(Self((v + 0.5) as u64))
+    }
+}
+
+text_serde!(Duration, "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"", "^[0-9.]+ ?(s|ms|us|ns|min|h)$", no_integer);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_both_ways() {
+        for (text, ns, back) in [
+            ("5ms", 5_000_000, "5ms"),
+            ("1.5s", 1_500_000_000, "1500ms"),
+            ("0s", 0, "0s"),
+            ("20 us", 20_000, "20us"),
+            ("2min", 120_000_000_000, "120s"),
+            ("1ns", 1, "1ns"),
+        ] {
+            let d: Duration = text.parse().unwrap();
+            assert_eq!(d.0, ns, "{text}");
+            assert_eq!(d.to_string(), back);
+            assert_eq!(back.parse::<Duration>().unwrap(), d);
+        }
+    }
+
+    #[test]
+    fn refusals_name_what_is_valid() {
+        for bad in ["5", "", "ms", "-5ms", "5 parsecs", "nan s", "1e30s", "infs"] {
+            let e = bad.parse::<Duration>().unwrap_err().to_string();
+            assert!(e.contains("duration"), "{bad}: {e}");
+        }
+    }
+}
