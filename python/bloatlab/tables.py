@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from bloatlab.run import Result
 
@@ -83,8 +84,14 @@ def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> p
     width = np.diff(t, prepend=0.0)
     rate = np.divide(total[bytes_column].to_numpy() * 8e-6, width, out=np.zeros(len(t)), where=width > 0)
     if smooth > 1:
-        rate = np.convolve(rate, np.full(smooth, 1.0 / smooth), mode="same")
+        rate = running_mean(rate, smooth)
     return pl.DataFrame({"t_s": t, "rate_mbit": rate})
+
+
+def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """The mean over `bins` values around each one; at the ends, over as many as there are."""
+    window = np.ones(bins)
+    return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
 
 
 def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:

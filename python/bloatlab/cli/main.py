@@ -23,12 +23,13 @@ EXIT_INTERRUPTED = 130
 
 _HELP = """A packet-level laboratory for bufferbloat and active queue management.
 
+Simulate a scenario and keep what it measured:
     bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
-    bloatlab reproduce cablelabs2012
-    bloatlab list qdiscs
 
-The first simulates a scenario and keeps what it measured; the second reproduces a published study, every number beside
-ours; the third names what a scenario may use. Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input.
+Reproduce a published study, every number beside ours:
+    bloatlab reproduce cablelabs2012
+
+Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input.
 """
 
 app = App(

@@ -15,7 +15,7 @@ import polars as pl
 from bloatlab.run import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
-from bloatlab.tables import rate_series
+from bloatlab.tables import rate_series, running_mean
 
 #: What a run is reduced to.
 Measures = dict[str, float]
@@ -112,7 +112,7 @@ def queueing(result: Result) -> Measures:
 def _settled(t: np.ndarray[Any, Any], mean: np.ndarray[Any, Any], start: float) -> float:
     """Seconds from `start` (the change of rate) until the mean delay of half a second is below CoDel's 5 ms."""
     after = np.flatnonzero(t > start + 0.2)
-    smooth = np.convolve(np.nan_to_num(mean), np.full(5, 0.2), mode="same")
+    smooth = running_mean(np.nan_to_num(mean), 5)
     calm = [i for i in after if smooth[i] < 5.0]
     return float(t[calm[0]]) - start if calm else math.inf
 

@@ -1,0 +1,66 @@
+"""Fixtures: a small dumbbell scenario, and measures that a test can bend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bloatlab.studies.cablelabs2012.measure import Measures
+from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
+
+DUMBBELL = """
+name = "dumbbell"
+seed = 7
+duration = "5s"
+
+[link.up]
+from = "home"
+to = "net"
+rate = "5mbit"
+delay = "10ms"
+queue.codel = { limit = "100p" }
+
+[link.down]
+from = "net"
+to = "home"
+rate = "20mbit"
+delay = "10ms"
+
+[app.file]
+from = "home"
+to = ["net"]
+tcp = "rfc"
+traffic.ftp = {}
+
+[app.voip]
+from = "home"
+to = ["net"]
+traffic.voip = {}
+"""
+
+
+@pytest.fixture
+def scenario_file(tmp_path: Path) -> Path:
+    path = tmp_path / "dumbbell.toml"
+    path.write_text(DUMBBELL)
+    return path
+
+
+@pytest.fixture
+def as_published() -> Callable[[], dict[str, list[Measures]]]:
+    """Runs of three seeds that agree with the paper in every cell."""
+
+    def make() -> dict[str, list[Measures]]:
+        runs: dict[str, list[Measures]] = {}
+        for cell in measured():
+            value = cell.values[0] if cell.values else float("inf")
+            for seed in runs.setdefault(cell.case.key, [{}, {}, {}]):
+                seed[cell.metric] = value
+        return runs
+
+    return make
+
+
+METRICS = (LOST, LATE, PLR, MOS, MEDIAN, MAD, PAGES, FTP)

@@ -1,0 +1,177 @@
+"""The rules of study 001, each with hand-worked edges, and what is counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import pytest
+
+from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case, grid
+from bloatlab.studies.cablelabs2012.compare import band, difference_holds, scorecard
+from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
+from bloatlab.studies.scorecard import Cell, Verdict
+
+D04 = case(4, Queue.DROPTAIL_417)
+D04_21 = case(4, Queue.DROPTAIL_21)
+C04 = case(4, Queue.CODEL)
+
+
+def find(card, key: str, metric: str) -> Cell:
+    (found,) = [c for c in card.cells if (c.case, c.metric) == (key, metric)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("metric", "published", "inside", "outside"),
+    [
+        (LOST, 0.69, (0.19, 1.19), (0.18, 1.20)),  # 0.5 points are more than 35 % of 0.69
+        (LOST, 8.77, (5.71, 11.83), (5.70, 11.84)),  # 35 % of 8.77 is 3.0695
+        (LATE, 99.18, (64.47, 133.89), (64.46, 133.90)),
+        (PLR, 1.0, (0.5, 1.5), (0.49, 1.51)),
+        (PLR, 10 / 7, (13 / 14, 27 / 14), (0.928, 1.929)),  # where 35 % becomes 0.5 points
+        (MOS, 4.4, (4.2, 4.6), (4.19, 4.61)),
+        (MEDIAN, 2.756, (2.481, 3.031), (2.480, 3.032)),  # 10 %
+        (MEDIAN, 5.0, (4.5, 5.5), (4.49, 5.51)),  # exactly 5 s does not exceed 5 s
+        (MEDIAN, 6.902, (5.177, 8.627), (5.176, 8.628)),  # 25 %
+        (MAD, 0.002, (0.0, 0.022), (0.0221,)),  # 0.02 s
+        (MAD, 0.018, (0.0, 0.038), (0.039,)),  # 0.018 + 0.02 is more than twice 0.018
+        (MAD, 4.154, (2.077, 8.308), (2.076, 8.309)),  # a factor of two
+        (PAGES, 77.0, (69.3, 84.7), (69.0, 85.0)),
+        (PAGES, 0.0, (0.0,), (1.0,)),
+        (FTP, 376472.0, (374547.0, 378397.0), (374546.0, 378398.0)),  # 0.5 % of 385 000 kB = 1925 kB
+    ],
+)
+def test_bands(metric, published, inside, outside):
+    accepted = band(D04, metric, published)
+    assert all(accepted.holds(v) for v in inside)
+    assert not any(accepted.holds(v) for v in outside)
+
+
+def test_unloaded_loss_has_its_own_bands():
+    for queue in (Queue.DROPTAIL_417, Queue.CODEL):
+        accepted = band(case(1, queue), LOST, 0.10)
+        assert (accepted.low, accepted.high) == (0.05, 0.2)
+    small = band(case(1, Queue.DROPTAIL_21), LOST, 0.0)
+    assert small.holds(0.02)
+    assert not small.holds(0.021)
+    assert band(case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # plr of D01 keeps the general rule
+
+
+def test_ftp_difference():
+    assert difference_holds(6758.0, 6758.0 * 1.3)  # 30 %
+    assert not difference_holds(6758.0, 6758.0 * 1.3 + 1.0)
+    assert difference_holds(-2926.0, -1426.0)  # 1.5 MB is more than 30 % of 2926 kB
+    assert not difference_holds(-2926.0, -1425.0)
+
+
+def test_everything_as_published_is_within(as_published):
+    card = scorecard(as_published())
+    assert {c.verdict for c in card.cells} == {Verdict.WITHIN, Verdict.CALIBRATION, Verdict.DERIVED}
+    assert all(c.agrees for c in card.cells if c.verdict is Verdict.CALIBRATION)
+    assert card.met is True
+
+
+def test_what_is_counted(as_published):
+    card = scorecard(as_published())
+    kinds = Counter(c.verdict for c in card.cells)
+    # 27 cases x 8 metrics = 216; calibration: D01 and D02 with two buffers, C01: 5 x 8 = 40; two MADs are not published
+    assert kinds[Verdict.CALIBRATION] == 40
+    assert kinds[Verdict.WITHIN] == 216 - 40 - 2
+    # Tables 7 and 8: 9 x (delta, ratio, ratio) x 2 and the page time once for each DropTail and twice for CoDel
+    assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
+    summary = card.as_data()["summary"]
+    assert summary["cells"] == 174
+    assert summary["shares"]["MOS, FTP, page medians and counts"]["cells"] == 22 * 4
+    assert summary["shares"]["lost, late, plr and MAD"]["cells"] == 22 * 4 - 2
+
+
+def test_codel_runs_are_one_cell_in_two_tables(as_published):
+    card = scorecard(as_published())
+    lost = find(card, "C04", LOST)
+    assert (lost.published, lost.tables, lost.printed) == ((8.77, 9.14), (3, 4), "8.77 / 9.14")
+    assert lost.as_data()["published"] == [8.77, 9.14]
+    mos = find(card, "C04", MOS)
+    assert (mos.published, mos.tables) == ((3.5,), (7, 8))
+    assert find(card, "D04/21", LOST).as_data()["published"] == 11.41
+
+
+def test_blocked_pages(as_published):
+    runs = as_published()
+    for seed in runs["D04/21"]:
+        seed[PAGES], seed[MEDIAN] = 3.0, 84.0
+    median = find(scorecard(runs), "D04/21", MEDIAN)
+    assert median.verdict is Verdict.WITHIN  # at most 3 pages
+    assert (median.as_data()["published"], median.as_data()["tolerance"]) == (">600", None)
+    assert find(scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE  # published 0, 10 % of it is 0
+    assert find(scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
+    for seed in runs["D04/21"]:
+        seed[PAGES] = 4.0
+    assert find(scorecard(runs), "D04/21", MEDIAN).verdict is Verdict.OUTSIDE
+
+
+def test_ftp_needs_its_difference_too(as_published):
+    runs = as_published()
+    for seed in runs["D04/417"]:
+        seed[FTP] += 1900.0  # within 0.5 % of the ceiling, and 6758 + 1900 is within 30 % of 6758
+    assert find(scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
+    for seed in runs["C04"]:
+        seed[FTP] -= 1900.0  # the difference is now 10 558: 56 % off, in Table 7 as in Table 8
+    card = scorecard(runs)
+    for key in ("D04/417", "C04"):
+        found = find(card, key, FTP)
+        assert found.verdict is Verdict.OUTSIDE
+        assert "D04/417 minus C04 is +10,558 kB" in found.reason
+    assert find(card, "D04/21", FTP).verdict is Verdict.WITHIN  # 11 284 against 9384: 20 %
+
+
+def test_outside_says_how_far_and_whether_it_is_explained(as_published):
+    runs = as_published()
+    for seed in runs["C05"]:
+        seed[MOS] = 3.0
+    found = find(scorecard(runs), "C05", MOS)
+    assert found.verdict is Verdict.OUTSIDE
+    assert found.reason == "off by -1.2 (-29%); not explained"
+
+
+def test_interval_over_seeds(as_published):
+    runs = as_published()
+    runs["C05"] = [dict(runs["C05"][0]) for _ in range(10)]
+    for n, seed in enumerate(runs["C05"], start=1):
+        seed[PAGES] = float(60 + n)
+    pages = find(scorecard(runs), "C05", PAGES)
+    # 61..70: median 65.5; the 10th and 90th percentile lie at ranks 0.9 and 8.1
+    assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
+
+
+def test_derived_columns(as_published):
+    card = scorecard(as_published())
+    assert find(card, "C04 vs 417", "FTP CoDel/DropTail").ours == pytest.approx(100 * 369714 / 376472)
+    assert find(card, "C04 vs 417", "MOS delta CoDel-DropTail").ours == pytest.approx(2.5)
+    ratio = find(card, "C04 vs 21", "median PLT CoDel/DropTail")
+    assert ratio.ours == 0.0  # "<0.6": one of them never finished
+    assert find(card, "C01 vs 21", "FTP CoDel/DropTail").as_data()["ours"] is None  # 0 / 0
+
+
+def test_scorecard_is_plain_json(as_published):
+    data = scorecard(as_published()).as_data()
+    text = json.dumps(data, allow_nan=False)
+    assert json.loads(text) == data
+    keys = {"case", "metric", "unit", "published", "ours", "low", "high", "tolerance", "verdict", "reason"}
+    assert all(keys <= set(c) for c in data["cells"])
+    assert {c["verdict"] for c in data["cells"]} <= {"within", "outside", "calibration", "derived"}
+
+
+def test_calibration_cases():
+    assert sorted(c.key for c in grid() if c.calibration) == ["C01", "D01/21", "D01/417", "D02/21", "D02/417"]
+
+
+def test_cases_have_the_papers_names():
+    assert [c.key for c in grid()][:2] == ["D01/417", "D02/417"]
+    assert (D04.key, D04_21.key, C04.key) == ("D04/417", "D04/21", "C04")
+    assert [c.name for c in grid(congested=True)][-1] == "C19"
+    assert len(NUMBERS) == 9
+    with pytest.raises(KeyError):
+        case(10, Queue.CODEL)
+    assert math.isclose(D04.rtt_ms, 20)

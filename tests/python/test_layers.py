@@ -1,0 +1,73 @@
+"""The rooms of both languages: imports go down only."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "bloatlab"
+
+_spec = importlib.util.spec_from_file_location("layers", ROOT / "tools" / "layers.py")
+assert _spec is not None
+assert _spec.loader is not None
+layers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(layers)
+
+
+def crate(name: str, *dependencies: str, kind: str | None = None) -> dict[str, object]:
+    return {
+        "name": f"bloatlab-{name}",
+        "dependencies": [{"name": f"bloatlab-{d}", "path": f"/crates/{d}", "kind": kind} for d in dependencies],
+    }
+
+
+def test_rust_imports_go_down_only():
+    assert layers.problems(layers.metadata(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("packages", "words"),
+    [
+        ([crate("units", "packet")], "units (shelf 0) imports packet (shelf 1): upwards, normal dependency"),
+        ([crate("tcp", "qdisc")], "tcp (shelf 2) imports qdisc (shelf 2): sideways, normal dependency"),
+        ([crate("qdisc", "record", kind="dev")], "qdisc (shelf 2) imports record (shelf 3): upwards, dev dependency"),
+        ([crate("kitchen")], "has no shelf"),
+    ],
+)
+def test_rust_imports_that_are_refused(packages: list[dict[str, object]], words: str):
+    (line,) = layers.problems({"packages": packages})
+    assert words in line
+
+
+def test_foreign_crates_are_not_ours_to_judge():
+    serde = {"name": "serde", "path": None, "kind": None}
+    assert layers.problems({"packages": [{"name": "bloatlab-units", "dependencies": [serde]}]}) == []
+
+
+def test_python_imports_go_down_only():
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_only_run_py_runs_the_core():
+    """And only `scenario`, `run` and `parts` know the compiled module at all."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = [a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names]
+        if "_core" in names:
+            assert path.name in {"scenario.py", "run.py", "parts.py"}, path
+        calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        if any(c.attr == "run" and isinstance(c.value, ast.Name) and c.value.id == "_core" for c in calls):
+            assert path.name == "run.py", path
+
+
+def test_files_stay_readable():
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "tests" / "python").glob("*.py")]:
+        assert len(path.read_text().splitlines()) <= 500, path

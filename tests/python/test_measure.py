@@ -1,0 +1,97 @@
+"""Reducing a run: each number against a series whose answer is known in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario
+from bloatlab.studies.cablelabs2012 import measure
+from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, syn_match
+
+BIN = 0.1
+
+
+def made_up(rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit: str = "21p") -> Result:
+    """A result whose upstream and FTP series follow `rate_mbit`, one value per 0.1 s."""
+    n = len(rate_mbit)
+    t = np.arange(1, n + 1) * BIN
+    sent = rate_mbit * 1e6 / 8 * BIN
+    delay = np.zeros(n) if delay_ms is None else delay_ms
+    scenario = Scenario('{"link": {"up": {"queue": {"droptail": {"limit": "%s"}}}}}' % limit)
+    tables = {
+        "queue_series": pl.DataFrame(
+            {
+                "link": ["up"] * n,
+                "t_s": t,
+                "delivered_bytes": sent,
+                "sojourn_ms_max": delay,
+                "sojourn_ms_mean": delay,
+            }
+        ),
+        "flow_series": pl.DataFrame({"app": ["ftp"] * n, "flow": [0] * n, "t_s": t, "wire_bytes": sent}),
+        "queue_histogram": pl.DataFrame({"link": ["up"] * 3, "packets": [15, 16, 20], "time_share": [0.25, 0.25, 0.5]}),
+    }
+    return Result(scenario, 1, {"apps": {"ftp": {}}}, tables)
+
+
+def test_full_burst_lasts_five_and_a_third_seconds():
+    """SPEC 5.4: 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s; 98 % of it are gone 0.107 s earlier, seen at the bin's end."""
+    rate = np.full(300, 20.0)
+    found = measure.burst(made_up(rate))
+    assert found["burst_s"] == pytest.approx(5.333 * 0.98, abs=2 * BIN)
+
+
+def test_slow_ramp_refills_nothing_beyond_the_bucket():
+    """5 Mbit/s for 10 s leaves the bucket full: the burst begins at 10 s and ends 5.333 s later."""
+    rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])
+    assert measure.burst(made_up(rate))["burst_s"] == pytest.approx(10.0 + 5.227, abs=2 * BIN)
+
+
+def test_ramp_and_plateau():
+    """Reaches 20 Mbit/s at 0.6 s, leaves it 2.5 s later for 15 Mbit/s."""
+    rate = np.concatenate([np.full(6, 8.0), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
+    found = measure.burst(made_up(rate))
+    assert found["ramp_s"] == pytest.approx(0.6, abs=2 * BIN)
+    assert found["full_rate_s"] == pytest.approx(3.1, abs=3 * BIN)
+    assert found["plateau_share"] == pytest.approx(0.75)
+
+
+def test_no_plateau_where_the_rate_never_falls():
+    found = measure.burst(made_up(np.full(60, 19.9)))
+    assert math.isinf(found["full_rate_s"])
+    assert math.isnan(found["plateau_share"])
+
+
+def test_delays_during_and_after_the_burst():
+    rate = np.full(300, 20.0)
+    delay = np.where(np.arange(300) < 50, 250.0, 1000.0)
+    found = measure.queueing(made_up(rate, delay_ms=delay))
+    assert found["delay_burst_ms"] == 250.0
+    assert found["delay_after_ms"] == 1000.0
+    assert found["spike_ms"] == 1000.0
+
+
+def test_at_most_five_free_slots_of_21():
+    assert measure.queueing(made_up(np.full(300, 20.0)))["free5_share"] == pytest.approx(0.75)
+    assert math.isnan(measure.queueing(made_up(np.full(300, 20.0), limit="31250B"))["free5_share"])
+
+
+def test_spike_that_settles():
+    rate = np.full(300, 20.0)
+    delay = np.where(np.arange(300) * BIN < 8.0, 50.0, 1.0)
+    assert measure.queueing(made_up(rate, delay_ms=delay))["settle_s"] == pytest.approx(8.0 - 5.25, abs=0.4)
+
+
+def test_syn_times_of_the_paper():
+    times = [1.0 + offset for offset in SYN_OFFSETS_S]
+    assert times == [1, 4, 10, 22, 46, 94, 154, 214, 274]
+    assert syn_match(times) == 8
+    assert syn_match(times[:4]) == 3
+    assert syn_match([7.3]) == 0
+    assert syn_match([]) == 0
+    assert math.isnan(syn_match([1.0, 4.0, 8.0]))

@@ -1,0 +1,63 @@
+"""What a fresh clone stands on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+def test_requirements_are_hashed_and_name_no_place(name: str):
+    text = (ROOT / "requirements" / name).read_text()
+    assert "http" not in text
+    assert "index" not in text
+    pins = re.findall(
+        r"^[a-z0-9-]+==\S+.*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, flags=re.MULTILINE
+    )
+    assert len(pins) == len(re.findall(r"^\S+==", text, flags=re.MULTILINE)) > 10
+
+
+def test_build_tool_is_pinned_alike_everywhere():
+    (wanted,) = set(re.findall(r"maturin==([\d.]+)", (ROOT / "pyproject.toml").read_text()))
+    for name in ("run.txt", "dev.txt"):
+        assert re.findall(r"^maturin==([\d.]+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE) == [wanted]
+
+
+def preflight(python: str, *parts: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": path} if path is not None else None
+    command = ["/bin/sh", "tools/preflight.sh", python, *parts]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+def test_this_machine_is_complete():
+    assert preflight("python3", "python", "rust").returncode == 0
+
+
+def test_a_missing_python_is_named_with_its_package():
+    done = preflight("no-such-python", "python")
+    assert done.returncode == 1
+    assert "apt-get install python3 python3-venv" in done.stderr
+
+
+def test_a_missing_venv_is_named_with_its_package(tmp_path: Path):
+    fake = tmp_path / "python3"
+    fake.write_text('#!/bin/sh\ncase "$2" in *version_info\\[*) echo 3.11;; import*) exit 1;; esac\n')
+    fake.chmod(0o755)
+    done = preflight(str(fake), "python")
+    assert done.returncode == 1
+    assert "the Python module venv" in done.stderr
+    assert "apt-get install python3.11-venv" in done.stderr
+
+
+def test_a_missing_compiler_is_named_with_its_package(tmp_path: Path):
+    for tool in ("sed", "head", "sort"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    done = preflight("python3", "rust", path=str(tmp_path))
+    assert done.returncode == 1
+    assert "apt-get install gcc" in done.stderr
+    assert "apt-get install cargo" in done.stderr

@@ -1,0 +1,60 @@
+"""Figures: what is drawn, and that it is drawn the same way twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from bloatlab.plots import Mark, Panel, Series, figure, save_figure, svg_text
+from bloatlab.plots.draw import thin
+
+
+def panel() -> Panel:
+    t = np.linspace(0.0, 600.0, 6000)
+    series = [Series("one", t, np.sin(t)), Series("two", t, np.cos(t), "step")]
+    return Panel("A title", "time (s)", "rate (Mbit/s)", series, (0.0, 30.0), (-1.0, 1.0), (Mark("peak", 0.5),))
+
+
+def test_thinning_keeps_extremes_and_order():
+    x = np.arange(100_000.0)
+    y = np.zeros(100_000)
+    y[31_415], y[92_653] = 9.0, -9.0
+    tx, ty = thin(x, y, 1000)
+    assert len(tx) <= 1002
+    assert np.all(np.diff(tx) > 0)
+    assert (ty.max(), ty.min()) == (9.0, -9.0)
+    assert (tx[0], tx[-1]) == (0.0, 99_999.0)
+    assert thin(x[:10], y[:10], 1000)[0] is not None
+
+
+def test_only_what_is_seen_is_drawn():
+    drawn = figure([panel()])
+    (line, *_) = drawn.axes[0].lines
+    assert max(line.get_xdata()) < 31.0
+    assert len(line.get_xdata()) > 290
+
+
+def test_svg_is_the_same_twice_and_stands_alone(tmp_path: Path):
+    texts = {svg_text(figure([panel()]), 'a "label" & more') for _ in range(2)}
+    (text,) = texts
+    assert text.startswith('<svg role="img" aria-label="a &quot;label&quot; &amp; more"')
+    assert "viewBox" in text[:400]
+    assert 'width="' not in text[:300].replace('stroke-width="', "")
+    assert "<image" not in text
+    assert "rate (Mbit/s)" in text  # text is left as text
+    one, two = (save_figure(figure([panel()]), tmp_path / name) for name in ("a", "b"))
+    for first, second in zip(one, two, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_grid_of_panels():
+    drawn = figure([panel()] * 3, columns=2)
+    assert [axes.get_visible() for axes in drawn.axes] == [True, True, True, False]
+
+
+def test_matplotlib_waits_until_something_is_drawn():
+    code = "import sys, bloatlab, bloatlab.cli, bloatlab.plots; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

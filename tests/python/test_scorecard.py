@@ -1,0 +1,145 @@
+"""The arithmetic of verdicts, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bloatlab.studies.scorecard import (
+    Band,
+    Cell,
+    Scorecard,
+    Share,
+    Verdict,
+    by_metric,
+    by_table,
+    judge,
+    share_of,
+    symmetric,
+)
+from bloatlab.tables import Spread
+
+
+def exactly(value: float) -> Spread:
+    return Spread(value, value, value)
+
+
+def cell(verdict: Verdict, *, tables: tuple[int, ...] = (3,), metric: str = "m", reason: str = "") -> Cell:
+    return Cell("D02/417", metric, "s", tables, (1.0,), "1.0", 1.0, 1.0, 1.0, 0.1, verdict, reason)
+
+
+def test_edges_of_the_band_are_inside():
+    band = symmetric(4.4, 0.2)
+    assert band.holds(4.2)  # 4.4 - 0.2 = 4.2000000000000002 in binary
+    assert band.holds(4.6)
+    assert not band.holds(4.1999)
+    assert band.width == pytest.approx(0.4)
+    assert band.tolerance == pytest.approx(0.2)
+
+
+def test_median_in_the_band_agrees_however_wide_the_interval():
+    assert judge([10.0], [symmetric(10.0, 1.0)], Spread(10.9, 0.0, 100.0)).agrees
+
+
+def test_interval_rule_needs_both_the_value_inside_and_a_narrow_interval():
+    band = [symmetric(10.0, 1.0)]
+    # median 11.5 is out of 9..11; the interval 9.9..11.8 holds 10 and is 1.9 < 2 wide
+    assert judge([10.0], band, Spread(11.5, 9.9, 11.8)).agrees
+    # as wide as twice the tolerance is not narrower than it
+    assert not judge([10.0], band, Spread(11.5, 9.9, 11.9)).agrees
+    # narrow, but the value is outside
+    assert not judge([10.0], band, Spread(11.5, 10.1, 11.8)).agrees
+    assert not judge([10.0], band, Spread(11.5, 9.9, 11.8), interval_rule=False).agrees
+
+
+def test_two_runs_are_two_values_of_one_cell():
+    published = [8.77, 9.14]
+    bands = [symmetric(v, 0.1) for v in published]
+    assert judge(published, bands, exactly(8.70)).agrees  # near run 1
+    assert judge(published, bands, exactly(9.20)).agrees  # near run 2
+    between = judge(published, bands, exactly(8.95))  # in neither band, but between the runs
+    assert between.agrees
+    assert "between" in between.why
+    assert not judge(published, bands, exactly(9.25)).agrees
+    assert not judge(published, bands, exactly(8.66)).agrees
+
+
+def test_how_far_names_the_nearest_published_value():
+    assert judge([10.0, 20.0], [symmetric(10.0, 0.5), symmetric(20.0, 0.5)], exactly(21.0)).why == "off by +1 (+5%)"
+    assert judge([0.0], [symmetric(0.0, 0.5)], exactly(2.0)).why == "off by +2"
+    assert "never happened" in judge([3.0], [symmetric(3.0, 0.1)], exactly(math.inf)).why
+
+
+def test_shares_count_only_what_is_judged():
+    cells = [cell(Verdict.WITHIN)] * 9 + [cell(Verdict.OUTSIDE)] + [cell(Verdict.CALIBRATION), cell(Verdict.DERIVED)]
+    share = share_of("x", cells, 0.9)
+    assert (share.within, share.cells, share.met) == (9, 10, True)
+    assert share_of("x", cells[1:], 0.9).met is False
+    assert Share("none", 0, 0, 0.9).met is True
+    assert share_of("x", cells).met is None
+
+
+def test_a_cell_in_two_tables_shows_in_both_and_counts_once():
+    cells = [cell(Verdict.WITHIN, tables=(3, 4)), cell(Verdict.OUTSIDE, tables=(4,))]
+    tables = by_table(cells)
+    assert (tables["3"].within, tables["3"].cells) == (1, 1)
+    assert (tables["4"].within, tables["4"].cells) == (1, 2)
+    summary = Scorecard("s", 1, cells, ()).as_data()["summary"]
+    assert (summary["cells"], summary["within"]) == (2, 1)
+    assert by_metric(cells)["m"].cells == 2
+
+
+def test_summary_counts_each_kind_and_what_is_not_explained():
+    cells = [
+        cell(Verdict.WITHIN),
+        cell(Verdict.OUTSIDE, reason="off by +1; not explained"),
+        cell(Verdict.OUTSIDE, reason="off by +1; the 2012 model differs"),
+        cell(Verdict.CALIBRATION),
+        cell(Verdict.DERIVED),
+    ]
+    card = Scorecard("s", 10, cells, (share_of("all", cells, 0.3),))
+    summary = card.as_data()["summary"]
+    assert {k: summary[k] for k in ("cells", "within", "calibration", "derived", "not_explained")} == {
+        "cells": 3,
+        "within": 1,
+        "calibration": 1,
+        "derived": 1,
+        "not_explained": 1,
+    }
+    assert card.met is True
+    assert Scorecard("s", 10, cells, (share_of("all", cells, 0.5),)).met is False
+
+
+def test_a_quick_look_meets_and_misses_nothing():
+    card = Scorecard("s", 2, [cell(Verdict.OUTSIDE)], (Share("all", 0, 1, 0.9),), "a quick look")
+    assert card.met is None
+    assert card.as_data()["summary"]["met"] is None
+    assert card.as_data()["summary"]["note"] == "a quick look"
+
+
+def test_what_never_happened_is_null_in_json():
+    never = Cell("D04/21", "t", "s", (6,), (math.inf,), ">600", math.inf, 3.0, math.inf, None, Verdict.WITHIN, "")
+    data = never.as_data()
+    assert data["published"] == ">600"
+    assert (data["ours"], data["low"], data["high"], data["tolerance"]) == (None, 3.0, None, None)
+
+
+@given(st.floats(0.01, 1e6), st.floats(0.001, 1e5), st.floats(-2.0, 2.0))
+def test_inside_the_tolerance_agrees_and_outside_does_not(published: float, tolerance: float, share: float):
+    ours = exactly(published + share * tolerance)
+    agrees = judge([published], [symmetric(published, tolerance)], ours).agrees
+    if abs(share) < 0.999:
+        assert agrees
+    elif abs(share) > 1.001 and tolerance > 1e-6 * published:
+        assert not agrees
+
+
+def test_asymmetric_bands_keep_their_width():
+    band = Band(0.05, 0.2)
+    assert band.holds(0.05)
+    assert band.holds(0.2)
+    assert not band.holds(0.21)
+    assert band.width == pytest.approx(0.15)

@@ -1,0 +1,94 @@
+"""The pool: order, failure, cancelling, and that workers change nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario
+from bloatlab.sweep import Cancelled, Point, RunError, pool, sweep
+
+
+@pytest.fixture
+def fake_run(monkeypatch: pytest.MonkeyPatch):
+    """Runs that take a moment, the later ones less, and say what they were given."""
+
+    def run(scenario: Scenario, seed: int, progress):
+        for step in range(5):
+            progress(step / 5)
+            time.sleep(0.002 * (10 - seed % 10))
+        if scenario.text == "broken":
+            raise ValueError("it broke")
+        return Result(scenario, seed, {"seed": seed}, {})
+
+    monkeypatch.setattr(pool, "run", run)
+
+
+def points(n: int) -> list[Point[str]]:
+    return [Point(f"p{i}", Scenario("{}"), i) for i in range(n)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_answers_come_in_order_whatever_the_workers(fake_run: None, jobs: int):
+    found = sweep(points(12), lambda p, r: (p.key, r.summary["seed"]), jobs=jobs)
+    assert found == [(f"p{i}", i) for i in range(12)]
+
+
+def test_failure_names_the_point_and_stops_the_rest(fake_run: None):
+    given = [*points(3), Point("bad", Scenario("broken"), 9), *points(40)]
+    done: list[str] = []
+    with pytest.raises(RunError, match=r"^bad with seed 9: ValueError: it broke$") as error:
+        sweep(given, lambda p, r: done.append(p.key), jobs=2)
+    assert isinstance(error.value.__cause__, ValueError)
+    assert len(done) < 20
+
+
+def test_watch_hears_of_every_run(fake_run: None):
+    class Ears:
+        def __init__(self) -> None:
+            self.heard: list[tuple[str, object]] = []
+
+        def begin(self, total: int) -> None:
+            self.heard.append(("begin", total))
+
+        def advance(self, index: int, fraction: float) -> None:
+            self.heard.append(("advance", (index, fraction)))
+
+        def done(self, index: int) -> None:
+            self.heard.append(("done", index))
+
+        def end(self) -> None:
+            self.heard.append(("end", None))
+
+    ears = Ears()
+    sweep(points(3), lambda p, r: None, jobs=2, watch=ears)
+    assert ears.heard[0] == ("begin", 3)
+    assert ears.heard[-1] == ("end", None)
+    assert sorted(v for k, v in ears.heard if k == "done") == [0, 1, 2]
+
+
+def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
+    started, cancelled = threading.Event(), threading.Event()
+
+    def run(scenario: Scenario, seed: int, progress):
+        started.set()
+        try:
+            while True:
+                progress(0.5)
+                time.sleep(0.005)
+        except Cancelled:
+            cancelled.set()
+            raise
+
+    def interrupt(*_a: object, **_k: object) -> None:
+        assert started.wait(5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "run", run)
+    monkeypatch.setattr(pool, "_wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(points(8), lambda p, r: None, jobs=2)
+    assert cancelled.is_set()
