@@ -1,1 +1,4 @@
 //! The packet-level simulator.
+pub mod event;
+pub mod ring;
+pub mod arena;
