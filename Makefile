@@ -1,0 +1,106 @@
+# One command per wish. Nothing here needs apt; what is missing is named with the package that brings it.
+#
+#   make run      set up, reproduce the study, say where the report is      (SEEDS=10 JOBS=2 OUT=runs/...)
+#   make test     Rust and Python tests: what CI runs
+#   make check    formats, lints, types, layers, documentation, then test
+#   make bench    speed against the floor; beside ns-2 and ns-3 where they are installed
+#   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
+#   make format   write the formats that `make check` wants
+#   make lock     pin Python's requirements anew
+#   make clean    remove what the above made, but for runs/
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STUDY ?= cablelabs2012
+SEEDS ?= 10
+OUT ?= runs/$(STUDY)
+UV_VERSION := 0.13.8
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pip reads only the hashed files; a leftover PYTHONPATH must not shadow the package.
+unexport PYTHONPATH
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
+
+.PHONY: help run test test-rust test-python check check-rust check-python bench venv format lock clean
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+# ---------------------------------------------------------------------------------------------------- set up, by stamps
+
+$(BIN)/python:
+	@tools/preflight.sh $(PYTHON) python rust
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-stamp: requirements/run.txt | $(BIN)/python
+	$(PIP_INSTALL) -r requirements/run.txt
+	@touch $@
+
+$(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
+	$(PIP_INSTALL) -r requirements/dev.txt
+	@touch $@
+
+# The release build of bloatlab._core, and the package itself, editable: Python edits need no rebuild.
+$(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
+	@tools/preflight.sh $(BIN)/python rust
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+venv: $(VENV)/.core-stamp
+	@echo "ready: $(BIN)/bloatlab --help"
+
+# ------------------------------------------------------------------------------------------------------------ the wishes
+
+run: $(VENV)/.core-stamp
+	$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS))
+
+test: test-rust test-python
+
+test-rust:
+	@tools/preflight.sh $(PYTHON) rust
+	cargo test --workspace --exclude bloatlab-py --locked --quiet
+
+test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	$(BIN)/python -m pytest
+
+check: check-rust check-python test
+
+check-rust: | $(BIN)/python
+	@tools/preflight.sh $(PYTHON) rust lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+	$(BIN)/python tools/layers.py
+
+check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.core-stamp
+	cargo bench --workspace --exclude bloatlab-py --locked
+
+format: $(VENV)/.dev-stamp
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lock: $(VENV)/.dev-stamp
+	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
+	$(BIN)/uv pip compile pyproject.toml --group build --group dev $(LOCK) -o requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml --group build -c requirements/dev.txt $(LOCK) -o requirements/run.txt
+
+# Hashes of every platform's file, and no index: where they come from is the machine's own setting.
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet
+
+clean:
+	rm -rf $(VENV) target dist .pytest_cache .ruff_cache .hypothesis python/bloatlab/*.so
+	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,157 @@
+"""Small multiples of lines: the one form that time series, distributions and sweeps need.
+
+A figure is data (`Panel`s of `Series`) until it is drawn, so the same figure goes to SVG, PNG and the report, and a
+test can look at what would be drawn.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bloatlab.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Points beyond which a line is thinned to the lowest and highest value per column of pixels.
+MAX_POINTS = 1600
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x."""
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    kind: Literal["line", "step", "points"] = "line"
+    colour: str | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A level worth comparing with (a limit, a published value), drawn as a thin labelled line across."""
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. Labels end in their unit. `None` limits follow the data."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    x_range: tuple[float | None, float | None] = (None, None)
+    y_range: tuple[float | None, float | None] = (0.0, None)
+    marks: Sequence[Mark] = field(default_factory=tuple)
+    log_x: bool = False
+
+
+def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
+    """Panels left to right, top to bottom; `size` is one panel's in inches. Needs no display."""
+    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
+    from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
+
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    with rc_context(_rc()):
+        drawn = NewFigure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+        grid = drawn.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _draw(axes, panel)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+    return drawn
+
+
+def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
+    """`stem`.svg (transparent, the same bytes each time) and `stem`.png (white, 200 dpi); returns both paths."""
+    from matplotlib import rc_context  # noqa: PLC0415
+
+    svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
+    with rc_context(_rc()):
+        drawn.savefig(svg, transparent=True, metadata={"Date": None, "Creator": None})
+        drawn.savefig(png, dpi=200, facecolor="white", metadata={"Software": None})
+    return svg, png
+
+
+def svg_text(drawn: Figure, label: str) -> str:
+    """The figure as an `<svg>` element to stand in a page, scaling with its column; `label` is read aloud."""
+    from matplotlib import rc_context  # noqa: PLC0415
+
+    buffer = io.StringIO()
+    with rc_context(_rc()):
+        drawn.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
+
+
+def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:
+    """At most `most` points that draw the same line: the extremes of each column of pixels, in order."""
+    if len(x) <= most:
+        return x, y
+    keep: set[int] = {0, len(x) - 1}
+    for part in np.array_split(np.arange(len(x)), most // 2):
+        keep.update((int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])))
+    chosen = np.fromiter(sorted(keep), dtype=np.intp)
+    return x[chosen], y[chosen]
+
+
+def _rc() -> dict[str, Any]:
+    from matplotlib import cycler  # noqa: PLC0415
+
+    return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS))}
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for series in panel.series:
+        x, y = thin(np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float))
+        options: dict[str, Any] = {"label": series.label}
+        if series.colour is not None:
+            options["color"] = series.colour
+        match series.kind:
+            case "line":
+                axes.plot(x, y, **options)
+            case "step":
+                axes.step(x, y, where="post", **options)
+            case "points":
+                axes.plot(x, y, linestyle="none", marker="o", markersize=3, **options)
+    for mark in panel.marks:
+        axes.axhline(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.annotate(
+            mark.label,
+            (1.0, mark.value),
+            xycoords=("axes fraction", "data"),
+            xytext=(-2, 2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7.5,
+            color=style.PUBLISHED,
+        )
+    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.log_x:
+        axes.set_xscale("log")
+    axes.set_xlim(*panel.x_range)
+    axes.set_ylim(*panel.y_range)
+    if len(panel.series) > 1:
+        axes.legend(loc="best")
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

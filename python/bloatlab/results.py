@@ -1,0 +1,136 @@
+"""Result folders: what a run leaves behind, and how to open it again.
+
+    scenario.resolved.json   the scenario as run, every default filled in, with its seed
+    summary.json             the run in numbers
+    tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
+    provenance.json          who, where, when, how long, which version: the only file that differs between two equal runs
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario, version
+
+Form = Literal["csv", "json", "parquet"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+SCENARIO = "scenario.resolved.json"
+SUMMARY = "summary.json"
+PROVENANCE = "provenance.json"
+TABLES = "tables"
+
+
+class ResultError(ValueError):
+    """A folder that is not a result."""
+
+
+def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds: float | None = None) -> Path:
+    """Write `result` into `folder`, making it if need be; returns the folder.
+
+    Equal results leave equal bytes in every file but `provenance.json`. `seconds` is the wall time of the run, for the
+    record. Raises `OSError` when the folder cannot be written.
+    """
+    folder = Path(folder)
+    (folder / TABLES).mkdir(parents=True, exist_ok=True)
+    for stale in (folder / TABLES).iterdir():
+        if stale.suffix.removeprefix(".") in FORMS:
+            stale.unlink()
+    scenario = result.scenario.data | {"seed": result.seed}
+    write_json(folder / SCENARIO, scenario)
+    write_json(folder / SUMMARY, result.summary)
+    for name, frame in result.tables.items():
+        write_table(frame, folder / TABLES / f"{name}.{form}")
+    write_json(folder / PROVENANCE, provenance(result, seconds))
+    return folder
+
+
+def open_result(folder: str | Path) -> Result:
+    """The result that `save` wrote into `folder`. Raises `ResultError` when it is not one."""
+    folder = Path(folder)
+    try:
+        scenario: dict[str, Any] = json.loads((folder / SCENARIO).read_text(encoding="utf-8"))
+        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        paths = sorted(p for p in (folder / TABLES).iterdir() if p.suffix.removeprefix(".") in FORMS)
+        tables = {p.stem: read_table(p) for p in paths}
+    except FileNotFoundError as error:
+        raise ResultError(f"{folder}: not a result folder: {Path(error.filename).name} is missing") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ResultError(f"{folder}: not a result folder: {error}") from None
+    except pl.exceptions.PolarsError as error:
+        raise ResultError(f"{folder}: a table cannot be read: {str(error).splitlines()[0]}") from None
+    return Result(Scenario(canonical(scenario)), scenario["seed"], summary, tables)
+
+
+def digest(folder: str | Path) -> str:
+    """SHA-256 over everything in a result folder that two equal runs must share."""
+    folder = Path(folder)
+    sha = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
+        sha.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()
+
+
+def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
+    """Where a result came from: what no comparison of results may look at."""
+    return {
+        "bloatlab": version(),
+        "scenario_hash": result.scenario.hash,
+        "seed": result.seed,
+        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "wall_seconds": None if seconds is None else round(seconds, 3),
+        "process_seconds": round(time.process_time(), 3),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "host": platform.node(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "polars": pl.__version__,
+        "command": sys.argv,
+    }
+
+
+def canonical(data: dict[str, Any]) -> str:
+    """Plain values as the core writes them: keys sorted, no spaces."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Plain values as readable JSON with sorted keys and a final newline."""
+    path.write_text(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """A frame in the form that the file's suffix names."""
+    match path.suffix:
+        case ".parquet":
+            frame.write_parquet(path, compression="zstd", statistics=False)
+        case ".csv":
+            frame.write_csv(path)
+        case ".json":
+            frame.write_json(path)
+        case other:
+            raise ValueError(f"{other!r} is not a form of table; there are {', '.join(FORMS)}")
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A frame that `write_table` wrote."""
+    match path.suffix:
+        case ".csv":
+            return pl.read_csv(path)
+        case ".json":
+            return pl.read_json(path)
+        case _:
+            return pl.read_parquet(path)

@@ -1,0 +1,55 @@
+"""Scenario in, result out. The only module that runs the core.
+
+The core simulates without the GIL, so several runs share the cores of a machine as threads. Ctrl-C is honoured: the
+core asks now and then whether to go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from bloatlab import _core
+from bloatlab.scenario import Scenario
+
+#: Called with the fraction of simulated time that is done, in [0, 1]; raising cancels the run.
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run measured. Picklable; equal scenarios and seeds give equal results on any machine.
+
+    `summary` is the run in numbers (per link and per application); `tables` are polars frames by name: series,
+    histograms, page loads, flows. Columns end in their unit; kB = 1000 bytes.
+    """
+
+    scenario: Scenario
+    seed: int
+    summary: dict[str, Any]
+    tables: Mapping[str, pl.DataFrame]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table. Raises `KeyError` naming the tables there are."""
+        if name not in self.tables:
+            raise KeyError(f"no table {name!r}; there are {', '.join(sorted(self.tables))}")
+        return self.tables[name]
+
+
+def run(scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> Result:
+    """Simulate `scenario` to its end.
+
+    `seed` replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C
+    raises `KeyboardInterrupt` within about a tenth of a second.
+    """
+    output = _core.run(scenario.text, seed, progress if progress is not None else _go_on)
+    tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
+    return Result(scenario, scenario.seed if seed is None else seed, json.loads(output["summary"]), tables)
+
+
+def _go_on(_fraction: float) -> None:
+    """Nothing to tell; being called is what lets Python deliver Ctrl-C."""

@@ -1,0 +1,145 @@
+"""The typed face of a scenario. The schema lives in Rust; here are the names that Python code may rely on.
+
+A scenario is text (TOML, JSON or a dict of plain values) until the core has resolved it: parsed, validated, every
+default filled in, written as canonical JSON. From then on it is an immutable `Scenario`, equal to every other scenario
+that means the same, with a hash that names it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from bloatlab import _core
+
+#: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
+Override = tuple[str, str]
+
+#: A scenario that cannot be built; `problems` gives its lines.
+ScenarioError = _core.ScenarioError
+
+
+class LinkDict(TypedDict, total=False):
+    """One directed link. Its two ends name the nodes; quantities are text with a unit ("5mbit", "10ms", "417p")."""
+
+    to: str
+    rate: str
+    delay: str
+    loss: float | str
+    queue: Mapping[str, Any]
+    docsis: Mapping[str, Any]
+    shaper: Mapping[str, Any]
+    changes: Sequence[Mapping[str, Any]]
+
+
+class AppDict(TypedDict, total=False):
+    """One application: where its traffic starts and ends, over which TCP, and what it sends."""
+
+    to: Sequence[str]
+    start: str
+    tcp: str
+    traffic: Mapping[str, Any]
+
+
+class ScenarioDict(TypedDict, total=False):
+    """A whole scenario as plain values. `link`, `app` and `tcp` are keyed by the names that results use."""
+
+    name: str
+    seed: int
+    duration: str
+    link: Mapping[str, Any]
+    app: Mapping[str, Any]
+    tcp: Mapping[str, Mapping[str, Any]]
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A validated scenario with every default filled in.
+
+    `text` is canonical JSON: two scenarios that mean the same have the same text. Make one with `load`, `parse` or
+    `from_dict`, never by hand.
+    """
+
+    text: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The scenario as plain values; a fresh copy each time."""
+        return json.loads(self.text)
+
+    @property
+    def name(self) -> str:
+        """The scenario's own name."""
+        return self.data["name"]
+
+    @property
+    def seed(self) -> int:
+        """The seed that a run uses unless told otherwise."""
+        return self.data["seed"]
+
+    @property
+    def hash(self) -> str:
+        """Hexadecimal hash of the canonical text."""
+        return _core.scenario_hash(self.text)
+
+    def with_sets(self, *sets: Override) -> Scenario:
+        """This scenario with some values replaced. Raises `ScenarioError`."""
+        return parse(self.text, form="json", source=self.name, sets=sets)
+
+
+def parse(
+    text: str, *, form: Literal["toml", "json"] = "toml", source: str = "scenario", sets: Sequence[Override] = ()
+) -> Scenario:
+    """The scenario that `text` describes, with `sets` laid over it.
+
+    `source` names the text in messages. Raises `ScenarioError` with one line per problem.
+    """
+    return Scenario(_core.resolve(text, form, source, list(sets)))
+
+
+def load(path: str | Path, sets: Sequence[Override] = ()) -> Scenario:
+    """The scenario in the file `path` (`.json` is JSON, anything else TOML).
+
+    Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` when the file cannot be read as text.
+    """
+    path = Path(path)
+    form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
+    return parse(path.read_text(encoding="utf-8"), form=form, source=str(path), sets=sets)
+
+
+def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sequence[Override] = ()) -> Scenario:
+    """The scenario that plain values describe. Raises `ScenarioError`."""
+    return parse(json.dumps(data), form="json", source=source, sets=sets)
+
+
+def problems(error: ValueError) -> list[str]:
+    """The lines of a `ScenarioError`, one per problem."""
+    first = error.args[0] if error.args else ""
+    return [str(line) for line in first] if isinstance(first, list) else str(error).splitlines()
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema that scenario files obey."""
+    return json.loads(_core.schema())
+
+
+@functools.cache
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """What the core can build: `qdiscs`, `apps` and `tcp`, each a list of named entries with their parameters."""
+    return json.loads(_core.catalogue())
+
+
+def version() -> str:
+    """The version of bloatlab."""
+    return _core.version()
+
+
+def emodel(loss: float, delay_ms: float = 0.0) -> tuple[float, float]:
+    """(R, MOS) of the E-model for a loss fraction and a one-way delay in milliseconds."""
+    return _core.emodel(loss, delay_ms)

@@ -1,0 +1,5 @@
+"""Published studies, one folder each: scenarios, published values, claims, and how they compare with ours."""
+
+from bloatlab.studies.registry import STUDIES, Options, Outcome, Study, study
+
+__all__ = ["STUDIES", "Options", "Outcome", "Study", "study"]

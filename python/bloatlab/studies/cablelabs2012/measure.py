@@ -1,0 +1,149 @@
+"""One run reduced to the numbers that tables and claims need: a flat dict, so that hundreds of runs weigh nothing.
+
+Keys end in their unit. Infinity stands for what never happened (no page completed), NaN for what does not apply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bloatlab.run import Result
+from bloatlab.studies.cablelabs2012.build import UP
+from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
+from bloatlab.tables import rate_series
+
+#: What a run is reduced to.
+Measures = dict[str, float]
+
+PEAK_MBIT = 20.0
+SUSTAINED_MBIT = 5.0
+BURST_MB = 10.0
+
+#: Attempt times of a connection that never succeeds, relative to its first SYN (doc 001 §4.3.2: T = 1, 4, 10, ...).
+SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
+
+
+def measure(result: Result) -> Measures:
+    """Everything that a table or a claim asks of one run."""
+    return cells(result) | burst(result) | queueing(result) | {"syn_agree": syn_agreement(result)}
+
+
+def cells(result: Result) -> Measures:
+    """The measured cells of Tables 3 to 8, by the names of `published.csv`."""
+    apps = result.summary["apps"]
+    voice, web = apps["voip"]["voip"], apps["web"]["web"]
+    loads = web["page_load_s"]
+    complete = web["pages"] > 0
+    ftp = apps.get("ftp")
+    return {
+        LOST: voice["lost_percent"],
+        LATE: voice["late_percent"],
+        PLR: voice["plr_percent"],
+        MOS: voice["mos_loss_only"],
+        MEDIAN: loads["median"] if complete else math.inf,
+        MAD: loads["mad"] if complete else math.inf,
+        PAGES: float(web["pages"]),
+        FTP: ftp["wire_bytes"] / 1000.0 if ftp else 0.0,
+        "mos_with_delay": voice["mos"],
+        "voip_delay_p99_ms": voice["delay_ms"]["p99"],
+        "page_load_max_s": loads["max"] if complete else math.inf,
+        "up_wire_mb": result.summary["links"][UP]["delivered_bytes"] / 1e6,
+    }
+
+
+def burst(result: Result) -> Measures:
+    """How the bulk transfer ramps up, how long the burst lasts, and at what rate it goes after its first flight."""
+    if "ftp" not in result.summary["apps"]:
+        return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "plateau_share"), math.nan)
+    series = result.table("flow_series").filter(pl.col("app") == "ftp")
+    rate = rate_series(series, "wire_bytes", smooth=3)
+    t, mbit = rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy()
+    begun = np.flatnonzero(mbit > 0)
+    start = float(t[begun[0]]) if len(begun) else 0.0
+    up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
+    burst_s = _burst_used(up["t_s"].to_numpy(), up["delivered_bytes"].to_numpy())
+    full = np.flatnonzero(mbit >= 0.95 * PEAK_MBIT)
+    ramp = float(t[full[0]]) if len(full) else math.inf
+    left = np.flatnonzero((t > ramp) & (mbit < 0.9 * PEAK_MBIT)) if len(full) else np.array([])
+    dropped = float(t[left[0]]) if len(left) else math.inf
+    plateau = mbit[(t > dropped + 1.0) & (t < min(burst_s, 12.0) - 0.3)] if math.isfinite(dropped) else np.array([])
+    return {
+        "ramp_s": ramp - start,
+        "burst_s": burst_s - start,
+        "full_rate_s": dropped - start,
+        "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,
+    }
+
+
+def _burst_used(t: np.ndarray[Any, Any], delivered: np.ndarray[Any, Any]) -> float:
+    """When the token bucket first falls under 2 % of its 10 MB: tokens(t) = min(burst, tokens + rate dt) - sent."""
+    tokens, before = BURST_MB, 0.0
+    for now, sent in zip(t, delivered, strict=True):
+        tokens = min(BURST_MB, tokens + SUSTAINED_MBIT / 8.0 * (now - before)) - sent * 1e-6
+        before = float(now)
+        if tokens < 0.02 * BURST_MB:
+            return float(now)
+    return math.inf
+
+
+def queueing(result: Result) -> Measures:
+    """Queueing delay in the rate shaping queue: while the burst lasts, afterwards, typically, and its first spike."""
+    up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
+    t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
+    mean = up["sojourn_ms_mean"].to_numpy()
+    end = _burst_used(t, up["delivered_bytes"].to_numpy())
+    early, late = worst[t < end - 0.2], worst[t > end + 0.2]
+    spike = float(np.nanmax(worst[t < 60.0], initial=0.0))
+    return {
+        "delay_burst_ms": float(np.nanmax(early, initial=0.0)),
+        "delay_after_ms": float(np.nanmax(late, initial=0.0)),
+        "delay_typical_ms": float(np.nanmedian(mean)) if len(mean) else 0.0,
+        "spike_ms": spike,
+        "settle_s": _settled(t, mean, end),
+        "free5_share": _nearly_full(result),
+    }
+
+
+def _settled(t: np.ndarray[Any, Any], mean: np.ndarray[Any, Any], start: float) -> float:
+    """Seconds from `start` (the change of rate) until the mean delay of half a second is below CoDel's 5 ms."""
+    after = np.flatnonzero(t > start + 0.2)
+    smooth = np.convolve(np.nan_to_num(mean), np.full(5, 0.2), mode="same")
+    calm = [i for i in after if smooth[i] < 5.0]
+    return float(t[calm[0]]) - start if calm else math.inf
+
+
+def _nearly_full(result: Result) -> float:
+    """Share of the time with at most 5 free slots in the rate shaping queue."""
+    frame = result.table("queue_histogram").filter(pl.col("link") == UP)
+    limit = _limit_packets(result)
+    return float(frame.filter(pl.col("packets") >= limit - 5)["time_share"].sum()) if limit else math.nan
+
+
+def _limit_packets(result: Result) -> int | None:
+    queue = result.scenario.data["link"][UP]["queue"]
+    limit = str(next(iter(queue.values())).get("limit", ""))
+    return int(limit.removesuffix("p")) if limit.endswith("p") else None
+
+
+def syn_agreement(result: Result) -> float:
+    """How many attempts of the most unlucky connection stand at the paper's times, from its second one on; 0 if none.
+
+    NaN when one of its attempts stands elsewhere.
+    """
+    if "syn_times" not in result.tables:
+        return math.nan
+    frame = result.table("syn_times").filter(pl.col("app") == "web")
+    attempts = [sorted(times) for times in frame.group_by("flow").agg("t_s")["t_s"].to_list()]
+    return syn_match(max(attempts, key=len, default=[]))
+
+
+def syn_match(times: Sequence[float]) -> float:
+    """How many retries in `times` (seconds, ascending) stand at the paper's offsets; NaN when one does not."""
+    offsets = [t - times[0] for t in times[: len(SYN_OFFSETS_S)]]
+    agree = all(abs(ours - theirs) < 0.02 for ours, theirs in zip(offsets, SYN_OFFSETS_S, strict=False))
+    return float(max(0, len(offsets) - 1)) if agree else math.nan

@@ -1,0 +1,150 @@
+"""The paper's numbers, read from `published.csv` beside this file. Nothing in it was measured by us."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
+
+#: Metrics that the paper measured, as `published.csv` calls them, in the order of its tables.
+LOST = "VoIP lost"
+LATE = "VoIP late"
+PLR = "VoIP total plr"
+MEDIAN = "page load time median"
+MAD = "page load time MAD"
+PAGES = "pages completed in 600 s"
+MOS = "VoIP MOS"
+FTP = "FTP kBytes in 600 s"
+MEASURED = (LOST, LATE, PLR, MEDIAN, MAD, PAGES, MOS, FTP)
+
+#: Metrics that repeat or combine measured ones.
+MOS_DELTA = "MOS delta CoDel-DropTail"
+FTP_RATIO = "FTP CoDel/DropTail"
+MEDIAN_AGAIN = "median PLT"
+MEDIAN_RATIO = "median PLT CoDel/DropTail"
+DERIVED = (MOS_DELTA, FTP_RATIO, MEDIAN_AGAIN, MEDIAN_RATIO)
+
+UNITS = {
+    LOST: "%", LATE: "%", PLR: "%", MEDIAN: "s", MAD: "s", PAGES: "", MOS: "", FTP: "kB",
+    MOS_DELTA: "", FTP_RATIO: "%", MEDIAN_AGAIN: "s", MEDIAN_RATIO: "%",
+}  # fmt: skip
+
+_CASE = re.compile(r"^([DC])(\d\d) (DropTail|CoDel) (\d+)pkt(?: run(\d))? ")
+_ROW = re.compile(r"^case (\d\d) vs (417|21)pkt ")
+_TABLE = re.compile(r"^Table (\d) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the file, as written."""
+
+    case: str
+    metric: str
+    value: str
+    unit: str
+    where: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCell:
+    """A cell of the paper: one value, or the two runs of one CoDel configuration.
+
+    `values` are numbers: infinity for ">600", empty for "-" and "N/A". `printed` is what stands on paper.
+    """
+
+    case: Case
+    metric: str
+    tables: tuple[int, ...]
+    values: tuple[float, ...]
+    printed: str
+
+
+@functools.cache
+def rows() -> Sequence[Row]:
+    """Every row of the file."""
+    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    return tuple(
+        Row(r["case"], r["metric"], r["value"], r["unit"], r["where"], r["note"]) for r in csv.DictReader(text.splitlines())
+    )
+
+
+@functools.cache
+def measured() -> Sequence[PublishedCell]:
+    """The measured cells of Tables 3 to 8, each once: CoDel's two runs, and what two tables repeat, are one cell."""
+    found: dict[tuple[Case, str], list[Row]] = {}
+    for row in rows():
+        which = _case_of(row.case)
+        if which is not None and row.metric in MEASURED and _TABLE.match(row.where):
+            found.setdefault((which, row.metric), []).append(row)
+    order = {key: place for place, key in enumerate((c, m) for m in MEASURED for c in _cases())}
+    return tuple(_merge(c, m, found[c, m]) for c, m in sorted(found, key=order.__getitem__))
+
+
+@functools.cache
+def derived() -> Sequence[tuple[PublishedCell, Case | None]]:
+    """Cells that repeat or combine measured ones; the second case is what the first is compared with, if anything."""
+    cells: list[tuple[PublishedCell, Case | None]] = []
+    for row in rows():
+        if row.metric not in DERIVED:
+            continue
+        if (which := _case_of(row.case)) is not None:
+            cells.append((_merge(which, row.metric, [row]), None))
+        elif match := _ROW.match(row.case):
+            number, limit = int(match[1]), match[2]
+            droptail = case(number, Queue.DROPTAIL_417 if limit == "417" else Queue.DROPTAIL_21)
+            cells.append((_merge(droptail, row.metric, [row]), droptail.with_queue(Queue.CODEL)))
+    return tuple(cells)
+
+
+@functools.cache
+def by_key() -> Mapping[tuple[str, str], PublishedCell]:
+    """The measured cells by case key and metric."""
+    return {(cell.case.key, cell.metric): cell for cell in measured()}
+
+
+@functools.cache
+def appendix_a() -> Sequence[Sequence[int]]:
+    """The 100 object sizes of Appendix A in bytes: four servers, 25 each, in the order of its table."""
+    sizes: list[list[int]] = [[], [], [], []]
+    for row in rows():
+        if match := re.match(r"^Appendix A server(\d)$", row.case):
+            sizes[int(match[1]) - 1].append(int(row.value))
+    return sizes
+
+
+def number(text: str) -> float | None:
+    """A printed value: ">600" never happened (infinity), "-" and "N/A" are no value, "+0.1" and "<0.6" are numbers."""
+    if text in ("-", "N/A"):
+        return None
+    if text.startswith(">"):
+        return math.inf
+    return float(text.lstrip("<+").rstrip("%"))
+
+
+def _cases() -> list[Case]:
+    return [case(n, q) for q in Queue for n in NUMBERS]
+
+
+def _case_of(text: str) -> Case | None:
+    match = _CASE.match(text)
+    if match is None:
+        return None
+    if match[1] == "C":
+        return case(int(match[2]), Queue.CODEL)
+    return case(int(match[2]), Queue.DROPTAIL_417 if match[4] == "417" else Queue.DROPTAIL_21)
+
+
+def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
+    """One cell out of the rows that state it. Two runs are two values, equal or not; a repeated value is one."""
+    tables = sorted({int(m[1]) for r in given if (m := _TABLE.match(r.where))})
+    runs = {r.case for r in given}
+    distinct = given if len(runs) > 1 else given[:1]
+    values = tuple(v for r in distinct if (v := number(r.value)) is not None)
+    return PublishedCell(which, metric, tuple(tables), values, " / ".join(r.value for r in distinct))

@@ -1,0 +1,71 @@
+"""Which studies there are, and what each must offer. A study's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to reproduce a study. `console` is where a person follows it; data goes elsewhere."""
+
+    out: Path
+    seeds: int = 10
+    jobs: int | None = None
+    quick: bool = False
+    experiments: Sequence[str] = ()
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+
+
+class Outcome(Protocol):
+    """What a reproduction leaves behind."""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the study's stated shares are reached; None when the run proves nothing."""
+        ...
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        ...
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON: `cells`, `claims` and a `summary`."""
+        ...
+
+    def print(self, console: Console) -> None:
+        """The tables of the paper, published beside ours, for a person at a terminal."""
+        ...
+
+
+class Study(Protocol):
+    """A published study as a command. Implemented by the modules of this package's folders."""
+
+    NAME: str
+    TITLE: str
+    SOURCE: str
+    EXPERIMENTS: dict[str, str]
+
+    def reproduce(self, options: Options) -> Outcome:
+        """Run it all, write the report under `options.out`, and return the comparison."""
+        ...
+
+
+#: Name of each study and its title, without importing it.
+STUDIES: dict[str, str] = {
+    "cablelabs2012": "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
+}
+
+
+def study(name: str) -> Study:
+    """The study called `name`. Raises `KeyError` for one that is not in `STUDIES`."""
+    if name not in STUDIES:
+        raise KeyError(name)
+    return cast("Study", importlib.import_module(f"bloatlab.studies.{name}"))

@@ -1,0 +1,225 @@
+"""The scorecard that every study prints: published cells beside ours, judged by rules fixed beforehand.
+
+    band       the values of ours that a rule accepts for one published value
+    within     ours lies in the band of a published value (or between two published values of one cell),
+               or a published value lies in our interval and that interval is narrower than the band
+    tolerance  half the width of the band
+
+A study says which cells there are and what their bands and extra conditions are; this module judges and counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bloatlab.tables import Spread
+
+#: Slack for comparisons of decimal numbers in binary: far below the last digit of any paper.
+SLACK = 1e-9
+
+
+class Verdict(StrEnum):
+    """What a cell counts as."""
+
+    WITHIN = "within"
+    OUTSIDE = "outside"
+    CALIBRATION = "calibration"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The values that a rule accepts: `low` <= ours <= `high`."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """From the lowest to the highest accepted value."""
+        return self.high - self.low
+
+    @property
+    def tolerance(self) -> float:
+        """Half the width: the tolerance of a rule that allows as much above as below."""
+        return self.width / 2.0
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` is accepted, the edges included."""
+        return self.low - SLACK <= value <= self.high + SLACK
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether a value agrees with what was published, and in a few words why."""
+
+    agrees: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One published cell beside ours. `published` holds one value, or two of two runs, or none that is a number.
+
+    `agrees` is what the rule found, also for calibration cells, which are not counted; it is None for derived ones.
+    """
+
+    case: str
+    metric: str
+    unit: str
+    tables: tuple[int, ...]
+    published: tuple[float, ...]
+    printed: str
+    ours: float
+    low: float
+    high: float
+    tolerance: float | None
+    verdict: Verdict
+    reason: str
+    agrees: bool | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The cell as JSON: infinities ("never happened") become null, two published values a list."""
+        return {
+            "case": self.case,
+            "metric": self.metric,
+            "unit": self.unit,
+            "tables": list(self.tables),
+            "published": _published(self),
+            "ours": _finite(self.ours),
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "tolerance": None if self.tolerance is None else _finite(self.tolerance),
+            "verdict": str(self.verdict),
+            "agrees": self.agrees,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the counted cells of a kind are within, and how large a part was asked for."""
+
+    name: str
+    within: int
+    cells: int
+    wanted: float | None = None
+
+    @property
+    def share(self) -> float:
+        """The part that is within, in [0, 1]; 1 for no cells."""
+        return self.within / self.cells if self.cells else 1.0
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the wanted share is reached; None where none was asked for."""
+        return None if self.wanted is None else self.share >= self.wanted - SLACK
+
+    def as_data(self) -> dict[str, Any]:
+        """The share as JSON."""
+        data: dict[str, Any] = {"cells": self.cells, "within": self.within, "share": round(self.share, 4)}
+        return data if self.wanted is None else data | {"wanted": self.wanted, "met": self.met}
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """All cells of a study, and the shares that it set itself."""
+
+    study: str
+    seeds: int
+    cells: Sequence[Cell]
+    shares: Sequence[Share]
+    proves_nothing: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether every stated share is reached; None for a run that proves nothing."""
+        return None if self.proves_nothing else all(share.met is not False for share in self.shares)
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON: `cells` and a `summary`."""
+        counted = [c for c in self.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
+        summary: dict[str, Any] = {
+            "study": self.study,
+            "seeds": self.seeds,
+            "cells": len(counted),
+            "within": sum(c.verdict is Verdict.WITHIN for c in counted),
+            "calibration": sum(c.verdict is Verdict.CALIBRATION for c in self.cells),
+            "derived": sum(c.verdict is Verdict.DERIVED for c in self.cells),
+            "not_explained": sum(c.verdict is Verdict.OUTSIDE and "not explained" in c.reason for c in counted),
+            "shares": {share.name: share.as_data() for share in self.shares},
+            "by_table": {name: share.as_data() for name, share in by_table(self.cells).items()},
+            "by_metric": {name: share.as_data() for name, share in by_metric(self.cells).items()},
+            "met": self.met,
+        }
+        if self.proves_nothing:
+            summary["note"] = self.proves_nothing
+        return {"summary": summary, "cells": [cell.as_data() for cell in self.cells]}
+
+
+def symmetric(published: float, tolerance: float) -> Band:
+    """As much below as above."""
+    return Band(published - tolerance, published + tolerance)
+
+
+def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
+    """Whether `ours` agrees with at least one published value.
+
+    `bands` are as many as `published`. Several published values are several runs of one configuration: their spread is
+    the paper's own, so a value between them agrees. `interval_rule` False is for rules that say "must".
+    """
+    if any(band.holds(ours.median) for band in bands):
+        return Finding(agrees=True, why="within tolerance")
+    if len(published) > 1 and min(published) <= ours.median <= max(published):
+        return Finding(agrees=True, why="between the two published runs")
+    for value, band in zip(published, bands, strict=True) if interval_rule else ():
+        narrow = ours.high - ours.low < band.width
+        if narrow and Band(ours.low, ours.high).holds(value):
+            return Finding(agrees=True, why="published value inside our interval")
+    return Finding(agrees=False, why=_how_far(published, ours.median))
+
+
+def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
+    """The share of `cells` that are within; those not counted are left out."""
+    counted = [c for c in cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
+    return Share(name, sum(c.verdict is Verdict.WITHIN for c in counted), len(counted), wanted)
+
+
+def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
+    """Shares per table of the paper; a cell that stands in two tables shows in both and is counted once in all."""
+    numbers = sorted({n for cell in cells for n in cell.tables})
+    return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}
+
+
+def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
+    """Shares per metric, in order of appearance, of the metrics that are counted."""
+    names = dict.fromkeys(cell.metric for cell in cells if cell.verdict is not Verdict.DERIVED)
+    return {name: share_of(name, [c for c in cells if c.metric == name]) for name in names}
+
+
+def _how_far(published: Sequence[float], ours: float) -> str:
+    finite = [p for p in published if math.isfinite(p)]
+    if not finite or not math.isfinite(ours):
+        return "one of the two never happened"
+    nearest = min(finite, key=lambda p: abs(p - ours))
+    difference = ours - nearest
+    percent = f" ({difference / nearest:+.0%})" if nearest else ""
+    return f"off by {difference:+.4g}{percent}"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _published(cell: Cell) -> float | str | list[float]:
+    match cell.published:
+        case (single,) if math.isfinite(single):
+            return single
+        case (_, _, *_):
+            return list(cell.published)
+        case _:
+            return cell.printed

@@ -1,0 +1,185 @@
+"""Results into the tables that people read and figures draw. Shapes only: nothing here simulates or draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from bloatlab.run import Result
+
+#: What a value says about itself; a terminal and a page choose the colour.
+Tone = Literal["plain", "good", "bad", "muted", "marked"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextCell:
+    """One field of a table for people: text, tone, and a longer word on demand (a tooltip)."""
+
+    text: str
+    tone: Tone = "plain"
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
+
+    `groups` are optional headings above runs of columns: (heading, how many columns), summing to all columns.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[TextCell]]
+    note: str = ""
+    groups: Sequence[tuple[str, int]] = ()
+    left: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A quantity over seeds: median and central interval. Infinity stands for "never happened"."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Iterable[float], share: float = 0.8) -> Spread:
+    """Median and the central `share` of `values` (linear interpolation between order statistics).
+
+    Infinite values are ordered like any other; a quantile between a finite and an infinite value is infinite.
+    Raises `ValueError` for no values.
+    """
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("no values to take a spread of")
+    tail = (1.0 - share) / 2.0
+    return Spread(_quantile(ordered, 0.5), _quantile(ordered, tail), _quantile(ordered, 1.0 - tail))
+
+
+def _quantile(ordered: Sequence[float], q: float) -> float:
+    place = q * (len(ordered) - 1)
+    below = math.floor(place + 1e-9)
+    weight = max(0.0, place - below)
+    if weight < 1e-9:
+        return ordered[below]
+    return ordered[below] + (ordered[below + 1] - ordered[below]) * weight
+
+
+def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> pl.DataFrame:
+    """`t_s` (end of bin) and `rate_mbit` from a series of bytes per bin, summed over all its flows.
+
+    `smooth` is how many bins a running mean covers. The first bin is taken to begin at 0.
+    """
+    total = frame.group_by("t_s").agg(pl.col(bytes_column).sum()).sort("t_s")
+    if total.is_empty():
+        return pl.DataFrame({"t_s": [], "rate_mbit": []}, schema={"t_s": pl.Float64, "rate_mbit": pl.Float64})
+    t = total["t_s"].to_numpy()
+    width = np.diff(t, prepend=0.0)
+    rate = np.divide(total[bytes_column].to_numpy() * 8e-6, width, out=np.zeros(len(t)), where=width > 0)
+    if smooth > 1:
+        rate = np.convolve(rate, np.full(smooth, 1.0 / smooth), mode="same")
+    return pl.DataFrame({"t_s": t, "rate_mbit": rate})
+
+
+def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:
+    """`value` ascending and `share`, the part of all `weight` at or below it, in [0, 1]."""
+    ordered = frame.group_by(value).agg(pl.col(weight).sum()).sort(value)
+    total = ordered[weight].sum() or 1.0
+    return ordered.select(pl.col(value), (pl.col(weight).cum_sum() / total).alias("share"))
+
+
+def summary_tables(result: Result) -> list[TextTable]:
+    """What `bloatlab show` prints: links, applications, voice, pages."""
+    links: Mapping[str, Any] = result.summary["links"]
+    apps: Mapping[str, Any] = result.summary["apps"]
+    tables = [_links(links), _apps(apps, float(result.summary["duration_s"]))]
+    voice = {name: app["voip"] for name, app in apps.items() if app.get("voip")}
+    pages = {name: app["web"] for name, app in apps.items() if app.get("web")}
+    if voice:
+        tables.append(_voice(voice))
+    if pages:
+        tables.append(_pages(pages))
+    return tables
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number for people: thin-spaced thousands, "-" for nothing, "never" for infinity."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.{digits}f}".replace(",", "\u202f")
+
+
+def _row(name: str, *values: str) -> list[TextCell]:
+    return [TextCell(name), *(TextCell(v) for v in values)]
+
+
+def _links(links: Mapping[str, Any]) -> TextTable:
+    rows = [
+        _row(
+            name,
+            number(link["delivered_packets"], 0),
+            number(link["delivered_bytes"] / 1e6, 3),
+            number(link["utilisation"] * 100),
+            number(link["dropped_packets"], 0),
+            " ".join(f"{reason} {number(n, 0)}" for reason, n in sorted(link["drops"].items()) if n) or "-",
+            *(number(link["sojourn_ms"][p], 2) for p in ("mean", "p50", "p99", "max")),
+            number(link["queue_packets"]["max"], 0),
+        )
+        for name, link in links.items()
+    ]
+    columns = ["link", "packets", "MB", "use %", "dropped", "reasons", "mean", "p50", "p99", "max", "longest"]
+    groups = [("", 1), ("delivered", 3), ("drops", 2), ("sojourn ms", 4), ("queue", 1)]
+    return TextTable("Links", columns, rows, groups=groups)
+
+
+def _apps(apps: Mapping[str, Any], seconds: float) -> TextTable:
+    rows = [
+        _row(
+            name,
+            str(app["kind"]),
+            number(app["flows"], 0),
+            number(app["wire_bytes"] / 1e6, 3),
+            number(app["wire_bytes"] * 8e-6 / seconds, 3) if seconds else "-",
+            number(app["goodput_bytes"] / 1e6, 3),
+            number(app.get("retransmits"), 0),
+            number(app.get("timeouts"), 0),
+        )
+        for name, app in apps.items()
+    ]
+    columns = ["application", "kind", "flows", "wire MB", "wire Mbit/s", "goodput MB", "retransmits", "timeouts"]
+    return TextTable("Applications", columns, rows, left=2)
+
+
+def _voice(voice: Mapping[str, Any]) -> TextTable:
+    rows = [
+        _row(
+            name,
+            number(v["sent"], 0),
+            number(v["lost_percent"], 2),
+            number(v["late_percent"], 2),
+            number(v["plr_percent"], 2),
+            number(v["delay_ms"]["p50"], 1),
+            number(v["delay_ms"]["p99"], 1),
+            number(v["mos"], 2),
+            number(v["mos_loss_only"], 2),
+        )
+        for name, v in voice.items()
+    ]
+    columns = ["voice", "sent", "lost %", "late %", "plr %", "p50", "p99", "MOS", "MOS, loss only"]
+    return TextTable("Voice", columns, rows, groups=[("", 5), ("delay ms", 2), ("quality", 2)])
+
+
+def _pages(pages: Mapping[str, Any]) -> TextTable:
+    rows = [
+        _row(name, number(w["pages"], 0), *(number(w["page_load_s"][k], 3) for k in ("median", "mad", "min", "max")))
+        for name, w in pages.items()
+    ]
+    return TextTable("Pages", ["web", "pages", "median s", "MAD s", "min s", "max s"], rows)

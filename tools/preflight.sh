@@ -1,0 +1,47 @@
+#!/bin/sh
+# Names what this machine lacks, with the Debian package that brings it, before a build fails half-way.
+# Usage: tools/preflight.sh PYTHON python|rust|lint...
+set -u
+python=$1
+shift
+missing=0
+
+lack() { # what, Debian package, note
+    printf 'bloatlab: %s is missing. On Debian or Ubuntu: apt-get install %s%s\n' "$1" "$2" "${3:+  ($3)}" >&2
+    missing=1
+}
+
+check_python() {
+    if ! command -v "$python" >/dev/null 2>&1; then
+        lack "Python ($python)" "python3 python3-venv" "3.11 or newer; make PYTHON=/path/to/python3 uses another"
+        return
+    fi
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || { lack "a working $python" python3; return; }
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        lack "Python 3.11 or newer ($python is $version)" "python3.11 python3.11-venv" "then make PYTHON=python3.11"
+    for module in venv ensurepip; do
+        "$python" -c "import $module" 2>/dev/null ||
+            lack "the Python module $module of $python" "python$version-venv" "or python3-venv"
+    done
+}
+
+check_rust() {
+    command -v cc >/dev/null 2>&1 || lack "a C compiler and linker (cc)" "gcc libc6-dev"
+    if ! command -v cargo >/dev/null 2>&1; then
+        lack "the Rust toolchain (cargo)" "cargo" "or rustup, package rustup, for a newer one"
+        return
+    fi
+    want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    have=$(rustc --version 2>/dev/null | sed 's/^rustc \([0-9]*\.[0-9]*\).*/\1/')
+    [ -n "$have" ] || { lack "the Rust compiler (rustc)" "rustc" "or rustup"; return; }
+    oldest=$(printf '%s\n%s\n' "${want:-0}" "$have" | sort -V | head -n 1)
+    [ "$oldest" = "${want:-0}" ] || lack "Rust $want or newer (rustc is $have)" "rustup" "then rustup default stable"
+}
+
+check_lint() {
+    cargo fmt --version >/dev/null 2>&1 || lack "cargo fmt" "rustfmt" "or rustup component add rustfmt"
+    cargo clippy --version >/dev/null 2>&1 || lack "cargo clippy" "rust-clippy" "or rustup component add clippy"
+}
+
+for part in "$@"; do "check_$part"; done
+exit "$missing"
