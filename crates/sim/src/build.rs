@@ -54,10 +54,10 @@ impl<S: Sink> World<S> {
                     Kind::Fifo(Box::new(fifo))
                 } else {
                     let at = format!("link.{name}");
-                    let port = Port::build(&port_spec(link), link_id(i), scenario.seed, &at).map_err(|p| p.under(&at))?;
+                    let port = Port::build(&port_spec(link), link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
                     Kind::Port { port: Box::new(port), pending: Time::NEVER }
                 },
-                meter: LinkMeter::new(recorded, end, bin, queue_cap(link)),
+                meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
             });
             chores.extend(link.changes.iter().map(|c| {
                 let change = Change {
@@ -125,7 +125,8 @@ impl<S: Sink> World<S> {
             let i = self.apps.len() as u16;
             let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(name));
             let rows = rows(&app.traffic);
-            let first_row = self.core.tally.add_app(name, &app.traffic, rows, listed, self.end, self.bin);
+            let series = listed.then_some((scenario.duration, self.bin));
+            let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
             let mut desk = AppDesk {
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
                 timers: BinaryHeap::new(),

@@ -34,7 +34,7 @@ pub(crate) struct Lane {
     pub stack: u16,
     pub app: u16,
     /// The row of counters that this connection adds to.
-    pub row: u16,
+    pub row: u32,
     /// Whether the application wants to be told of every byte.
     pub counts: bool,
 }
@@ -137,7 +137,7 @@ impl<S: Sink> Io for Wire<'_, S> {
         let what = match event {
             Event::Received { bytes } => {
                 // what this side receives was sent by the other
-                self.tally.goodput(self.lane.row, side == 0, self.net.now(), bytes);
+                self.tally.goodput(self.lane.row, usize::from(1 - side), self.net.now(), bytes);
                 if !self.lane.counts {
                     return;
                 }

@@ -115,7 +115,8 @@ impl Fifo {
             self.started += 1;
             self.waiting.packets -= 1;
             self.waiting.bytes -= slot.packet.bytes();
-            meter.dequeued(slot.start, slot.packet.size, self.waiting.packets, slot.start.since(slot.packet.stamp));
+            let sojourn = slot.start.since(slot.packet.stamp);
+            meter.dequeued(slot.start, slot.packet.flow, slot.packet.size, self.waiting.packets, sojourn);
         }
     }
 
@@ -137,7 +138,7 @@ impl Fifo {
         self.ring.push(Slot { start, packet });
         self.waiting.packets += 1;
         self.waiting.bytes += packet.bytes();
-        meter.enqueued(now, packet.size, self.waiting);
+        meter.enqueued(now, packet.flow, packet.size, self.waiting);
         self.settle(now, meter);
         if self.ring.len() == 1 { Offered::First(sent + self.delay) } else { Offered::Behind }
     }

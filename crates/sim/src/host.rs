@@ -80,7 +80,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
             flags: Flags::INLINE,
             segs: 1,
         };
-        self.core.tally.sent_datagram(self.app, now);
+        self.core.tally.apps[usize::from(self.app)].datagrams += 1;
         self.core.net.send(lane.at, packet);
     }
 
@@ -92,13 +92,15 @@ impl<S: Sink> Host for AppHost<'_, S> {
         self.core.arm_app(self.app);
     }
 
-    fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64) {
+    fn page_loaded(&mut self, started: Time, _objects: u32, _bytes: u64) {
         let now = self.core.net.now();
-        self.core.tally.page(self.app, started, now, objects, bytes);
+        if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
+            pages.loaded(started, now);
+        }
     }
 
-    fn file_done(&mut self, started: Time, bytes: u64) {
+    fn file_done(&mut self, started: Time, _bytes: u64) {
         let now = self.core.net.now();
-        self.core.tally.file(self.app, started, now, bytes);
+        self.core.tally.apps[usize::from(self.app)].files.record(now.since(started));
     }
 }

@@ -85,7 +85,7 @@ impl<S: Sink> Sink for Tap<'_, S> {
     }
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
-        self.meter.put(now, &record);
+        self.meter.put(now, record);
         if self.sink.mask() != Mask::NONE {
             self.sink.put(now, record);
         }
@@ -117,7 +117,9 @@ impl<S: Sink> Net<S> {
                 Offered::Behind => {}
                 Offered::First(at) => self.events.push(at, Target::Link(i)),
                 Offered::Full => {
-                    link.meter.dropped(now, packet.size, DropReason::TailFull);
+                    let (reason, point) = (DropReason::TailFull, Point::Enqueue);
+                    let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
+                    link.meter.put(now, record);
                     free(&mut self.bodies, &packet);
                 }
             },
@@ -154,7 +156,7 @@ impl<S: Sink> Net<S> {
                     Some(at) => self.events.rearm_link(at, i),
                     None => self.events.drop_link(),
                 }
-                link.meter.delivered(now, packet.size);
+                link.meter.delivered(packet.size);
                 if packet.dst == to {
                     return Some(packet);
                 }
@@ -176,7 +178,7 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
         let now = self.events.now();
         for packet in &landed {
-            self.links[usize::from(i)].meter.delivered(now, packet.size);
+            self.links[usize::from(i)].meter.delivered(packet.size);
         }
         // those that travel on leave in order; those that are home stay in `landed`
         landed.retain(|packet| {
@@ -194,13 +196,13 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, _| port.change(now, change));
     }
 
-    /// Brings every link's accounts up to `now`.
-    pub fn settle(&mut self) {
-        let now = self.events.now();
+    /// Brings every link's accounts up to the end of the run.
+    pub fn settle(&mut self, end: Time) {
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
-                fifo.settle(now, &mut link.meter);
+                fifo.settle(end, &mut link.meter);
             }
+            link.meter.finish(end);
         }
     }
 
@@ -216,6 +218,6 @@ impl<S: Sink> Net<S> {
 }
 
 /// Index of a link as records name it.
-pub(crate) fn link_id(i: usize) -> LinkId {
-    LinkId(i as u16)
+pub(crate) fn link_id(i: u16) -> LinkId {
+    LinkId(i)
 }

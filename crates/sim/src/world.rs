@@ -40,7 +40,7 @@ pub(crate) struct AppDesk {
     pub counts: bool,
     pub stop: Time,
     /// First of its rows of counters, how many it has, and which are in use.
-    pub first_row: u16,
+    pub first_row: u32,
     pub rows_used: Vec<bool>,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
@@ -151,11 +151,14 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Moves the clock to the end and brings every account up to it.
+    /// Brings every account up to the end.
     fn finish(&mut self) {
-        self.core.net.events.push(self.end, Target::Clock);
-        self.core.net.events.take(self.end);
-        self.core.net.settle();
+        self.core.net.settle(self.end);
+        for conn in self.core.conns.iter().filter(|c| c.used == Use::Tcp) {
+            for (way, end) in conn.ends.iter().enumerate() {
+                self.core.tally.retire(end.lane.row, way, end.tcp.stats());
+            }
+        }
     }
 
     fn app_timer(&mut self, i: u16) {
@@ -170,6 +173,9 @@ impl<S: Sink> World<S> {
                 break;
             }
             self.core.desks[usize::from(i)].timers.pop();
+            if at >= self.core.desks[usize::from(i)].stop {
+                continue;
+            }
             let machine = &mut self.apps[usize::from(i)].machine;
             let host = &mut AppHost { core: &mut self.core, app: i };
             if token == START { machine.start(host) } else { machine.timer(token, host) }
@@ -219,7 +225,8 @@ impl<S: Sink> Core<S> {
     #[inline]
     fn deliver(&mut self, packet: PacketMeta) {
         let slot = packet.flow.slot();
-        let side = usize::from(!packet.flags.has(Flags::REVERSE));
+        let way = usize::from(packet.flags.has(Flags::REVERSE));
+        let side = 1 - way;
         let now = self.net.now();
         let conn = &mut self.conns[slot];
         let end = &mut conn.ends[side];
@@ -227,10 +234,10 @@ impl<S: Sink> Core<S> {
             self.flow_gone(&packet);
             return;
         }
-        let (app, row) = (end.lane.app, end.lane.row);
+        let row = end.lane.row;
         if conn.used == Use::Udp {
             let delay = inline_delay(now, packet.body);
-            self.tally.datagram(app, row, side == 0, now, &packet, delay);
+            self.tally.datagram(row, now, &packet, delay);
             self.net.tell_delivered(&packet, delay);
             return;
         }
@@ -239,17 +246,17 @@ impl<S: Sink> Core<S> {
             let segment = segment_of(&packet, self.headers[usize::from(conn.ends[1 - side].lane.stack)]);
             if segment.len > 0 {
                 let delay = inline_delay(now, packet.body);
-                self.tally.arrived(row, side == 0, now, packet.size, Some(delay));
+                self.tally.arrived(row, way, now, packet.size, Some(delay));
                 self.net.tell_delivered(&packet, delay);
             } else {
-                self.tally.arrived(row, side == 0, now, packet.size, None);
+                self.tally.arrived(row, way, now, packet.size, None);
             }
             segment
         } else {
             let mut body = self.net.bodies.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
-            self.tally.arrived(row, side == 0, now, packet.size, (body.segment.len > 0).then_some(delay));
+            self.tally.arrived(row, way, now, packet.size, (body.segment.len > 0).then_some(delay));
             self.net.tell_delivered(&packet, delay);
             body.segment
         };
@@ -360,7 +367,7 @@ impl<S: Sink> Core<S> {
             desk.rows_used[row] = true;
         }
         // an application that opens more connections than it has rows shares its last one
-        let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u16;
+        let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
         let lane = Lane {
             flow: FlowId::default(),
             at: desk.at,
@@ -434,8 +441,8 @@ impl<S: Sink> Core<S> {
         conn.used = Use::Free;
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
-        for end in &conn.ends {
-            self.tally.retire(lane.row, end.lane.direction.has(Flags::REVERSE), end.tcp.stats());
+        for (way, end) in conn.ends.iter().enumerate() {
+            self.tally.retire(lane.row, way, end.tcp.stats());
         }
         let desk = &mut self.desks[usize::from(lane.app)];
         desk.rows_used[usize::from(lane.row - desk.first_row)] = false;
@@ -444,12 +451,12 @@ impl<S: Sink> Core<S> {
 
     /// End of a bin: the senders' windows go into the series.
     fn sample(&mut self, now: Time) {
-        self.net.settle();
-        for conn in &self.conns {
-            if conn.used == Use::Tcp {
-                for end in &conn.ends {
-                    self.tally.sample(end.lane.row, end.lane.direction.has(Flags::REVERSE), now, &end.tcp);
-                }
+        if !self.tally.has_series {
+            return;
+        }
+        for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
+            for (way, end) in conn.ends.iter().enumerate() {
+                self.tally.sample(end.lane.row, way, now, &end.tcp);
             }
         }
     }
