@@ -90,6 +90,7 @@ impl<S: Sink> World<S> {
             bodies: Arena::default(),
             flows: FlowTable::default(),
             sink,
+            fated: Vec::new(),
             landed: Vec::new(),
         };
         let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };

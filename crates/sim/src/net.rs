@@ -47,6 +47,8 @@ pub(crate) struct Net<S> {
     pub bodies: Arena<Body>,
     pub flows: FlowTable,
     pub sink: S,
+    /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
+    pub fated: Vec<u64>,
     /// Packets that a port has just let go; reused.
     pub landed: Vec<PacketMeta>,
 }
@@ -54,14 +56,22 @@ pub(crate) struct Net<S> {
 /// Frees what a dropped packet owned.
 struct Fates<'a> {
     bodies: &'a mut Arena<Body>,
+    fated: &'a mut [u64],
 }
 
 impl FateSink for Fates<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
+        self.fated[lane_index(packet)] += 1;
         free(self.bodies, packet);
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+/// Index of a packet's flow and direction in [`Net::fated`].
+#[inline]
+fn lane_index(packet: &PacketMeta) -> usize {
+    2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))
 }
 
 /// Gives back the arena slot of a packet that goes no further.
@@ -120,6 +130,7 @@ impl<S: Sink> Net<S> {
                     let (reason, point) = (DropReason::TailFull, Point::Enqueue);
                     let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
                     link.meter.put(now, record);
+                    self.fated[lane_index(&packet)] += 1;
                     free(&mut self.bodies, &packet);
                 }
             },
@@ -132,7 +143,7 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
         let Kind::Port { port, pending } = &mut link.kind else { return };
-        let mut fates = Fates { bodies: &mut self.bodies };
+        let mut fates = Fates { bodies: &mut self.bodies, fated: &mut self.fated };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
         let deadline = port.deadline();

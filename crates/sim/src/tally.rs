@@ -20,6 +20,8 @@ pub struct Direction {
     pub wire_bytes: u64,
     /// Payload that arrived in order.
     pub goodput_bytes: u64,
+    /// Packets dropped on the way, in queues or on links.
+    pub dropped: u64,
     /// Segments that its sender sent again.
     pub retransmits: u64,
     /// Retransmission timeouts of its sender.
@@ -179,8 +181,9 @@ impl Tally {
     }
 
     /// The sender of a direction is no more, or the run is over: its counters are added up.
-    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats) {
+    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats, fated: u64) {
         let direction = &mut self.rows[row as usize].ways[way];
+        direction.dropped += fated;
         direction.retransmits += u64::from(stats.retransmits);
         direction.timeouts += u64::from(stats.timeouts);
         direction.fast_recoveries += u64::from(stats.fast_recoveries);

@@ -154,9 +154,10 @@ impl<S: Sink> World<S> {
     /// Brings every account up to the end.
     fn finish(&mut self) {
         self.core.net.settle(self.end);
-        for conn in self.core.conns.iter().filter(|c| c.used == Use::Tcp) {
+        for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
-                self.core.tally.retire(end.lane.row, way, end.tcp.stats());
+                let fated = std::mem::take(&mut self.core.net.fated[2 * slot + way]);
+                self.core.tally.retire(end.lane.row, way, end.tcp.stats(), fated);
             }
         }
     }
@@ -400,6 +401,7 @@ impl<S: Sink> Core<S> {
             }
         };
         let flow = self.conns[slot as usize].ends[0].lane.flow;
+        self.net.fated.resize(self.net.fated.len().max(2 * self.conns.len()), 0);
         self.next_port = self.next_port.wrapping_add(1).max(1024);
         let protocol = if used == Use::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
         let tuple = packet::FlowTuple {
@@ -442,7 +444,8 @@ impl<S: Sink> Core<S> {
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
-            self.tally.retire(lane.row, way, end.tcp.stats());
+            let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
+            self.tally.retire(lane.row, way, end.tcp.stats(), fated);
         }
         let desk = &mut self.desks[usize::from(lane.app)];
         desk.rows_used[usize::from(lane.row - desk.first_row)] = false;
