@@ -1,0 +1,606 @@
+//! The sending half: what an acknowledgement means, what may be sent, and what a timeout does.
+//!
+//! ```text
+//!            dupthresh / IsLost                 ECN echo
+//!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (loss; no second reduction)
+//!      |  una >= recover          ^ ^                      | una >= recover
+//!      +--------------------------+ +----------------------+
+//!   Loss <--- timeout, from any state; left to Open at una >= recover
+//! ```
+//!
+//! The window is `floor(cwnd)` segments of MSS bytes against the bytes in flight: RFC 6675's pipe with SACK, otherwise
+//! what is outstanding less one MSS per duplicate ACK, which is RFC 5681's inflation seen from the other side.
+//!
+//! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
+//! Departs: entering recovery always marks the first segment lost (RFC 6675 leaves that to IsLost), so pipe is one MSS
+//! smaller when DupThresh was reached by short segments; after a timeout the lost segments are resent in order as the
+//! window opens, which is go-back-N when SACK is off or forgotten.
+
+use crate::cc::{Congestion, Controller, RateSample, Window};
+use crate::receiver::Receiver;
+use crate::reduction::Shrink;
+use crate::rtt::Rtt;
+use crate::scoreboard::{Piece, Scoreboard};
+use crate::segment::micros;
+use crate::{Event, IdleRestart, Io, Recovery, Segment, State, Stats, TcpParams};
+use packet::{Ecn, Flags};
+use units::Time;
+
+/// Without this many bytes between the stream's end and 2^64, a stream is endless.
+const ENDLESS: u64 = u64::MAX;
+
+/// The sending half of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// First byte not acknowledged.
+    pub(crate) una: u64,
+    /// Next new byte.
+    pub(crate) next: u64,
+    /// End of what the application wrote.
+    end: u64,
+    peer_rwnd: u64,
+    /// Recovery, reduction and ECN: what was outstanding when the last one began.
+    recover: u64,
+    /// When the retransmission timer expires.
+    pub(crate) rto_at: Time,
+    /// Last transmission of data.
+    last_send: Time,
+    pub(crate) window: Window,
+    pub(crate) cc: Controller,
+    pub(crate) rtt: Rtt,
+    pub(crate) board: Scoreboard,
+    shrink: Shrink,
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    dup_bytes: u64,
+    dupacks: u32,
+    /// Timeouts in a row without progress.
+    pub(crate) timeouts: u16,
+    pub(crate) state: State,
+    /// ECN is in use on this connection.
+    pub(crate) ecn: bool,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    /// The application closed.
+    closing: bool,
+    fin_sent: bool,
+    /// A partial ACK has already restarted the timer (impatient NewReno).
+    partial_seen: bool,
+    /// The rescue retransmission of this recovery is spent.
+    rescued: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
+        let ssthresh = p.initial_ssthresh.unwrap_or(f64::INFINITY);
+        Self {
+            una: 0,
+            next: 0,
+            end: 1,
+            peer_rwnd,
+            recover: 0,
+            rto_at: Time::NEVER,
+            last_send: Time::ZERO,
+            window: Window { cwnd: p.initial_window_segments(), ssthresh },
+            cc: Controller::new(p),
+            rtt: Rtt::new(p),
+            board: Scoreboard::new(1),
+            shrink: Shrink::default(),
+            dup_bytes: 0,
+            dupacks: 0,
+            timeouts: 0,
+            state: State::Open,
+            ecn: false,
+            cwr_due: false,
+            closing: false,
+            fin_sent: false,
+            partial_seen: false,
+            rescued: false,
+        }
+    }
+
+    /// The SYN was acknowledged (or there is none).
+    pub(crate) fn open(&mut self, p: &TcpParams) {
+        self.una = 1;
+        self.next = self.next.max(1);
+        if self.timeouts > 0 && p.syn_loss_restricts {
+            self.window.cwnd = 1.0;
+        }
+        self.timeouts = 0;
+        self.rtt.after_syn();
+        self.rto_at = Time::NEVER;
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.end = self.end.saturating_add(bytes);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Everything written is acknowledged, and so is the FIN if there is one.
+    pub(crate) fn done(&self, p: &TcpParams) -> bool {
+        self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.handshake)
+    }
+
+    /// Payload bytes acknowledged.
+    pub(crate) fn acked(&self) -> u64 {
+        self.una.saturating_sub(1 + u64::from(self.fin_sent && self.una == self.next))
+    }
+
+    #[inline]
+    pub(crate) fn cwnd_bytes(&self, p: &TcpParams) -> u64 {
+        let cwnd = self.window.cwnd as u64;
+        cwnd.min(u64::from(p.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.mss)
+    }
+
+    /// Bytes believed to be in the network.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.board.pipe().saturating_sub(self.dup_bytes)
+    }
+
+    // ---------------------------------------------------------------- acknowledgements
+
+    /// The ACK part of a segment of an established connection.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        segment: &Segment,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        if segment.ack > self.next || segment.ack < self.una {
+            return;
+        }
+        let flight_before = self.in_flight();
+        let acked = segment.ack - self.una;
+        let mut sample = None;
+        let mut delivered = acked;
+        if acked > 0 {
+            self.una = segment.ack;
+            let taken = self.board.ack(segment.ack);
+            delivered -= taken.sacked;
+            if self.state == State::Recovery && p.recovery != Recovery::Sack {
+                // duplicate ACKs have told of all but the hole
+                delivered = acked.saturating_sub(self.dup_bytes).max(acked.min(u64::from(p.mss)));
+            }
+            sample = self.measure(p, now, segment.ts_ecr, taken.sent);
+            self.timeouts = 0;
+            let fin = self.fin_sent && self.una == self.next;
+            let bytes = acked - u64::from(fin);
+            if bytes > 0 {
+                io.event(Event::Acked { bytes });
+            }
+        }
+        if p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) {
+            let newly = self.on_sack(p, segment);
+            delivered += newly;
+            self.dupacks += u32::from(acked == 0 && newly > 0);
+        } else if acked == 0
+            && segment.flags.has(Flags::PURE_ACK)
+            && self.next > self.una
+            && p.recovery != Recovery::Sack
+        {
+            self.dupacks += 1;
+            delivered = u64::from(p.mss);
+        }
+        if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
+            return;
+        }
+        let rate = self.rate_sample(p, now, acked, sample, flight_before);
+        self.advance(p, now, &rate, acked, delivered, rx, stats, io);
+        self.on_ece(p, segment, stats);
+        self.restart_timer(p, now, acked);
+    }
+
+    fn on_sack(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
+        let mut newly = 0;
+        for b in segment.sack.as_slice() {
+            if b.end > self.una && b.end <= self.next && b.start < b.end {
+                newly += self.board.sack(b.start, b.end, p.mss);
+            }
+        }
+        if newly > 0 {
+            self.board.mark_lost(p.dupthresh, p.mss);
+        }
+        newly
+    }
+
+    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule.
+    #[inline]
+    fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
+        let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
+        let us = micros(now).wrapping_sub(from?);
+        self.rtt.sample(p, us);
+        Some(us)
+    }
+
+    #[inline]
+    fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
+        let mss = f64::from(p.mss);
+        let acked = acked as f64 / mss;
+        // In slow start the window may double unless less than half of it was used (Linux' is_cwnd_limited).
+        let window = self.window.cwnd as u64 * u64::from(p.mss);
+        let used = if self.window.slow_start() { 2 * flight_before } else { flight_before + u64::from(p.mss) - 1 };
+        RateSample {
+            now,
+            acked,
+            credit: acked.min(f64::from(p.abc_limit)),
+            rtt_us,
+            srtt: self.rtt.srtt,
+            in_flight: flight_before as f64 / mss,
+            una: self.una,
+            next: self.next,
+            cwnd_limited: used >= window,
+        }
+    }
+
+    /// The state machine.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn advance(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        rate: &RateSample,
+        acked: u64,
+        delivered: u64,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        match self.state {
+            State::Open | State::Loss if acked > 0 => {
+                self.dupacks = 0;
+                self.cc.on_ack(p, &mut self.window, rate);
+                if self.state == State::Loss && self.una >= self.recover {
+                    self.state = State::Open;
+                }
+            }
+            State::Recovery if self.una >= self.recover => self.end_reduction(p),
+            State::Recovery if acked > 0 => self.on_partial_ack(p, now, acked, rx, stats, io),
+            State::Recovery if p.recovery != Recovery::Sack => self.dup_bytes += delivered,
+            State::Cwr if self.una >= self.recover => self.end_reduction(p),
+            State::Cwr if acked > 0 => self.dupacks = 0,
+            _ => {}
+        }
+        if self.loss_found(p) {
+            self.enter_recovery(p, now, delivered, rx, stats, io);
+        } else if matches!(self.state, State::Recovery | State::Cwr) {
+            let pipe = self.in_flight();
+            self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        }
+    }
+
+    /// Duplicate ACKs or the scoreboard say that the first segment is lost, and no recovery is under way.
+    #[inline]
+    fn loss_found(&self, p: &TcpParams) -> bool {
+        if !matches!(self.state, State::Open | State::Cwr) {
+            return false;
+        }
+        if p.recovery == Recovery::Sack {
+            return self.next > self.una && (self.board.head_lost() || self.dupacks >= u32::from(p.dupthresh));
+        }
+        // RFC 6582 §3.2 step 2: duplicates of what an earlier recovery or timeout resent are no sign of loss
+        self.dupacks >= u32::from(p.dupthresh) && (self.una > self.recover || self.state == State::Cwr)
+    }
+
+    fn reduction_base(&self, p: &TcpParams) -> f64 {
+        let cwnd = self.window.cwnd.min(f64::from(p.window_clamp.unwrap_or(u32::MAX)));
+        if p.reduce_from_flight {
+            // without what limited transmit added (RFC 3042 §2), hence not above the window
+            cwnd.min((self.next - self.una) as f64 / f64::from(p.mss))
+        } else {
+            cwnd
+        }
+    }
+
+    fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
+        let base = self.reduction_base(p);
+        self.cc.on_congestion(p, &mut self.window, kind, base);
+        self.shrink.begin(p, &mut self.window, self.next - self.una);
+        self.recover = self.next;
+    }
+
+    fn enter_recovery(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        delivered: u64,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        if self.state == State::Cwr {
+            self.recover = self.next;
+        } else {
+            self.reduce(p, Congestion::Loss);
+        }
+        self.state = State::Recovery;
+        self.partial_seen = false;
+        self.rescued = false;
+        stats.fast_recoveries += 1;
+        let mut delivered = delivered;
+        if p.recovery == Recovery::Sack {
+            delivered = delivered.max(self.board.sacked());
+        } else {
+            self.dup_bytes = u64::from(self.dupacks) * u64::from(p.mss);
+            delivered = delivered.max(self.dup_bytes);
+        }
+        self.board.mark_head_lost();
+        let pipe = self.in_flight();
+        self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
+        if let Some(piece) = self.board.next_lost() {
+            self.retransmit(p, now, piece, false, rx, stats, io);
+        }
+    }
+
+    /// New data is acknowledged, but not all that was outstanding when recovery began.
+    fn on_partial_ack(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        acked: u64,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        match p.recovery {
+            Recovery::Sack => {}
+            Recovery::Reno => self.end_reduction(p),
+            Recovery::Newreno => {
+                // RFC 6582 §3.2: deflate by what was acknowledged, give one segment back, resend the next hole
+                self.dup_bytes = (self.dup_bytes + u64::from(p.mss)).saturating_sub(acked);
+                self.board.mark_head_lost();
+                if let Some(piece) = self.board.next_lost() {
+                    self.retransmit(p, now, piece, false, rx, stats, io);
+                }
+            }
+        }
+    }
+
+    fn end_reduction(&mut self, p: &TcpParams) {
+        self.shrink.end(p, &mut self.window);
+        self.state = State::Open;
+        self.dupacks = 0;
+        self.dup_bytes = 0;
+    }
+
+    /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.
+    #[inline]
+    fn on_ece(&mut self, p: &TcpParams, segment: &Segment, stats: &mut Stats) {
+        if !(self.ecn && segment.flags.has(Flags::ECE)) || self.state != State::Open || self.una <= self.recover {
+            return;
+        }
+        self.reduce(p, Congestion::Ecn);
+        self.state = State::Cwr;
+        self.cwr_due = true;
+        stats.ecn_reductions += 1;
+        if self.una >= self.recover {
+            // nothing outstanding: no ACK will come to shrink by
+            self.end_reduction(p);
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+    }
+
+    /// RFC 6298 §5.2 and §5.3; RFC 6582's impatient variant restarts at the first partial ACK only.
+    #[inline]
+    fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
+        if self.una == self.next {
+            self.rto_at = Time::NEVER;
+        } else if acked > 0 {
+            if self.state == State::Recovery && p.recovery == Recovery::Newreno {
+                if self.partial_seen {
+                    return;
+                }
+                self.partial_seen = true;
+            }
+            self.rto_at = now + self.rtt.rto(p.max_rto);
+        }
+    }
+
+    // ---------------------------------------------------------------- timeout
+
+    /// The retransmission timer expired with data outstanding.
+    pub(crate) fn on_rto(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) {
+        stats.timeouts += 1;
+        // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
+        let paid = self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight;
+        let base = (!paid).then(|| self.reduction_base(p));
+        self.cc.on_rto(p, &mut self.window, base);
+        self.timeouts = self.timeouts.saturating_add(1);
+        self.rtt.back_off(p);
+        self.board.mark_all_lost(p.keep_sack_after_rto);
+        self.state = State::Loss;
+        self.recover = self.next;
+        self.dupacks = 0;
+        self.dup_bytes = 0;
+        self.rto_at = now + self.rtt.rto(p.max_rto);
+        self.output(p, now, rx, stats, io);
+    }
+
+    // ---------------------------------------------------------------- output
+
+    /// Room for a segment of `size` sequence numbers.
+    #[inline]
+    fn has_room(&self, p: &TcpParams, size: u64) -> bool {
+        match self.state {
+            State::Recovery | State::Cwr if p.reduction == crate::Reduction::Prr => self.shrink.has_room(size),
+            State::Open if self.dupacks > 0 => {
+                // RFC 3042: two segments beyond the window, one per duplicate ACK
+                let extra = if p.limited_transmit { u64::from(self.dupacks.min(2)) * u64::from(p.mss) } else { 0 };
+                self.next - self.una + size <= self.cwnd_bytes(p) + extra
+            }
+            _ => self.in_flight() + size <= self.cwnd_bytes(p),
+        }
+    }
+
+    /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
+    #[inline]
+    fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
+        if self.fin_sent {
+            return None;
+        }
+        let left = self.end - self.next;
+        let len = left.min(u64::from(p.mss)) as u32;
+        let fin = self.closing && p.handshake && left <= u64::from(p.mss) && self.end != ENDLESS;
+        let outstanding = self.next - self.una;
+        if len == 0 && !fin || outstanding + u64::from(len) > self.peer_rwnd {
+            return None;
+        }
+        if p.nagle && len < p.mss && !fin && outstanding > 0 {
+            return None;
+        }
+        Some((len, fin))
+    }
+
+    /// Sends all that may be sent now. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    #[inline]
+    pub(crate) fn output(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) {
+        if self.next == self.una {
+            self.after_idle(p, now);
+        }
+        loop {
+            let repairing = matches!(self.state, State::Recovery | State::Loss);
+            if repairing && let Some(piece) = self.board.next_lost() {
+                if !self.has_room(p, u64::from(piece.len) + u64::from(piece.fin)) {
+                    break;
+                }
+                self.retransmit(p, now, piece, false, rx, stats, io);
+            } else if let Some((len, fin)) = self.next_new(p) {
+                if !self.has_room(p, u64::from(len).max(1)) {
+                    break;
+                }
+                self.send_new(p, now, len, fin, rx, stats, io);
+            } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
+                if !self.send_hole(p, now, rx, stats, io) {
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
+    fn send_hole(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) -> bool {
+        if !self.has_room(p, u64::from(p.mss)) {
+            return false;
+        }
+        if let Some(piece) = self.board.next_hole() {
+            self.retransmit(p, now, piece, false, rx, stats, io);
+            return true;
+        }
+        if !self.rescued
+            && let Some(piece) = self.board.last_hole()
+        {
+            self.rescued = true;
+            stats.rescues += 1;
+            self.retransmit(p, now, piece, true, rx, stats, io);
+        }
+        false
+    }
+
+    /// Silence longer than an RTO.   Source: RFC 5681 §4.1, RFC 2861.
+    fn after_idle(&mut self, p: &TcpParams, now: Time) {
+        if self.last_send == Time::ZERO || self.next_new(p).is_none() {
+            return;
+        }
+        let idle = now.since(self.last_send);
+        let rto = self.rtt.rto(p.max_rto);
+        if idle <= rto {
+            return;
+        }
+        self.cc.on_idle(idle);
+        let w = &mut self.window;
+        let restart = p.initial_window_segments().min(w.cwnd);
+        match p.idle_restart {
+            IdleRestart::Off => {}
+            IdleRestart::Restart => w.cwnd = restart,
+            IdleRestart::Decay => {
+                w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
+                // 2^20 segments is more than any window: twenty halvings reach the restart window
+                for _ in 0..(idle.0 / rto.0.max(1)).min(20) {
+                    w.cwnd = (w.cwnd * 0.5).max(restart);
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn send_new(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        len: u32,
+        fin: bool,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        let mut s = Segment { seq: self.next, len, ..Segment::default() };
+        if self.ecn && len > 0 {
+            s.ecn = Ecn::Ect0;
+            if self.cwr_due {
+                s.flags = s.flags.with(Flags::CWR);
+                self.cwr_due = false;
+            }
+        }
+        self.board.push(self.next, len, fin, micros(now));
+        self.next += u64::from(len) + u64::from(fin);
+        self.fin_sent = fin;
+        self.transmit(p, now, s, fin, rx, stats, io);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn retransmit(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        piece: Piece,
+        rescue: bool,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        self.board.retransmitted(piece, micros(now), rescue);
+        stats.retransmits += 1;
+        let s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
+        self.transmit(p, now, s, piece.fin, rx, stats, io);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn transmit(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        mut s: Segment,
+        fin: bool,
+        rx: &mut Receiver,
+        stats: &mut Stats,
+        io: &mut impl Io,
+    ) {
+        if fin {
+            s.flags = s.flags.with(Flags::FIN);
+        }
+        rx.stamp(p, now, &mut s);
+        if matches!(self.state, State::Recovery | State::Cwr) {
+            self.shrink.on_send(s.seq_len());
+        }
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto(p.max_rto);
+        }
+        self.last_send = now;
+        stats.segments_sent += 1;
+        io.send(&s);
+    }
+}
