@@ -66,7 +66,7 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
     place = q * (len(ordered) - 1)
     below = math.floor(place + 1e-9)
     weight = max(0.0, place - below)
-    if weight < 1e-9:
+    if weight < 1e-9 or ordered[below + 1] == ordered[below]:
         return ordered[below]
     return ordered[below] + (ordered[below + 1] - ordered[below]) * weight
 

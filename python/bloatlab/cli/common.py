@@ -1,0 +1,57 @@
+"""What subcommands share: reading input, and refusing it in one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from bloatlab.scenario import Override, Scenario, load
+
+T = TypeVar("T")
+
+
+class BadInput(Exception):  # noqa: N818  it is the input that is bad
+    """What a person asked for cannot be done; the message is one line for them."""
+
+
+def overrides(sets: Sequence[str]) -> list[Override]:
+    """`path=value` texts as pairs. Raises `BadInput`."""
+    pairs: list[Override] = []
+    for text in sets:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise BadInput(f"--set {text}: not path=value; for example --set link.up.rate=5mbit")
+        pairs.append((path.strip(), value.strip()))
+    return pairs
+
+
+def scenario(path: Path, sets: Sequence[str]) -> Scenario:
+    """The scenario in a file with `--set`s laid over it. Raises `BadInput` or `ScenarioError`."""
+    pairs = overrides(sets)
+    return reading(path, lambda: load(path, pairs))
+
+
+def reading(path: Path, read: Callable[[], T]) -> T:
+    """What `read` returns; a file that cannot be read is bad input, in one line."""
+    try:
+        return read()
+    except OSError as error:
+        raise BadInput(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not a text file") from None
+
+
+def writing(path: Path, write: Callable[[], T]) -> T:
+    """What `write` returns; a place that cannot be written is bad input, in one line."""
+    try:
+        return write()
+    except OSError as error:
+        raise BadInput(f"{error.filename or path}: cannot write: {(error.strerror or str(error)).lower()}") from None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """'; did you mean "x"?' for the known word nearest to `word`, or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f'; did you mean "{found[0]}"?' if found else ""

@@ -1,0 +1,88 @@
+"""`bloatlab`: subcommands, exit codes, and one line per error.
+
+Exit codes: 0 done; 1 a study's stated shares are not met; 2 bad input; 70 a bug; 130 Ctrl-C. A person never sees a
+traceback, unless BLOATLAB_TRACEBACK is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput
+from bloatlab.scenario import ScenarioError, problems, version
+
+EXIT_BAD_INPUT = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+_HELP = """A packet-level laboratory for bufferbloat and active queue management.
+
+Simulate a scenario and keep what it measured:
+
+    bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
+
+Reproduce a published study, every number beside ours:
+
+    bloatlab reproduce cablelabs2012
+"""
+
+app = App(
+    name="bloatlab",
+    help=_HELP,
+    help_format="markdown",
+    version=version,
+    help_flags=["--help", "-h"],
+    version_flags=["--version"],
+    result_action="return_value",
+)
+for _name in ("run", "reproduce", "list", "schema", "show"):
+    _module = {"list": "listing", "schema": "schema"}.get(_name, _name)
+    app.command(f"bloatlab.cli.{_module}:command", name=_name)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(call(sys.argv[1:] if arguments is None else arguments))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
+    except CycloptsError as error:
+        _say(" ".join(str(error).split()))
+        _stderr().print("Try [bold]bloatlab --help[/].")
+        return EXIT_BAD_INPUT
+    except ScenarioError as error:
+        for line in problems(error):
+            _say(line)
+        return EXIT_BAD_INPUT
+    except BadInput as error:
+        _say(str(error))
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("BLOATLAB_TRACEBACK"):
+            raise
+        _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
+        return EXIT_BUG
+    return code if isinstance(code, int) else 0
+
+
+def _say(line: str) -> None:
+    """One line on standard error, as it is."""
+    _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _stderr() -> Console:
+    return Console(stderr=True)

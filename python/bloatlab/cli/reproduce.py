@@ -1,0 +1,73 @@
+"""`bloatlab reproduce`: a published study, every number beside ours."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput, nearest, writing
+from bloatlab.studies import STUDIES, Options, study
+
+
+def command(
+    name: str,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
+    quick: Annotated[bool, Parameter(negative=())] = False,
+    experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
+) -> int:
+    """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
+
+    Exit code 0 when the shares that the study set itself are met, 1 when they are not. Each cell is "within" or
+    "outside" by rules fixed before the runs; "calibration" and "derived" cells are shown and not counted.
+
+    Parameters
+    ----------
+    name
+        The study; `bloatlab list studies` names them.
+    output
+        Folder for report, figures and data. Default: runs/NAME.
+    form
+        text prints the tables; json prints the scorecard (cells, claims, summary) and nothing else on standard output.
+    seeds
+        How many seeds, from 1. Ours is the median over them, the interval the central 80 %.
+    jobs
+        How many runs at a time; does not change a number. Default: as many as there are cores.
+    quick
+        Shorter runs and fewer seeds, for a first look. Proves nothing, judges nothing, exits with 0.
+    experiments
+        Further runs beyond the published tables, by name, or "all". May be given again.
+    """
+    if name not in STUDIES:
+        raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")
+    wanted = study(name)
+    asked = _asked(experiments, wanted.EXPERIMENTS)
+    out = output or Path("runs") / name
+    writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
+    options = Options(out, seeds, jobs, quick, asked, Console(stderr=True))
+    outcome = writing(out, lambda: wanted.reproduce(options))
+    if form == "json":
+        sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")
+        options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
+    else:
+        outcome.print(Console())
+    return 1 if outcome.met is False else 0
+
+
+def _asked(given: tuple[str, ...], known: dict[str, str]) -> tuple[str, ...]:
+    """The experiments by name, each once. Raises `BadInput`."""
+    if "all" in given:
+        return tuple(known)
+    for name in given:
+        if name not in known:
+            raise BadInput(f"--experiment {name}: there is {', '.join(known)} and all{nearest(name, known)}")
+    return tuple(dict.fromkeys(given))

@@ -1,0 +1,69 @@
+"""`bloatlab run`: one scenario, one result."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from bloatlab.cli.common import scenario, writing
+from bloatlab.cli.show import print_result
+from bloatlab.results import save
+from bloatlab.run import Result, run
+from bloatlab.scenario import Scenario
+
+
+def command(
+    file: Path,
+    /,
+    *,
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    seed: Annotated[int | None, Parameter(name=["--seed", "-s"])] = None,
+    form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+) -> int:
+    """Simulate a scenario, print what it measured, and keep it in a folder.
+
+    The same file and seed give the same bytes on any machine. The folder holds the resolved scenario (every default
+    filled in), summary.json, the tables, and provenance.json.
+
+    Parameters
+    ----------
+    file
+        Scenario in TOML (or JSON, by its suffix). `bloatlab schema` describes it; `bloatlab list` names what it may use.
+    sets
+        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+    output
+        Folder for the result; without it nothing is kept.
+    seed
+        Seed in place of the scenario's own.
+    form
+        Form of the tables in the folder.
+    quiet
+        Print nothing but errors.
+    """
+    resolved = scenario(file, sets)
+    console = Console(stderr=True)
+    begun = time.perf_counter()
+    result = _watched(resolved, seed, console) if console.is_terminal and not quiet else run(resolved, seed)
+    seconds = time.perf_counter() - begun
+    if output is not None:
+        writing(output, lambda: save(result, output, form=form, seconds=seconds))
+    if not quiet:
+        print_result(result, Console())
+        where = f", kept in {output}" if output is not None else ""
+        console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
+    return 0
+
+
+def _watched(resolved: Scenario, seed: int | None, console: Console) -> Result:
+    """The run with a bar on the terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(resolved.name, total=1.0)
+        return run(resolved, seed, lambda fraction: bar.update(task, completed=fraction))

@@ -1,0 +1,128 @@
+"""What doc 001 names and does not report, and what its silence costs: further runs, asked for by name.
+
+None has published values; each shows a table of ours. `grid` and `plateau` are always run: the tables and claims
+stand on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bloatlab.studies.cablelabs2012.build import Between, PageModel, Setup
+from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case, grid
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
+
+#: Name of each experiment and what it asks.
+EXPERIMENTS: dict[str, str] = {
+    "congestion": "cases 11 to 19: the CMTS grants no more than the sustained rate, with each transmit queue alternative",
+    "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
+    "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
+    "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
+    "sensitivity": "what the paper does not say, one value at a time, on one case of each kind",
+}
+
+TARGETS = ("2ms", "5ms", "10ms", "20ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One configuration of an experiment: its case, what is changed, and the words for that."""
+
+    experiment: str
+    case: Case
+    label: str
+    setup: Setup
+
+    @property
+    def key(self) -> str:
+        """Name in results: the case, and what is changed in it."""
+        return f"{self.case.key} {self.label}".rstrip()
+
+
+#: The transmit queue alternatives of doc 001 §2.2.3. The sojourn over both queues exists for CoDel only.
+ALTERNATIVES: dict[str, Setup] = {
+    "drop between queues": Setup(),
+    "back-pressure": Setup(between=Between.BACK_PRESSURE),
+    "sojourn over both": Setup(sojourn_both=True),
+    "back-pressure, sojourn over both": Setup(between=Between.BACK_PRESSURE, sojourn_both=True),
+}
+
+
+def tables() -> list[Trial]:
+    """The 27 runs of Tables 3 to 8."""
+    return [Trial("tables", c, "", Setup()) for c in grid()]
+
+
+def plateau() -> list[Trial]:
+    """The buffers with which one CUBIC flow is said not to get stuck (doc 001 §4.1.3)."""
+    stuck = case(3, Queue.CODEL)
+    return [Trial("plateau", stuck, f"limit {n}p", Setup(limit=f"{n}p")) for n in (130, 170)]
+
+
+def trials(name: str) -> list[Trial]:
+    """The configurations of one experiment. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
+    return {
+        "congestion": _congestion,
+        "pages": _pages,
+        "bytes": _bytes,
+        "targets": _targets,
+        "sensitivity": _sensitivity,
+    }[name]()
+
+
+def _congestion() -> list[Trial]:
+    return [
+        Trial("congestion", c, label, setup)
+        for c in grid(congested=True)
+        for label, setup in ALTERNATIVES.items()
+        if c.queue is Queue.CODEL or not setup.sojourn_both
+    ]
+
+
+def _pages() -> list[Trial]:
+    models = (PageModel.LISTED, PageModel.LOGNORMAL)
+    return [Trial("pages", c, f"{model.value} sizes", Setup(page=model)) for c in grid() for model in models]
+
+
+def _bytes() -> list[Trial]:
+    cases = [case(n, Queue.DROPTAIL_21) for n in NUMBERS]
+    limits = {"50 ms in bytes": "31250B", "50 ms in time": "50ms"}
+    return [Trial("bytes", c, label, Setup(limit=limit)) for c in cases for label, limit in limits.items()]
+
+
+def _targets() -> list[Trial]:
+    cases = [case(n, Queue.CODEL) for n in (2, 3, 4, 5, 12, 13, 14, 15)]
+    return [
+        Trial("targets", c, f"{label}, target {target}", setup.with_(target=target))
+        for c in cases
+        for label, setup in ALTERNATIVES.items()
+        for target in TARGETS
+    ]
+
+
+def _sensitivity() -> list[Trial]:
+    queues = (Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL)
+    cases = [case(n, q) for n in (1, 4, 6) for q in queues]
+    return [
+        Trial("sensitivity", c, f"{unknown.field} {value}", Setup(free=Free().with_(**{unknown.field: value})))
+        for unknown in UNKNOWNS
+        for value in unknown.others
+        for c in cases
+        if _matters(unknown.field, c)
+    ]
+
+
+def _matters(field: str, which: Case) -> bool:
+    """Whether a parameter can change anything in a case."""
+    match field:
+        case "cbr_size":
+            return which.number == 6
+        case "file_size" | "file_pause" | "bulk_initial_window":
+            return which.number != 1
+        case "codel_variant":
+            return which.queue is Queue.CODEL
+        case "ns2_droptail":
+            return which.queue is not Queue.CODEL
+        case _:
+            return True
+

@@ -1,0 +1,137 @@
+"""Figures 2 to 9 of doc 001 from our runs, in the paper's order.
+
+Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): a ramp of 0.6 s is six
+round trips of slow start, which 20 ms would finish in an eighth of a second. Figures 8 and 9 are D04 with 21 packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from bloatlab.plots import Mark, Panel, Series, figure
+from bloatlab.run import Result
+from bloatlab.studies.cablelabs2012.build import UP
+from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
+from bloatlab.tables import cumulative_share, rate_series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What the figures keep of a run: the series they draw.
+Frames = Mapping[str, pl.DataFrame]
+
+_SECONDS = 30.0
+_WORDS = {
+    Queue.DROPTAIL_417: "DropTail, 417 packets (bufferbloat)",
+    Queue.DROPTAIL_21: "DropTail, 21 packets (Buffer Control)",
+    Queue.CODEL: "CoDel, 417 packets",
+}
+_WORST_MS = {Queue.DROPTAIL_417: (1000.0, "1 s"), Queue.DROPTAIL_21: (50.0, "50 ms"), Queue.CODEL: (5.0, "target 5 ms")}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its number in the paper and its caption."""
+
+    number: int
+    name: str
+    caption: str
+    panels: list[Panel]
+    columns: int = 2
+
+    def figure(self) -> Figure:
+        """The drawing."""
+        size = (4.3, 2.7) if self.columns == 2 else (8.0, 2.9)
+        return figure(self.panels, columns=self.columns, size=size)
+
+
+def needed() -> list[Case]:
+    """The cases whose series the figures draw."""
+    return [case(n, q) for q in Queue for n in (3, 5)] + [case(4, Queue.DROPTAIL_21)]
+
+
+def keep(result: Result) -> Frames:
+    """The part of a result that the figures draw."""
+    up = pl.col("link") == UP
+    return {
+        "flow_series": result.table("flow_series").filter(pl.col("app") == "ftp").select("flow", "t_s", "wire_bytes"),
+        "queue_series": result.table("queue_series").filter(up),
+        "queue_histogram": result.table("queue_histogram").filter(up),
+    }
+
+
+def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
+    """Figures 2 to 9; `frames` holds what `keep` kept, by case key."""
+    drawn: list[Drawn] = []
+    for place, queue in enumerate(Queue):
+        single, five = frames[case(3, queue).key], frames[case(5, queue).key]
+        drawn.append(_throughput(2 + 2 * place, queue, single, five))
+        drawn.append(_delay(3 + 2 * place, queue, single, five))
+    crowded = frames[case(4, Queue.DROPTAIL_21).key]
+    return [*drawn, _depth(crowded), _distribution(crowded)]
+
+
+def _throughput(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
+    panels = [
+        _rate_panel("One TCP session", single),
+        _rate_panel("Five TCP sessions, together", five),
+    ]
+    return Drawn(number, f"fig{number}_throughput_{queue.name.lower()}", f"TCP throughput. {_WORDS[queue]}.", panels)
+
+
+def _rate_panel(title: str, frames: Frames) -> Panel:
+    rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
+    return Panel(
+        title,
+        "time (s)",
+        "rate on the wire (Mbit/s)",
+        [Series("FTP", rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy())],
+        x_range=(0.0, _SECONDS),
+        y_range=(0.0, 22.0),
+        marks=(Mark("peak 20", 20.0), Mark("sustained 5", 5.0)),
+    )
+
+
+def _delay(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
+    panels = [_delay_panel("One TCP session", queue, single), _delay_panel("Five TCP sessions", queue, five)]
+    return Drawn(number, f"fig{number}_delay_{queue.name.lower()}", f"Queueing delay. {_WORDS[queue]}.", panels)
+
+
+def _delay_panel(title: str, queue: Queue, frames: Frames) -> Panel:
+    up = frames["queue_series"].sort("t_s")
+    level, words = _WORST_MS[queue]
+    series = Series("worst of 0.1 s", up["t_s"].to_numpy(), up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy())
+    return Panel(title, "time (s)", "delay in the queue (ms)", [series], (0.0, _SECONDS), marks=(Mark(words, level),))
+
+
+def _depth(frames: Frames) -> Drawn:
+    up = frames["queue_series"].sort("t_s")
+    series = Series("queue", up["t_s"].to_numpy(), up["queue_packets_mean"].to_numpy())
+    panel = Panel(
+        "D04, 21 packets",
+        "time (s)",
+        "packets in the queue (mean of 0.1 s)",
+        [series],
+        y_range=(0.0, 23.0),
+        marks=(Mark("limit 21", 21.0),),
+    )
+    return Drawn(8, "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
+
+
+def _distribution(frames: Frames) -> Drawn:
+    shares = cumulative_share(frames["queue_histogram"], "packets", "time_share")
+    series = Series("share", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
+    panel = Panel(
+        "D04, 21 packets",
+        "packets in the queue",
+        "share of the time at or below (%)",
+        [series],
+        x_range=(0.0, 21.0),
+        y_range=(0.0, 101.0),
+    )
+    caption = "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets."
+    return Drawn(9, "fig9_queue_cdf_d04", caption, [panel], 1)

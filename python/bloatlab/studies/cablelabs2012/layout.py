@@ -1,0 +1,189 @@
+"""Tables 3 to 8 as the paper sets them, each published value beside ours; for the terminal and for the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
+from bloatlab.studies.cablelabs2012.claims import Checked
+from bloatlab.studies.cablelabs2012.measure import Measures
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
+from bloatlab.studies.cablelabs2012.published import (
+    FTP,
+    FTP_RATIO,
+    LATE,
+    LOST,
+    MAD,
+    MEDIAN,
+    MEDIAN_AGAIN,
+    MEDIAN_RATIO,
+    MOS,
+    MOS_DELTA,
+    PAGES,
+    PLR,
+)
+from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
+from bloatlab.tables import TextCell, TextTable, Tone, number, spread
+
+DIGITS = {
+    LOST: 2, LATE: 2, PLR: 2, MEDIAN: 3, MAD: 3, PAGES: 0, MOS: 2, FTP: 0,
+    MOS_DELTA: 1, FTP_RATIO: 0, MEDIAN_AGAIN: 1, MEDIAN_RATIO: 0,
+}  # fmt: skip
+
+_TONES: dict[Verdict, Tone] = {
+    Verdict.WITHIN: "good",
+    Verdict.OUTSIDE: "bad",
+    Verdict.CALIBRATION: "marked",
+    Verdict.DERIVED: "muted",
+}
+
+_SHORT = {LOST: "lost %", LATE: "late %", PLR: "plr %", MEDIAN: "median s", MAD: "MAD s", PAGES: "pages"}
+
+Cells = Mapping[tuple[str, str], Cell]
+
+
+def paper_tables(card: Scorecard) -> list[TextTable]:
+    """Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint."""
+    cells = {(c.case, c.metric): c for c in card.cells}
+    voice, web = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES)
+    return [
+        _two_queues(3, "VoIP, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, voice, cells),
+        _two_queues(4, "VoIP, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, voice, cells),
+        _two_queues(5, "Web, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, web, cells),
+        _two_queues(6, "Web, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, web, cells),
+        _summary(7, "Summary, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, cells),
+        _summary(8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, cells),
+    ]
+
+
+def _two_queues(n: int, title: str, queue: Queue, metrics: Sequence[str], cells: Cells) -> TextTable:
+    rows = [
+        [*_head(row), *_fields(case(row, queue), metrics, cells, n), *_fields(case(row, Queue.CODEL), metrics, cells, n)]
+        for row in NUMBERS
+    ]
+    names = [name for m in metrics for name in (_SHORT[m], "ours")]
+    width = len(names)
+    groups = [("", 2), (queue.value, width), (Queue.CODEL.value, width)]
+    return TextTable(f"Table {n}. {title}", ["case", "load", *names, *names], rows, groups=groups, left=2)
+
+
+def _summary(n: int, title: str, queue: Queue, cells: Cells) -> TextTable:
+    rows: list[list[TextCell]] = []
+    for row in NUMBERS:
+        droptail, codel = case(row, queue), case(row, Queue.CODEL)
+        against = f"{codel.name} vs {queue.limit}"
+        fields = _head(row)
+        for metric, ratio in ((MOS, MOS_DELTA), (FTP, FTP_RATIO), (MEDIAN_AGAIN, MEDIAN_RATIO)):
+            for key in (droptail.key, codel.key):
+                fields += _pair(cells.get((key, metric)), n)
+            fields += _pair(cells.get((against, ratio)), n)
+        rows.append(fields)
+    names = ["DropTail", "ours", "CoDel", "ours"]
+    columns = ["case", "load", *names, "delta", "ours", *names, "C/D %", "ours", *names, "C/D %", "ours"]
+    groups = [("", 2), ("VoIP MOS", 6), ("FTP kB in 600 s", 6), ("median page load s", 6)]
+    return TextTable(f"Table {n}. {title}", columns, rows, groups=groups, left=2)
+
+
+def _head(row: int) -> list[TextCell]:
+    return [TextCell(f"{row:02d}"), TextCell(case(row, Queue.CODEL).load, "muted")]
+
+
+def _fields(which: Case, metrics: Sequence[str], cells: Cells, table: int) -> list[TextCell]:
+    return [field for metric in metrics for field in _pair(cells.get((which.key, metric)), table)]
+
+
+def _pair(cell: Cell | None, table: int) -> list[TextCell]:
+    """Published and ours of one cell in one table: the run of CoDel that this table prints."""
+    if cell is None:
+        return [TextCell("-", "muted"), TextCell("-", "muted")]
+    runs = cell.printed.split(" / ")
+    printed = runs[1] if len(runs) > 1 and table in (4, 6) else runs[0]
+    digits = DIGITS[cell.metric]
+    ours = number(cell.ours, digits)
+    low, high = number(cell.low, digits), number(cell.high, digits)
+    seeds = "" if cell.low == cell.high else f"{low} to {high} over seeds; "
+    both = f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
+    return [TextCell(printed), TextCell(ours, _TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}")]
+
+
+def shares_table(card: Scorecard) -> TextTable:
+    """The stated shares, and the shares per table and per metric."""
+    data = card.as_data()["summary"]
+    rows: list[list[TextCell]] = []
+    for share in card.shares:
+        tone: Tone = "good" if share.met else "bad"
+        wanted = f"{share.wanted:.0%}" if share.wanted is not None else ""
+        rows.append(_share_row(share.name, share.within, share.cells, share.share, wanted, tone))
+    for kind, prefix in (("by_table", "Table "), ("by_metric", "")):
+        for name, s in data[kind].items():
+            rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
+    note = "Calibration cells and derived columns are shown in the tables and not counted."
+    return TextTable("Cells within tolerance", ["cells of", "within", "of", "share", "wanted"], rows, note)
+
+
+def _share_row(name: str, within: int, of: int, share: float, wanted: str, tone: Tone) -> list[TextCell]:
+    return [
+        TextCell(name),
+        TextCell(str(within)),
+        TextCell(str(of)),
+        TextCell(f"{share:.0%}" if of else "-", tone),
+        TextCell(wanted, "muted"),
+    ]
+
+
+def claims_table(claims: Sequence[Checked]) -> TextTable:
+    """The prose claims."""
+    words: dict[bool | None, TextCell] = {
+        True: TextCell("holds", "good"),
+        False: TextCell("differs", "bad"),
+        None: TextCell("not run", "muted"),
+    }
+    rows = [[TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims]
+    note = "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
+    return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
+
+
+def outside_table(card: Scorecard) -> TextTable:
+    """Every counted cell that is not within, with its reason."""
+    outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE]
+    rows = [
+        [
+            TextCell(c.case),
+            TextCell(c.metric),
+            TextCell(c.printed),
+            TextCell(number(c.ours, DIGITS[c.metric])),
+            TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
+            TextCell("" if c.tolerance is None or math.isinf(c.tolerance) else f"±{c.tolerance:.3g}"),
+            TextCell(c.reason),
+        ]
+        for c in outside
+    ]
+    columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
+    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2)
+
+
+def unknowns_table() -> TextTable:
+    """What the paper does not say and what we took."""
+    free = Free()
+    rows = [
+        [TextCell(u.what), TextCell(str(getattr(free, u.field))), TextCell(u.why), TextCell(", ".join(map(str, u.others)))]
+        for u in UNKNOWNS
+    ]
+    columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
+    return TextTable("Free parameters, one set for all cases", columns, rows, left=4)
+
+
+def experiment_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) -> TextTable:
+    """Medians over seeds of an experiment without published values."""
+    columns = (LOST, LATE, MOS, MEDIAN, MAD, PAGES, FTP)
+    rows = [
+        [
+            TextCell(key),
+            *(TextCell(number(spread([s[m] for s in seeds]).median, DIGITS[m])) for m in columns),
+            TextCell(number(spread([s["voip_delay_p99_ms"] for s in seeds]).median, 1)),
+        ]
+        for key, seeds in runs.items()
+    ]
+    names = ["case", "lost %", "late %", "MOS", "median s", "MAD s", "pages", "FTP kB", "voice p99 ms"]
+    return TextTable(f"{name}: {what}", names, rows, "Medians over seeds. The paper publishes no values for these runs.")

@@ -1,0 +1,125 @@
+"""The reproduction as a page: the verdict first, then tables, figures, claims, and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bloatlab.plots import svg_text
+from bloatlab.report import Block, Fact, FigureBlock, Page, Prose, Section, TableBlock, write
+from bloatlab.scenario import version
+from bloatlab.studies.cablelabs2012 import layout
+from bloatlab.studies.cablelabs2012.compare import __doc__ as rules
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
+from bloatlab.studies.cablelabs2012.figures import Drawn
+from bloatlab.studies.scorecard import Share
+from bloatlab.tables import TextCell, TextTable
+
+if TYPE_CHECKING:
+    from bloatlab.studies.cablelabs2012.study import Reproduction
+
+
+def write_report(done: Reproduction, drawings: Sequence[Drawn]) -> None:
+    """The report as `report.html` in the study's folder."""
+    write(compose(done, drawings), done.report)
+
+
+def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
+    """The page as data."""
+    card = done.scorecard
+    sections = [
+        Section("Tables 3 to 8", "tables", [TableBlock(t) for t in layout.paper_tables(card)], _TABLES_LEAD),
+        Section("Figures 2 to 9", "figures", [_figure(d) for d in drawings], _FIGURES_LEAD),
+        Section("Claims", "claims", [TableBlock(layout.claims_table(done.claims))]),
+        Section("What differs", "differs", _differences(done), "Every counted cell outside its tolerance, and why."),
+        *_experiments(done),
+        Section("Rules and free parameters", "rules", _rules(done)),
+    ]
+    return Page(
+        title="CoDel on a DOCSIS 3.0 cable modem",
+        subtitle="CableLabs’ preliminary study of November 2012, reproduced packet by packet",
+        sections=sections,
+        lead=[_LEAD],
+        facts=[*(_share(s, judged=not card.proves_nothing) for s in card.shares), _claims(done), _runs(done)],
+        warning=card.proves_nothing,
+        footer=[
+            f"bloatlab {version()}. {done.runs} runs, seeds 1 to {card.seeds}. Written by: bloatlab reproduce cablelabs2012",
+            "Published values: G. White, J. Padden, Preliminary Study of CoDel AQM in a DOCSIS Network, CableLabs, "
+            "November 2012. Ours are simulated; machine and time are in provenance.json.",
+        ],
+    )
+
+
+_LEAD = (
+    "A cable modem with a burst of 10 MB at 20 Mbit/s and 5 Mbit/s after it carries a telephone call, web pages and "
+    "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
+    "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs."
+)
+_TABLES_LEAD = (
+    "Each published value is followed by ours, the median over seeds. Green is within tolerance, red is outside, yellow "
+    "is a calibration case, on which free parameters were chosen and which is not counted, grey is derived. Point at a "
+    "value for its spread over seeds and the reason."
+)
+_FIGURES_LEAD = "From seed 1. Dashed lines are levels of the paper: limits, rates, worst delays."
+
+
+def _figure(drawn: Drawn) -> FigureBlock:
+    return FigureBlock(svg_text(drawn.figure(), drawn.caption), drawn.caption, f"Figure {drawn.number}.")
+
+
+def _share(share: Share, *, judged: bool) -> Fact:
+    tone = "plain" if not judged else "good" if share.met else "bad"
+    return Fact(
+        f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted", tone
+    )
+
+
+def _claims(done: Reproduction) -> Fact:
+    held = sum(c.holds is True for c in done.claims)
+    return Fact(f"{held} of {len(done.claims)}", "claims of the text hold")
+
+
+def _runs(done: Reproduction) -> Fact:
+    return Fact(str(done.runs), "simulations", f"{done.scorecard.seeds} seeds per case")
+
+
+def _differences(done: Reproduction) -> list[Block]:
+    table = layout.outside_table(done.scorecard)
+    return [TableBlock(table)] if table.rows else [Prose(["None."])]
+
+
+def _experiments(done: Reproduction) -> list[Section]:
+    blocks: list[Block] = [
+        TableBlock(layout.experiment_table(name, EXPERIMENTS[name], runs), folded=True)
+        for name, runs in done.experiments.items()
+    ]
+    return [Section("Beyond the paper", "beyond", blocks, _BEYOND_LEAD)] if blocks else []
+
+
+_BEYOND_LEAD = "What the paper names as future work or leaves open. Without published values: these are only ours."
+
+
+def _rules(done: Reproduction) -> list[Block]:
+    paragraphs = [p.replace("\n", " ").strip() for p in (rules or "").split("\n\n")]
+    head, table, *rest = paragraphs
+    del table
+    return [
+        Prose([head]),
+        TableBlock(_tolerances()),
+        Prose(rest),
+        TableBlock(layout.shares_table(done.scorecard)),
+        TableBlock(layout.unknowns_table()),
+    ]
+
+
+def _tolerances() -> TextTable:
+    rows = (
+        ("lost, late, total plr", "0.5 percentage points or 35 %, whichever is larger"),
+        ("lost of D01 and C01", "0.05 to 0.2 % with 417 packets, at most 0.02 % with 21"),
+        ("MOS", "0.2"),
+        ("median page load time", "10 %; 25 % where the paper has more than 5 s; at most 3 pages where it has >600"),
+        ("its MAD", "a factor of two, or 0.02 s"),
+        ("pages completed", "10 %"),
+        ("FTP kB", "0.5 % of the ceiling of 385 000 kB, and DropTail minus CoDel within 30 % or 1.5 MB"),
+    )
+    return TextTable("Tolerances", ["metric", "ours agrees within"], [[TextCell(a), TextCell(b)] for a, b in rows], left=2)
