@@ -118,7 +118,7 @@ fn schedules_go_forward() {
 
 #[test]
 fn the_modem_refuses_a_zero_map_interval() {
-    let lines = set("link.up.docsis", "{ map_interval = \"0s\" }").unwrap_err();
+    let lines = set("link.up.docsis", "{ flow = { max_sustained_rate = \"5mbit\" }, map_interval = \"0s\" }").unwrap_err();
     assert!(lines[0].starts_with("link.up.docsis.map_interval"), "{}", lines[0]);
 }
 

@@ -1,10 +1,16 @@
 //! What only end hosts read of a packet in flight, by index: freed where the packet is delivered or meets its fate.
 
 /// Slots for values that are put once and taken once. The free list is last-in first-out, so hot slots stay hot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Arena<T> {
     slots: Vec<Option<T>>,
     free: Vec<u32>,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
 }
 
 impl<T> Arena<T> {

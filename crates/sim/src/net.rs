@@ -187,7 +187,6 @@ impl<S: Sink> Net<S> {
     fn port_event(&mut self, i: u16, to: NodeId) {
         let mut landed = std::mem::take(&mut self.landed);
         self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
-        let now = self.events.now();
         for packet in &landed {
             self.links[usize::from(i)].meter.delivered(packet.size);
         }

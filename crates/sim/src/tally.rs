@@ -4,7 +4,7 @@
 
 use measure::{Channel, Histogram, PageLoads, Series, VoipMeter};
 use packet::PacketMeta;
-use tcp::{Endpoint, Stats};
+use tcp::{Endpoint, Stats, TcpParams};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
@@ -190,9 +190,9 @@ impl Tally {
     }
 
     /// The sender's state at the end of a bin.
-    pub(crate) fn sample(&mut self, row: u32, way: usize, bin_end: Time, tcp: &Endpoint) {
+    pub(crate) fn sample(&mut self, row: u32, way: usize, bin_end: Time, tcp: &Endpoint, stack: &TcpParams) {
         if let Some(series) = &mut self.rows[row as usize].ways[way].series {
-            let probe = tcp.probe();
+            let probe = tcp.probe(stack);
             let within = bin_end - Duration::from_nanos(1);
             series.cwnd.put(within, probe.cwnd_bytes);
             series.ssthresh.put(within, probe.ssthresh_bytes);

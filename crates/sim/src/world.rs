@@ -301,7 +301,7 @@ impl<S: Sink> Core<S> {
             self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
         }
         if self.net.sink.mask().has(Mask::SENDER) {
-            let probe = end.tcp.probe();
+            let probe = end.tcp.probe(&self.stacks[usize::from(end.lane.stack)]);
             let record = Record::Sender {
                 flow: end.lane.flow,
                 cwnd: probe.cwnd_bytes.min(u64::from(u32::MAX)) as u32,
@@ -448,7 +448,7 @@ impl<S: Sink> Core<S> {
             self.tally.retire(lane.row, way, end.tcp.stats(), fated);
         }
         let desk = &mut self.desks[usize::from(lane.app)];
-        desk.rows_used[usize::from(lane.row - desk.first_row)] = false;
+        desk.rows_used[(lane.row - desk.first_row) as usize] = false;
         true
     }
 
@@ -459,7 +459,8 @@ impl<S: Sink> Core<S> {
         }
         for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
             for (way, end) in conn.ends.iter().enumerate() {
-                self.tally.sample(end.lane.row, way, now, &end.tcp);
+                let stack = &self.stacks[usize::from(end.lane.stack)];
+                self.tally.sample(end.lane.row, way, now, &end.tcp, stack);
             }
         }
     }
