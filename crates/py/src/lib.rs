@@ -4,6 +4,7 @@
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
 mod catalogue;
+mod parts;
 mod run;
 
 use pyo3::prelude::*;
@@ -51,6 +52,12 @@ fn schema() -> String {
     Scenario::json_schema()
 }
 
+/// SHA-256 of a scenario's canonical form, in hexadecimal.
+#[pyfunction]
+fn scenario_hash(resolved: &str) -> PyResult<String> {
+    Ok(scenario_of(resolved)?.hash())
+}
+
 /// The version of the core.
 #[pyfunction]
 fn version() -> &'static str {
@@ -60,7 +67,7 @@ fn version() -> &'static str {
 /// The E-model's R and MOS.   `loss` 0 to 1; `delay_ms` one way, everything included.   Source: Cole & Rosenbluth 2001.
 #[pyfunction]
 fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
-    let r = measure::emodel::r_value(delay_ms, loss);
+    let r = measure::emodel::r_value(units::Duration::from_secs_f64(delay_ms * 1e-3), loss);
     (r, measure::emodel::mos(r))
 }
 
@@ -73,5 +80,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(emodel, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_function(wrap_pyfunction!(scenario_hash, m)?)?;
+    m.add_class::<parts::Discipline>()?;
+    m.add_class::<parts::Packet>()?;
+    m.add_class::<parts::Fate>()?;
+    m.add_class::<parts::TcpSender>()?;
+    m.add_class::<parts::SentSegment>()?;
     Ok(())
 }

@@ -226,6 +226,7 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
     if link.shaper.is_some() && link.docsis.is_some() {
         problems.push(Problem::new("shaper", "a link has a shaper or a modem (docsis), not both"));
     }
+    let spec = link.for_port();
     let mut last = Duration::ZERO;
     for (i, change) in link.changes.iter().enumerate() {
         let at = format!("changes.{i}");
@@ -239,14 +240,8 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
         if change.rate.is_some() && link.rate.is_none() {
             problems.push(Problem::new(format!("{at}.rate"), "this link has no rate that could change; give it one"));
         }
-        for (key, rate) in [("rate", change.rate), ("sustained_rate", change.sustained_rate), ("peak_rate", change.peak_rate)] {
-            if rate == Some(BitRate(0)) {
-                problems.push(Problem::new(format!("{at}.{key}"), "0bit is not valid; expected a rate above zero"));
-            }
-        }
-        let shaped = link.shaper.is_some() || link.docsis.is_some();
-        if !shaped && (change.sustained_rate.is_some() || change.peak_rate.is_some()) {
-            problems.push(Problem::new(at, "sustained_rate and peak_rate change a shaper or a modem, and this link has neither"));
+        if let Err(p) = change.for_port().validate(&spec) {
+            problems.push(p.under(&at));
         }
     }
     problems

@@ -18,7 +18,7 @@ pub use stack::Stack;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::{BitRate, Duration, Prob, Problem};
+use units::{BitRate, Bytes, Duration, Prob, Problem};
 
 /// A network, the applications on it, and how long to run them.
 ///
@@ -111,12 +111,41 @@ pub struct Change {
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New sustained rate of the shaper or service flow.
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow.
     #[serde(default)]
-    pub sustained_rate: Option<BitRate>,
-    /// New peak rate of the shaper or service flow.
+    pub max_sustained_rate: Option<BitRate>,
+    /// New Peak Traffic Rate of the shaper or service flow.
     #[serde(default)]
-    pub peak_rate: Option<BitRate>,
+    pub peak_traffic_rate: Option<BitRate>,
+    /// New mean of the modem's largest grant per MAP.
+    #[serde(default)]
+    pub max_grant: Option<Bytes>,
+}
+
+impl Change {
+    /// As a port takes it.
+    pub fn for_port(&self) -> port::Change {
+        port::Change {
+            rate: self.rate,
+            delay: self.delay,
+            loss: self.loss,
+            max_sustained_rate: self.max_sustained_rate,
+            peak_traffic_rate: self.peak_traffic_rate,
+            max_grant: self.max_grant,
+        }
+    }
+}
+
+impl Link {
+    /// As a port is built.
+    pub fn for_port(&self) -> port::PortSpec {
+        let service = match (&self.shaper, &self.docsis) {
+            (Some(shaper), _) => port::Service::Shaper(shaper.clone()),
+            (None, Some(docsis)) => port::Service::Docsis(docsis.clone()),
+            (None, None) => port::Service::Plain,
+        };
+        port::PortSpec { rate: self.rate, delay: self.delay, loss: self.loss, queue: self.queue.clone(), service }
+    }
 }
 
 /// An application: where it runs, whom it talks to, and what it does.
@@ -189,6 +218,12 @@ impl Scenario {
     /// bytes; parsing it gives the scenario back.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// SHA-256 of the canonical form, in hexadecimal: the name of a result.
+    pub fn hash(&self) -> String {
+        use sha2::Digest;
+        sha2::Sha256::digest(self.canonical()).iter().map(|b| format!("{b:02x}")).collect()
     }
 
     /// The stack that `name` means: one of this scenario's own, or a preset.

@@ -8,7 +8,7 @@ use crate::net::{Kind, Link, NO_LINK, Net, link_id};
 use crate::tally::Tally;
 use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
 use packet::{FlowTable, NodeId};
-use port::{Change, Port, PortSpec, Service};
+use port::Port;
 use record::{Mask, Sink};
 use scenario::Scenario;
 use std::cmp::Reverse;
@@ -54,20 +54,13 @@ impl<S: Sink> World<S> {
                     Kind::Fifo(Box::new(fifo))
                 } else {
                     let at = format!("link.{name}");
-                    let port = Port::build(&port_spec(link), link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
+                    let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
                     Kind::Port { port: Box::new(port), pending: Time::NEVER }
                 },
                 meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
             });
             chores.extend(link.changes.iter().map(|c| {
-                let change = Change {
-                    rate: c.rate,
-                    delay: c.delay,
-                    loss: c.loss,
-                    sustained_rate: c.sustained_rate,
-                    peak_rate: c.peak_rate,
-                };
-                (Time(c.at.0), Chore::Change(i as u16, change))
+                (Time(c.at.0), Chore::Change(i as u16, c.for_port()))
             }));
         }
         // stable: changes of one moment happen in the order of link names; the list is taken from its end
@@ -172,15 +165,6 @@ fn empty_core<S>(net: Net<S>) -> Core<S> {
         tally: Tally::default(),
         next_port: 1024,
     }
-}
-
-fn port_spec(link: &scenario::Link) -> PortSpec {
-    let service = match (&link.shaper, &link.docsis) {
-        (Some(shaper), _) => Service::Shaper(shaper.clone()),
-        (None, Some(docsis)) => Service::Docsis(docsis.clone()),
-        (None, None) => Service::Plain,
-    };
-    PortSpec { rate: link.rate, delay: link.delay, loss: link.loss, queue: link.queue.clone(), service }
 }
 
 /// Packets for which the distribution of the queue's length has a bin of its own.

@@ -202,7 +202,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].
-    pub fn change(&mut self, i: u16, change: &Change) {
+    pub fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, _| port.change(now, change));
     }
 

@@ -207,7 +207,7 @@ impl<S: Sink> World<S> {
         while let Some((at, chore)) = self.chores.pop_if(|(at, _)| *at <= now) {
             debug_assert_eq!(at, now, "chores happen at their moment");
             match chore {
-                Chore::Change(link, change) => self.core.net.change(link, &change),
+                Chore::Change(link, change) => self.core.net.change(link, change),
             }
         }
         if now >= self.next_sample && !self.bin.is_zero() {
