@@ -92,6 +92,43 @@ enum Step {
     Room,
 }
 
+/// The link behind the server: random loss, then propagation.
+#[derive(Clone, Debug, PartialEq)]
+struct Flight {
+    delay: Duration,
+    loss: f64,
+    rng: Rng,
+    /// On their way to the far end, `stamp` being the moment of arrival there.
+    ring: VecDeque<PacketMeta>,
+    last_arrival: Time,
+    lost: Count,
+    departed: Count,
+    delivered: Count,
+}
+
+impl Flight {
+    /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
+    #[inline]
+    fn depart<S: Sink>(&mut self, now: Time, link: LinkId, mut packet: PacketMeta, end: Time, env: &mut Env<'_, S>) {
+        if self.rng.chance(self.loss) {
+            self.lost.add(&packet);
+            return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
+        }
+        self.departed.add(&packet);
+        self.last_arrival = self.last_arrival.max(end + self.delay);
+        packet.stamp = self.last_arrival;
+        self.ring.push_back(packet);
+    }
+
+    /// The next packet that has arrived by `now`.
+    #[inline]
+    fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
+        let packet = self.ring.pop_front_if(|p| p.stamp <= now)?;
+        self.delivered.add(&packet);
+        Some(packet)
+    }
+}
+
 /// One bottleneck. See the crate's documentation for the calls and their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
@@ -99,20 +136,12 @@ pub struct Port {
     queue: Queue,
     server: Server,
     rate: Option<BitRate>,
-    delay: Duration,
-    loss: f64,
+    flight: Flight,
     /// The link asked for a packet and got none; otherwise it asks at `free_at`.
     idle: bool,
     free_at: Time,
-    /// On their way to the far end, `stamp` being the moment of arrival there.
-    flight: VecDeque<PacketMeta>,
-    last_arrival: Time,
     transmit_dropped: Count,
-    lost: Count,
-    departed: Count,
-    delivered: Count,
     queue_rng: Rng,
-    loss_rng: Rng,
     mac_rng: Rng,
 }
 
@@ -141,18 +170,20 @@ impl Port {
             queue: Queue::new(spec.queue.build()),
             server,
             rate: spec.rate,
-            delay: spec.delay,
-            loss: spec.loss.get(),
+            flight: Flight {
+                delay: spec.delay,
+                loss: spec.loss.get(),
+                rng: stream("loss"),
+                ring: VecDeque::new(),
+                last_arrival: Time::ZERO,
+                lost: Count::default(),
+                departed: Count::default(),
+                delivered: Count::default(),
+            },
             idle: true,
             free_at: Time::ZERO,
-            flight: VecDeque::new(),
-            last_arrival: Time::ZERO,
             transmit_dropped: Count::default(),
-            lost: Count::default(),
-            departed: Count::default(),
-            delivered: Count::default(),
             queue_rng: stream("queue"),
-            loss_rng: stream("loss"),
             mac_rng: stream("mac"),
         })
     }
@@ -186,9 +217,7 @@ impl Port {
     #[inline]
     pub fn poll<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>, out: &mut impl FnMut(PacketMeta)) {
         self.run(now, true, env);
-        while self.flight.front().is_some_and(|p| p.stamp <= now) {
-            let packet = self.flight.pop_front().expect("just seen");
-            self.delivered.add(&packet);
+        while let Some(packet) = self.flight.arrive(now) {
             out(packet);
         }
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
@@ -197,7 +226,7 @@ impl Port {
     /// When [`Port::poll`] next has something to do; [`Time::NEVER`] if idle.
     #[inline]
     pub fn deadline(&self) -> Time {
-        let arrival = self.flight.front().map_or(Time::NEVER, |p| p.stamp);
+        let arrival = self.flight.ring.front().map_or(Time::NEVER, |p| p.stamp);
         let (time, step) = self.next_step();
         // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
         let silent = step == Step::Free && self.queue.backlog().packets == 0 && self.held().is_none();
@@ -210,8 +239,8 @@ impl Port {
         if let Some(rate) = change.rate {
             self.rate = Some(rate);
         }
-        self.delay = change.delay.unwrap_or(self.delay);
-        self.loss = change.loss.map_or(self.loss, units::Prob::get);
+        self.flight.delay = change.delay.unwrap_or(self.flight.delay);
+        self.flight.loss = change.loss.map_or(self.flight.loss, units::Prob::get);
         let (msr, peak) = (change.max_sustained_rate, change.peak_traffic_rate);
         match &mut self.server {
             Server::Plain => {}
@@ -239,9 +268,9 @@ impl Port {
         PortCounters {
             queue: *self.queue.counters(),
             transmit_dropped: self.transmit_dropped,
-            lost: self.lost,
-            departed: self.departed,
-            delivered: self.delivered,
+            lost: self.flight.lost,
+            departed: self.flight.departed,
+            delivered: self.flight.delivered,
         }
     }
 
@@ -378,14 +407,14 @@ impl Port {
             match &mut self.server {
                 Server::Plain => {
                     self.free_at = now + serialize;
-                    self.depart(now, packet, self.free_at, env);
+                    self.flight.depart(now, self.link, packet, self.free_at, env);
                     if self.rate.is_none() {
                         continue;
                     }
                 }
                 Server::Shaper(bucket) => {
                     self.free_at = now + serialize + bucket.take(now, packet.bytes());
-                    self.depart(now, packet, self.free_at, env);
+                    self.flight.depart(now, self.link, packet, self.free_at, env);
                 }
                 Server::Modem { bucket, held, .. } => {
                     self.free_at = now + bucket.take(now, packet.bytes());
@@ -430,14 +459,9 @@ impl Port {
     /// The modem's MAP, or its grant.
     fn modem<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         match &mut self.server {
-            Server::Modem { .. } => {
-                // the grants leave while the modem is borrowed, so it steps aside
-                let server = std::mem::replace(&mut self.server, Server::Plain);
-                let Server::Modem { bucket, held, mut mac } = server else { unreachable!("just matched") };
-                let mut rng = self.mac_rng.clone();
-                mac.map(now, &mut rng, |packet, end| self.depart(now, packet, end, env));
-                self.mac_rng = rng;
-                self.server = Server::Modem { bucket, held, mac };
+            Server::Modem { mac, .. } => {
+                let (flight, link) = (&mut self.flight, self.link);
+                mac.map(now, &mut self.mac_rng, |packet, end| flight.depart(now, link, packet, end, env));
             }
             Server::Granted(g) => {
                 let mut next = g.advance(now, self.queue.backlog().bytes, &mut self.mac_rng);
@@ -448,24 +472,11 @@ impl Port {
                     }
                 }
                 if let Next::Depart(packet, end) = next {
-                    self.depart(now, packet, end, env);
+                    self.flight.depart(now, self.link, packet, end, env);
                 }
             }
             Server::Plain | Server::Shaper(_) => {}
         }
-    }
-
-    /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
-    #[inline]
-    fn depart<S: Sink>(&mut self, now: Time, mut packet: PacketMeta, end: Time, env: &mut Env<'_, S>) {
-        if self.loss_rng.chance(self.loss) {
-            self.lost.add(&packet);
-            return Fates { now, link: self.link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
-        }
-        self.departed.add(&packet);
-        self.last_arrival = self.last_arrival.max(end + self.delay);
-        packet.stamp = self.last_arrival;
-        self.flight.push_back(packet);
     }
 
     /// Every packet that left the queue is somewhere.
@@ -476,7 +487,8 @@ impl Port {
             Server::Granted(g) => usize::from(g.fragment().is_some()),
         } as u64;
         let left = self.queue.counters().delivered.packets;
-        left == inside + self.transmit_dropped.packets + self.lost.packets + self.departed.packets
-            && self.departed.packets == self.flight.len() as u64 + self.delivered.packets
+        let Flight { ring, lost, departed, delivered, .. } = &self.flight;
+        left == inside + self.transmit_dropped.packets + lost.packets + departed.packets
+            && departed.packets == ring.len() as u64 + delivered.packets
     }
 }
