@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // SPEC 3.6: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB at the peak rate, plus the peak bucket's 1522 B
+        // SPEC 3.6: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The 1522 B that the peak bucket lets pass at once make
+        // it (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);
@@ -179,9 +180,8 @@ mod tests {
             bytes += 1500;
             now += wait;
         }
-        // the first packet passes at once, so 5.333 s hold one packet more than 13.333 MB / 1500 B = 8888.9
-        assert!((now.secs() - 16.0 / 3.0).abs() < 0.0012, "{now}");
-        assert!((bytes as f64 - 40e6 / 3.0).abs() <= 1522.0 + 1500.0, "{bytes}");
+        assert!((now.secs() - 5.332_521).abs() < 0.0006, "{now}");
+        assert!((f64::from(bytes) - 13_332_826.0).abs() < 1500.0, "{bytes}");
         assert_eq!(b.tokens(now), Bytes(0));
     }
 

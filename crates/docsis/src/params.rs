@@ -56,12 +56,13 @@ impl ShaperParams {
 
 /// Which model of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 pub enum Model {
     /// Document 001 (2012): the managed queue is shaped into a transmit queue, which requests and is granted.
     #[default]
+    #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
     /// CableLabs' ns-2 DocsisLink (2013): the managed queue is drained by the grants themselves.
+    #[serde(rename = "docsis_link_2013")]
     DocsisLink2013,
 }
 
