@@ -39,6 +39,8 @@ pub struct Endpoint {
     /// First transmission of the SYN, microseconds; for a sample without an echo.
     syn_sent: u32,
     phase: Phase,
+    /// `Closed` was reported.
+    closed: bool,
 }
 
 impl Endpoint {
@@ -53,6 +55,7 @@ impl Endpoint {
             stats: Stats::default(),
             syn_sent: 0,
             phase: Phase::Listen,
+            closed: false,
         }
     }
 
@@ -161,7 +164,7 @@ impl Endpoint {
     /// True after [`Event::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.closed
     }
 
     /// Payload bytes acknowledged by the peer.
@@ -291,6 +294,7 @@ impl Endpoint {
 
     fn shut(&mut self, io: &mut impl Io, first: Option<Event>) {
         self.phase = Phase::Closed;
+        self.closed = true;
         self.tx.rto_at = Time::NEVER;
         self.rx.ack_at = Time::NEVER;
         self.rx.ack_now = false;
@@ -315,8 +319,14 @@ impl Endpoint {
             self.send_ack(p, now, io);
         }
         self.deadline = self.tx.rto_at.min(self.rx.ack_at);
-        if self.phase == Phase::Established && self.tx.done(p) && (self.rx.finished || !p.handshake) {
-            self.shut(io, None);
+        if !self.closed && self.phase == Phase::Established && self.tx.done(p) {
+            if !p.handshake {
+                // without FIN nobody knows whether the peer is done: this side stays able to receive
+                self.closed = true;
+                io.event(Event::Closed);
+            } else if self.rx.finished {
+                self.shut(io, None);
+            }
         }
     }
 

@@ -45,6 +45,9 @@ pub(crate) struct Sender {
     pub(crate) rto_at: Time,
     /// Last transmission of data.
     last_send: Time,
+    /// Most bytes outstanding after sending, in the round that ends when `usage_until` is acknowledged.
+    max_flight: u64,
+    usage_until: u64,
     pub(crate) window: Window,
     pub(crate) cc: Controller,
     pub(crate) rtt: Rtt,
@@ -67,6 +70,8 @@ pub(crate) struct Sender {
     partial_seen: bool,
     /// The rescue retransmission of this recovery is spent.
     rescued: bool,
+    /// In that round the window stopped the sender.
+    limited: bool,
 }
 
 impl Sender {
@@ -80,6 +85,8 @@ impl Sender {
             recover: 0,
             rto_at: Time::NEVER,
             last_send: Time::ZERO,
+            max_flight: 0,
+            usage_until: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
             cc: Controller::new(p),
             rtt: Rtt::new(p),
@@ -95,6 +102,7 @@ impl Sender {
             fin_sent: false,
             partial_seen: false,
             rescued: false,
+            limited: false,
         }
     }
 
@@ -225,9 +233,7 @@ impl Sender {
     fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
         let mss = f64::from(p.mss);
         let acked = acked as f64 / mss;
-        // In slow start the window may double unless less than half of it was used (Linux' is_cwnd_limited).
-        let window = self.window.cwnd as u64 * u64::from(p.mss);
-        let used = if self.window.slow_start() { 2 * flight_before } else { flight_before + u64::from(p.mss) - 1 };
+        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * self.max_flight as f64;
         RateSample {
             now,
             acked,
@@ -237,7 +243,7 @@ impl Sender {
             in_flight: flight_before as f64 / mss,
             una: self.una,
             next: self.next,
-            cwnd_limited: used >= window,
+            cwnd_limited: used || !p.cwnd_validation,
         }
     }
 
@@ -467,25 +473,40 @@ impl Sender {
         if self.next == self.una {
             self.after_idle(p, now);
         }
-        loop {
+        let before = stats.segments_sent;
+        let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
             if repairing && let Some(piece) = self.board.next_lost() {
                 if !self.has_room(p, u64::from(piece.len) + u64::from(piece.fin)) {
-                    break;
+                    break true;
                 }
                 self.retransmit(p, now, piece, false, rx, stats, io);
             } else if let Some((len, fin)) = self.next_new(p) {
                 if !self.has_room(p, u64::from(len).max(1)) {
-                    break;
+                    break true;
                 }
                 self.send_new(p, now, len, fin, rx, stats, io);
             } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
                 if !self.send_hole(p, now, rx, stats, io) {
-                    break;
+                    break false;
                 }
             } else {
-                break;
+                break false;
             }
+        };
+        if stats.segments_sent > before {
+            self.note_usage(limited);
+        }
+    }
+
+    /// How much of the window a round uses; it may grow only if it is used.   Source: RFC 7661 §4.2; Linux' cwnd_validate.
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        let flight = self.next - self.una;
+        if limited || self.una >= self.usage_until || !self.limited && flight > self.max_flight {
+            self.limited = limited;
+            self.max_flight = flight;
+            self.usage_until = self.next;
         }
     }
 
