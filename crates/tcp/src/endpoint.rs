@@ -10,7 +10,7 @@
 
 use crate::receiver::Receiver;
 use crate::segment::micros;
-use crate::sender::Sender;
+use crate::sender::{Cx, Sender};
 use crate::{Event, Io, Probe, Segment, Stats, TcpParams};
 use packet::Flags;
 use units::{Duration, Time};
@@ -69,7 +69,7 @@ impl Endpoint {
             self.send_syn(p, now, io);
         } else {
             self.establish_at_once(p, io);
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
         }
         self.finish(p, now, io);
     }
@@ -79,7 +79,7 @@ impl Endpoint {
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         self.tx.write(bytes);
         if self.phase == Phase::Established {
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
             self.finish(p, now, io);
         }
     }
@@ -88,7 +88,7 @@ impl Endpoint {
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         if self.phase == Phase::Established {
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
             self.finish(p, now, io);
         }
     }
@@ -100,7 +100,8 @@ impl Endpoint {
             return;
         }
         if segment.has_ack {
-            self.tx.on_ack(p, now, segment, &mut self.rx, &mut self.stats, io);
+            let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
+            self.tx.on_ack(cx, segment);
         }
         if segment.seq_len() > 0 {
             if segment.flags.has(Flags::SYN) {
@@ -110,7 +111,7 @@ impl Endpoint {
                 self.rx.on_data(p, now, segment, self.tx.ecn, &mut self.stats, io);
             }
         }
-        self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+        self.output(p, now, io);
         self.finish(p, now, io);
     }
 
@@ -129,7 +130,7 @@ impl Endpoint {
                     self.fail(io);
                     return;
                 }
-                Phase::Established => self.tx.on_rto(p, now, &mut self.rx, &mut self.stats, io),
+                Phase::Established => self.tx.on_rto(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io }),
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
@@ -173,6 +174,11 @@ impl Endpoint {
         self.tx.acked()
     }
 
+    #[inline]
+    fn output(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.tx.output(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
+    }
+
     // ---------------------------------------------------------------- opening
 
     /// A segment before or after the established phase; true if it is to be processed further.
@@ -197,7 +203,7 @@ impl Endpoint {
                 self.established(p, now, segment.ts_ecr, io);
                 // data that is waiting carries the ACK; otherwise a pure one does
                 self.rx.ack_now = true;
-                self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+                self.output(p, now, io);
                 self.finish(p, now, io);
                 false
             }

@@ -81,13 +81,12 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
         for s in out.sent {
             let count = self.log.iter().filter(|l| l.1 == i).count();
             let at = self.now + self.delay;
-            self.number += 1;
             match if self.checked { (self.fate)(i, count, &s) } else { (self.fate)(i, 0, &s) } {
-                Fate::Pass => drop(self.flying.insert((at, self.number), (1 - i, s))),
-                Fate::Late(d) => drop(self.flying.insert((at + d, self.number), (1 - i, s))),
+                Fate::Pass => self.launch(at, i, s),
+                Fate::Late(d) => self.launch(at + d, i, s),
                 Fate::Mark => {
                     let ecn = if s.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
-                    drop(self.flying.insert((at, self.number), (1 - i, Segment { ecn, ..s })));
+                    self.launch(at, i, Segment { ecn, ..s });
                 }
                 Fate::Drop => {}
             }
@@ -108,6 +107,11 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
             let prefix = self.arrived[i].iter().position(|a| !a).unwrap_or(self.arrived[i].len());
             assert_eq!(self.received[i], prefix as u64);
         }
+    }
+
+    fn launch(&mut self, at: Time, from: usize, s: Segment) {
+        self.number += 1;
+        self.flying.insert((at, self.number), (1 - from, s));
     }
 
     fn connect(&mut self, bytes: u64, close: bool) {
