@@ -10,7 +10,7 @@
 
 use crate::receiver::Receiver;
 use crate::segment::micros;
-use crate::sender::Sender;
+use crate::sender::{Cx, Sender};
 use crate::{Event, Io, Probe, Segment, Stats, TcpParams};
 use packet::Flags;
 use units::{Duration, Time};
@@ -39,6 +39,8 @@ pub struct Endpoint {
     /// First transmission of the SYN, microseconds; for a sample without an echo.
     syn_sent: u32,
     phase: Phase,
+    /// `Closed` was reported.
+    closed: bool,
 }
 
 impl Endpoint {
@@ -53,6 +55,7 @@ impl Endpoint {
             stats: Stats::default(),
             syn_sent: 0,
             phase: Phase::Listen,
+            closed: false,
         }
     }
 
@@ -66,7 +69,7 @@ impl Endpoint {
             self.send_syn(p, now, io);
         } else {
             self.establish_at_once(p, io);
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
         }
         self.finish(p, now, io);
     }
@@ -76,7 +79,7 @@ impl Endpoint {
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         self.tx.write(bytes);
         if self.phase == Phase::Established {
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
             self.finish(p, now, io);
         }
     }
@@ -85,7 +88,7 @@ impl Endpoint {
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         if self.phase == Phase::Established {
-            self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+            self.output(p, now, io);
             self.finish(p, now, io);
         }
     }
@@ -97,7 +100,8 @@ impl Endpoint {
             return;
         }
         if segment.has_ack {
-            self.tx.on_ack(p, now, segment, &mut self.rx, &mut self.stats, io);
+            let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
+            self.tx.on_ack(cx, segment);
         }
         if segment.seq_len() > 0 {
             if segment.flags.has(Flags::SYN) {
@@ -107,7 +111,7 @@ impl Endpoint {
                 self.rx.on_data(p, now, segment, self.tx.ecn, &mut self.stats, io);
             }
         }
-        self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+        self.output(p, now, io);
         self.finish(p, now, io);
     }
 
@@ -126,7 +130,7 @@ impl Endpoint {
                     self.fail(io);
                     return;
                 }
-                Phase::Established => self.tx.on_rto(p, now, &mut self.rx, &mut self.stats, io),
+                Phase::Established => self.tx.on_rto(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io }),
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
@@ -161,13 +165,18 @@ impl Endpoint {
     /// True after [`Event::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.closed
     }
 
     /// Payload bytes acknowledged by the peer.
     #[inline]
     pub fn acked(&self) -> u64 {
         self.tx.acked()
+    }
+
+    #[inline]
+    fn output(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.tx.output(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
     }
 
     // ---------------------------------------------------------------- opening
@@ -194,7 +203,7 @@ impl Endpoint {
                 self.established(p, now, segment.ts_ecr, io);
                 // data that is waiting carries the ACK; otherwise a pure one does
                 self.rx.ack_now = true;
-                self.tx.output(p, now, &mut self.rx, &mut self.stats, io);
+                self.output(p, now, io);
                 self.finish(p, now, io);
                 false
             }
@@ -291,6 +300,7 @@ impl Endpoint {
 
     fn shut(&mut self, io: &mut impl Io, first: Option<Event>) {
         self.phase = Phase::Closed;
+        self.closed = true;
         self.tx.rto_at = Time::NEVER;
         self.rx.ack_at = Time::NEVER;
         self.rx.ack_now = false;
@@ -315,8 +325,14 @@ impl Endpoint {
             self.send_ack(p, now, io);
         }
         self.deadline = self.tx.rto_at.min(self.rx.ack_at);
-        if self.phase == Phase::Established && self.tx.done(p) && (self.rx.finished || !p.handshake) {
-            self.shut(io, None);
+        if !self.closed && self.phase == Phase::Established && self.tx.done(p) {
+            if !p.handshake {
+                // without FIN nobody knows whether the peer is done: this side stays able to receive
+                self.closed = true;
+                io.event(Event::Closed);
+            } else if self.rx.finished {
+                self.shut(io, None);
+            }
         }
     }
 

@@ -121,6 +121,8 @@ pub struct TcpParams {
     pub window_clamp: Option<u32>,
     /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
     pub abc_limit: u32,
+    /// The window grows only in rounds that used it.   Source: RFC 7661; Linux. Off in ns-2.
+    pub cwnd_validation: bool,
     /// Congestion controller.
     pub congestion_control: CongestionControl,
     /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno, 0.7 for cubic, 819/1024 for cubic-2.6.22.

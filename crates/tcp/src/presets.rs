@@ -51,6 +51,7 @@ pub(crate) fn linux_6() -> TcpParams {
         window_clamp: None,
         // Linux counts every segment that an ACK covers
         abc_limit: 1 << 16,
+        cwnd_validation: true,
         congestion_control: CongestionControl::Cubic,
         beta: None,
         cubic_c: 0.4,
@@ -94,6 +95,7 @@ fn ns2() -> TcpParams {
         sack_on_wire: false,
         initial_window: InitialWindow::Segments(2),
         abc_limit: 1,
+        cwnd_validation: false,
         hystart: HyStart::Off,
         reduction: Reduction::Instant,
         limited_transmit: false,
@@ -122,6 +124,7 @@ fn ns2_cubic_2622() -> TcpParams {
     TcpParams {
         handshake: false,
         timestamps: true,
+        cwnd_validation: true,
         congestion_control: CongestionControl::Cubic2622,
         recovery: Recovery::Sack,
         reduction: Reduction::RateHalving,

@@ -96,17 +96,16 @@ mod tests {
 
     #[test]
     fn prr_sends_one_for_two_then_converges() {
-        // RFC 6937 §4, first example: FlightSize 20, one segment lost (the first), ssthresh 10. ACKs bring one SACK each.
-        // RFC 6675 would stay silent for half a round; PRR sends for every second ACK: R at the third duplicate, then
-        // N at each even one, until pipe is down to ssthresh; from then on one for one.
+        // As RFC 6937 §4's first example, without limited transmit: FlightSize 20, the first segment lost, ssthresh 10, every
+        // ACK SACKs one segment. RFC 6675 would be silent for half a round; PRR answers every second ACK.
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = Shrink::default();
         // at the third duplicate: 3 SACKed, 1 lost, so pipe 16; the retransmission is forced
         s.begin(&p, &mut w, 20 * MSS);
-        s.on_ack(&p, &mut w, 3 * MSS, 16 * MSS);
-        // ceil(3 * 10 / 20) = 1.5 segments
-        assert_eq!(s.sndcnt, 1500);
+        s.on_ack(&p, &mut w, MSS, 16 * MSS);
+        // 1 * 10 / 20 segments
+        assert_eq!(s.sndcnt, 500);
         s.on_send(MSS);
         let mut pipe = 17 * MSS;
         let mut sent = vec![];
@@ -119,9 +118,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // 4 * 10/20 = 2: ACK 4 sends the second, 6 the third, ... 14 the seventh; pipe is 17 - 11 + 6 = 12. ACKs 15 and 16
-        // make it 10 = ssthresh without room, ACKs 17 to 19 are answered one for one.
-        assert_eq!(sent, [4, 6, 8, 10, 12, 14, 17, 18, 19]);
+        // The retransmission used up ACKs 3 and 4; ACK 6 makes 4 * 10/20 = 2, ... ACK 12 5. At ACK 14 pipe is
+        // 17 - 11 + 4 = 10 = ssthresh and there is no room; from then on one for one.
+        assert_eq!(sent, [6, 8, 10, 12, 15, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 10.0);

@@ -101,7 +101,8 @@ pub enum Event {
     },
     /// Retries of a SYN or of data are exhausted; `Closed` follows.
     Failed,
-    /// Both directions are done, or the connection failed. Keep the endpoint if a lost last ACK should be repeated.
+    /// Both directions are done, or the connection failed; without handshake (and FIN): all that this side wrote before it
+    /// closed is acknowledged, and it can still receive. Keep the endpoint if a lost last ACK should be repeated.
     Closed,
 }
 

@@ -16,18 +16,26 @@
 //! smaller when DupThresh was reached by short segments; after a timeout the lost segments are resent in order as the
 //! window opens, which is go-back-N when SACK is off or forgotten.
 
+mod output;
+
 use crate::cc::{Congestion, Controller, RateSample, Window};
 use crate::receiver::Receiver;
 use crate::reduction::Shrink;
 use crate::rtt::Rtt;
-use crate::scoreboard::{Piece, Scoreboard};
+use crate::scoreboard::Scoreboard;
 use crate::segment::micros;
-use crate::{Event, IdleRestart, Io, Recovery, Segment, State, Stats, TcpParams};
-use packet::{Ecn, Flags};
+use crate::{Event, Io, Recovery, Segment, State, Stats, TcpParams};
+use packet::Flags;
 use units::Time;
 
-/// Without this many bytes between the stream's end and 2^64, a stream is endless.
-const ENDLESS: u64 = u64::MAX;
+/// What a call of the sending half works with.
+pub(crate) struct Cx<'a, I: Io> {
+    pub(crate) p: &'a TcpParams,
+    pub(crate) now: Time,
+    pub(crate) rx: &'a mut Receiver,
+    pub(crate) stats: &'a mut Stats,
+    pub(crate) io: &'a mut I,
+}
 
 /// The sending half of an endpoint.
 #[derive(Clone, Debug)]
@@ -45,6 +53,9 @@ pub(crate) struct Sender {
     pub(crate) rto_at: Time,
     /// Last transmission of data.
     last_send: Time,
+    /// Most bytes outstanding after sending, in the round that ends when `usage_until` is acknowledged.
+    max_flight: u64,
+    usage_until: u64,
     pub(crate) window: Window,
     pub(crate) cc: Controller,
     pub(crate) rtt: Rtt,
@@ -67,6 +78,8 @@ pub(crate) struct Sender {
     partial_seen: bool,
     /// The rescue retransmission of this recovery is spent.
     rescued: bool,
+    /// In that round the window stopped the sender.
+    limited: bool,
 }
 
 impl Sender {
@@ -80,6 +93,8 @@ impl Sender {
             recover: 0,
             rto_at: Time::NEVER,
             last_send: Time::ZERO,
+            max_flight: 0,
+            usage_until: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
             cc: Controller::new(p),
             rtt: Rtt::new(p),
@@ -95,6 +110,7 @@ impl Sender {
             fin_sent: false,
             partial_seen: false,
             rescued: false,
+            limited: false,
         }
     }
 
@@ -146,15 +162,8 @@ impl Sender {
 
     /// The ACK part of a segment of an established connection.
     #[inline]
-    pub(crate) fn on_ack(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        segment: &Segment,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
+    pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
+        let (p, now) = (cx.p, cx.now);
         if segment.ack > self.next || segment.ack < self.una {
             return;
         }
@@ -175,7 +184,7 @@ impl Sender {
             let fin = self.fin_sent && self.una == self.next;
             let bytes = acked - u64::from(fin);
             if bytes > 0 {
-                io.event(Event::Acked { bytes });
+                cx.io.event(Event::Acked { bytes });
             }
         }
         if p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) {
@@ -194,8 +203,8 @@ impl Sender {
             return;
         }
         let rate = self.rate_sample(p, now, acked, sample, flight_before);
-        self.advance(p, now, &rate, acked, delivered, rx, stats, io);
-        self.on_ece(p, segment, stats);
+        self.advance(cx, &rate, acked, delivered);
+        self.on_ece(p, segment, cx.stats);
         self.restart_timer(p, now, acked);
     }
 
@@ -225,9 +234,7 @@ impl Sender {
     fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
         let mss = f64::from(p.mss);
         let acked = acked as f64 / mss;
-        // In slow start the window may double unless less than half of it was used (Linux' is_cwnd_limited).
-        let window = self.window.cwnd as u64 * u64::from(p.mss);
-        let used = if self.window.slow_start() { 2 * flight_before } else { flight_before + u64::from(p.mss) - 1 };
+        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * self.max_flight as f64;
         RateSample {
             now,
             acked,
@@ -237,24 +244,14 @@ impl Sender {
             in_flight: flight_before as f64 / mss,
             una: self.una,
             next: self.next,
-            cwnd_limited: used >= window,
+            cwnd_limited: used || !p.cwnd_validation,
         }
     }
 
     /// The state machine.
-    #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn advance(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        rate: &RateSample,
-        acked: u64,
-        delivered: u64,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
+    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, rate: &RateSample, acked: u64, delivered: u64) {
+        let p = cx.p;
         match self.state {
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
@@ -264,14 +261,14 @@ impl Sender {
                 }
             }
             State::Recovery if self.una >= self.recover => self.end_reduction(p),
-            State::Recovery if acked > 0 => self.on_partial_ack(p, now, acked, rx, stats, io),
+            State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
             State::Recovery if p.recovery != Recovery::Sack => self.dup_bytes += delivered,
             State::Cwr if self.una >= self.recover => self.end_reduction(p),
             State::Cwr if acked > 0 => self.dupacks = 0,
             _ => {}
         }
         if self.loss_found(p) {
-            self.enter_recovery(p, now, delivered, rx, stats, io);
+            self.enter_recovery(cx, delivered);
         } else if matches!(self.state, State::Recovery | State::Cwr) {
             let pipe = self.in_flight();
             self.shrink.on_ack(p, &mut self.window, delivered, pipe);
@@ -308,15 +305,8 @@ impl Sender {
         self.recover = self.next;
     }
 
-    fn enter_recovery(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        delivered: u64,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
+    fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
+        let p = cx.p;
         if self.state == State::Cwr {
             self.recover = self.next;
         } else {
@@ -325,33 +315,22 @@ impl Sender {
         self.state = State::Recovery;
         self.partial_seen = false;
         self.rescued = false;
-        stats.fast_recoveries += 1;
-        let mut delivered = delivered;
-        if p.recovery == Recovery::Sack {
-            delivered = delivered.max(self.board.sacked());
-        } else {
+        cx.stats.fast_recoveries += 1;
+        if p.recovery != Recovery::Sack {
             self.dup_bytes = u64::from(self.dupacks) * u64::from(p.mss);
-            delivered = delivered.max(self.dup_bytes);
         }
         self.board.mark_head_lost();
         let pipe = self.in_flight();
         self.shrink.on_ack(p, &mut self.window, delivered, pipe);
         // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
         if let Some(piece) = self.board.next_lost() {
-            self.retransmit(p, now, piece, false, rx, stats, io);
+            self.retransmit(cx, piece, false);
         }
     }
 
     /// New data is acknowledged, but not all that was outstanding when recovery began.
-    fn on_partial_ack(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        acked: u64,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
+    fn on_partial_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, acked: u64) {
+        let p = cx.p;
         match p.recovery {
             Recovery::Sack => {}
             Recovery::Reno => self.end_reduction(p),
@@ -360,7 +339,7 @@ impl Sender {
                 self.dup_bytes = (self.dup_bytes + u64::from(p.mss)).saturating_sub(acked);
                 self.board.mark_head_lost();
                 if let Some(piece) = self.board.next_lost() {
-                    self.retransmit(p, now, piece, false, rx, stats, io);
+                    self.retransmit(cx, piece, false);
                 }
             }
         }
@@ -409,8 +388,9 @@ impl Sender {
     // ---------------------------------------------------------------- timeout
 
     /// The retransmission timer expired with data outstanding.
-    pub(crate) fn on_rto(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) {
-        stats.timeouts += 1;
+    pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let (p, now) = (cx.p, cx.now);
+        cx.stats.timeouts += 1;
         // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
         let paid = self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight;
         let base = (!paid).then(|| self.reduction_base(p));
@@ -423,184 +403,6 @@ impl Sender {
         self.dupacks = 0;
         self.dup_bytes = 0;
         self.rto_at = now + self.rtt.rto(p.max_rto);
-        self.output(p, now, rx, stats, io);
-    }
-
-    // ---------------------------------------------------------------- output
-
-    /// Room for a segment of `size` sequence numbers.
-    #[inline]
-    fn has_room(&self, p: &TcpParams, size: u64) -> bool {
-        match self.state {
-            State::Recovery | State::Cwr if p.reduction == crate::Reduction::Prr => self.shrink.has_room(size),
-            State::Open if self.dupacks > 0 => {
-                // RFC 3042: two segments beyond the window, one per duplicate ACK
-                let extra = if p.limited_transmit { u64::from(self.dupacks.min(2)) * u64::from(p.mss) } else { 0 };
-                self.next - self.una + size <= self.cwnd_bytes(p) + extra
-            }
-            _ => self.in_flight() + size <= self.cwnd_bytes(p),
-        }
-    }
-
-    /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
-    #[inline]
-    fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
-        if self.fin_sent {
-            return None;
-        }
-        let left = self.end - self.next;
-        let len = left.min(u64::from(p.mss)) as u32;
-        let fin = self.closing && p.handshake && left <= u64::from(p.mss) && self.end != ENDLESS;
-        let outstanding = self.next - self.una;
-        if len == 0 && !fin || outstanding + u64::from(len) > self.peer_rwnd {
-            return None;
-        }
-        if p.nagle && len < p.mss && !fin && outstanding > 0 {
-            return None;
-        }
-        Some((len, fin))
-    }
-
-    /// Sends all that may be sent now. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
-    #[inline]
-    pub(crate) fn output(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) {
-        if self.next == self.una {
-            self.after_idle(p, now);
-        }
-        loop {
-            let repairing = matches!(self.state, State::Recovery | State::Loss);
-            if repairing && let Some(piece) = self.board.next_lost() {
-                if !self.has_room(p, u64::from(piece.len) + u64::from(piece.fin)) {
-                    break;
-                }
-                self.retransmit(p, now, piece, false, rx, stats, io);
-            } else if let Some((len, fin)) = self.next_new(p) {
-                if !self.has_room(p, u64::from(len).max(1)) {
-                    break;
-                }
-                self.send_new(p, now, len, fin, rx, stats, io);
-            } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
-                if !self.send_hole(p, now, rx, stats, io) {
-                    break;
-                }
-            } else {
-                break;
-            }
-        }
-    }
-
-    /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
-    fn send_hole(&mut self, p: &TcpParams, now: Time, rx: &mut Receiver, stats: &mut Stats, io: &mut impl Io) -> bool {
-        if !self.has_room(p, u64::from(p.mss)) {
-            return false;
-        }
-        if let Some(piece) = self.board.next_hole() {
-            self.retransmit(p, now, piece, false, rx, stats, io);
-            return true;
-        }
-        if !self.rescued
-            && let Some(piece) = self.board.last_hole()
-        {
-            self.rescued = true;
-            stats.rescues += 1;
-            self.retransmit(p, now, piece, true, rx, stats, io);
-        }
-        false
-    }
-
-    /// Silence longer than an RTO.   Source: RFC 5681 §4.1, RFC 2861.
-    fn after_idle(&mut self, p: &TcpParams, now: Time) {
-        if self.last_send == Time::ZERO || self.next_new(p).is_none() {
-            return;
-        }
-        let idle = now.since(self.last_send);
-        let rto = self.rtt.rto(p.max_rto);
-        if idle <= rto {
-            return;
-        }
-        self.cc.on_idle(idle);
-        let w = &mut self.window;
-        let restart = p.initial_window_segments().min(w.cwnd);
-        match p.idle_restart {
-            IdleRestart::Off => {}
-            IdleRestart::Restart => w.cwnd = restart,
-            IdleRestart::Decay => {
-                w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
-                // 2^20 segments is more than any window: twenty halvings reach the restart window
-                for _ in 0..(idle.0 / rto.0.max(1)).min(20) {
-                    w.cwnd = (w.cwnd * 0.5).max(restart);
-                }
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    #[inline]
-    fn send_new(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        len: u32,
-        fin: bool,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
-        let mut s = Segment { seq: self.next, len, ..Segment::default() };
-        if self.ecn && len > 0 {
-            s.ecn = Ecn::Ect0;
-            if self.cwr_due {
-                s.flags = s.flags.with(Flags::CWR);
-                self.cwr_due = false;
-            }
-        }
-        self.board.push(self.next, len, fin, micros(now));
-        self.next += u64::from(len) + u64::from(fin);
-        self.fin_sent = fin;
-        self.transmit(p, now, s, fin, rx, stats, io);
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn retransmit(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        piece: Piece,
-        rescue: bool,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
-        self.board.retransmitted(piece, micros(now), rescue);
-        stats.retransmits += 1;
-        let s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
-        self.transmit(p, now, s, piece.fin, rx, stats, io);
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    #[inline]
-    fn transmit(
-        &mut self,
-        p: &TcpParams,
-        now: Time,
-        mut s: Segment,
-        fin: bool,
-        rx: &mut Receiver,
-        stats: &mut Stats,
-        io: &mut impl Io,
-    ) {
-        if fin {
-            s.flags = s.flags.with(Flags::FIN);
-        }
-        rx.stamp(p, now, &mut s);
-        if matches!(self.state, State::Recovery | State::Cwr) {
-            self.shrink.on_send(s.seq_len());
-        }
-        if self.rto_at == Time::NEVER {
-            self.rto_at = now + self.rtt.rto(p.max_rto);
-        }
-        self.last_send = now;
-        stats.segments_sent += 1;
-        io.send(&s);
+        self.output(cx);
     }
 }
