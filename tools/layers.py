@@ -57,9 +57,8 @@ def problems(metadata: dict[str, Any]) -> list[str]:
             if SHELVES[lower] >= SHELVES[crate]:
                 way = "sideways" if SHELVES[lower] == SHELVES[crate] else "upwards"
                 kind = dependency.get("kind") or "normal"
-                found.append(
-                    f"{crate} (shelf {SHELVES[crate]}) imports {lower} (shelf {SHELVES[lower]}): {way}, {kind} dependency"
-                )
+                shelves = f"{crate} (shelf {SHELVES[crate]}) imports {lower} (shelf {SHELVES[lower]})"
+                found.append(f"{shelves}: {way}, {kind} dependency")
     return found
 
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64] | list[str]
 
 class RunOutput(TypedDict):
-    """What a run hands over: the summary as JSON text, and tables as columns of equal length."""
+    """The summary as JSON text, and tables as columns of equal length."""
 
     summary: str
     tables: dict[str, dict[str, Column]]
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be built. `args[0]` is a list of lines, one per problem: file, path, value, what is valid."""
+    """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, what is valid."""
 
 def version() -> str:
     """The version of the core, as in Cargo.toml."""
@@ -36,8 +36,8 @@ def scenario_hash(resolved: str) -> str:
 def run(resolved: str, seed: int | None = None, progress: Callable[[float], None] | None = None) -> RunOutput:
     """Simulate to the end without the GIL.
 
-    `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1]; an exception
-    that it raises cancels the run and comes out of this function.
+    `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
+    an exception that it raises cancels the run and comes out of this function.
     """
 
 def catalogue() -> str:

@@ -1,14 +1,14 @@
 """Result folders: what a run leaves behind, and how to open it again.
 
-    scenario.resolved.json   the scenario as run, every default filled in, with its seed
-    summary.json             the run in numbers
-    tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
-    provenance.json          who, where, when, how long, which version: the only file that differs between two equal runs
+scenario.resolved.json   the scenario as run, every default filled in, with its seed
+summary.json             the run in numbers
+tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
+provenance.json          who, where, when, how long, which version: the only file that differs between two equal runs
 """
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
 import json
 import os
@@ -89,7 +89,7 @@ def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
         "bloatlab": version(),
         "scenario_hash": result.scenario.hash,
         "seed": result.seed,
-        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "wall_seconds": None if seconds is None else round(seconds, 3),
         "process_seconds": round(time.process_time(), 3),
         "machine": platform.machine(),

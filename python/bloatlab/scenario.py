@@ -23,26 +23,47 @@ Override = tuple[str, str]
 ScenarioError = _core.ScenarioError
 
 
-class LinkDict(TypedDict, total=False):
-    """One directed link. Its two ends name the nodes; quantities are text with a unit ("5mbit", "10ms", "417p")."""
+#: One directed link (two with `both_ways`). Its ends name the nodes; quantities are text with a unit ("5mbit", "10ms").
+LinkDict = TypedDict(
+    "LinkDict",
+    {
+        "from": str,
+        "to": str,
+        "both_ways": bool,
+        "rate": str,
+        "delay": str,
+        "loss": float | str,
+        "queue": Mapping[str, Any],
+        "shaper": Mapping[str, Any],
+        "docsis": Mapping[str, Any],
+        "changes": Sequence[Mapping[str, Any]],
+    },
+    total=False,
+)
 
-    to: str
-    rate: str
-    delay: str
-    loss: float | str
-    queue: Mapping[str, Any]
-    docsis: Mapping[str, Any]
-    shaper: Mapping[str, Any]
-    changes: Sequence[Mapping[str, Any]]
+#: One application: where its traffic starts and ends, over which TCP, and what it sends.
+AppDict = TypedDict(
+    "AppDict",
+    {
+        "from": str,
+        "to": Sequence[str],
+        "start": str,
+        "stop": str,
+        "tcp": str,
+        "tcp_server": str,
+        "dscp": int,
+        "traffic": Mapping[str, Any],
+    },
+    total=False,
+)
 
 
-class AppDict(TypedDict, total=False):
-    """One application: where its traffic starts and ends, over which TCP, and what it sends."""
+class RecordDict(TypedDict, total=False):
+    """What to measure: width of the bins of series, and the links and applications that have series."""
 
-    to: Sequence[str]
-    start: str
-    tcp: str
-    traffic: Mapping[str, Any]
+    interval: str
+    links: Sequence[str]
+    apps: Sequence[str]
 
 
 class ScenarioDict(TypedDict, total=False):
@@ -51,10 +72,11 @@ class ScenarioDict(TypedDict, total=False):
     name: str
     seed: int
     duration: str
-    link: Mapping[str, Any]
-    app: Mapping[str, Any]
+    link: Mapping[str, LinkDict]
+    app: Mapping[str, AppDict]
     tcp: Mapping[str, Mapping[str, Any]]
-    record: Mapping[str, Any]
+    route: Sequence[Mapping[str, str]]
+    record: RecordDict
 
 
 @dataclass(frozen=True, slots=True)

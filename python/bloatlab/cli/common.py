@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from rich.console import Console
+
 from bloatlab.scenario import Override, Scenario, load
 
 T = TypeVar("T")
+
+#: Columns where standard output is a file or a pipe.
+WIDTH_ELSEWHERE = 132
 
 
 class BadInput(Exception):  # noqa: N818  it is the input that is bad
@@ -49,6 +54,12 @@ def writing(path: Path, write: Callable[[], T]) -> T:
         return write()
     except OSError as error:
         raise BadInput(f"{error.filename or path}: cannot write: {(error.strerror or str(error)).lower()}") from None
+
+
+def wide_console() -> Console:
+    """Standard output for wide tables: a terminal's own width, and room enough where there is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_ELSEWHERE)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -56,7 +56,14 @@ def _studies() -> list[dict[str, Any]]:
 
 
 def _table(kind: str, entries: list[dict[str, Any]]) -> Table:
-    table = Table(title=_TITLES.get(kind, kind), title_justify="left", title_style="bold", box=None, show_header=False)
+    table = Table(
+        title=_TITLES.get(kind, kind),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        show_header=False,
+        min_width=60,
+    )
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for entry in entries:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, writing
+from bloatlab.cli.common import BadInput, nearest, wide_console, writing
 from bloatlab.studies import STUDIES, Options, study
 
 
@@ -59,7 +59,7 @@ def command(
         sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
     else:
-        outcome.print(Console())
+        outcome.print(wide_console())
     return 1 if outcome.met is False else 0
 
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bloatlab.cli.common import scenario, writing
+from bloatlab.cli.common import scenario, wide_console, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
 from bloatlab.run import Result, run
@@ -35,7 +35,7 @@ def command(
     Parameters
     ----------
     file
-        Scenario in TOML (or JSON, by its suffix). `bloatlab schema` describes it; `bloatlab list` names what it may use.
+        Scenario in TOML (or JSON, by its suffix). `bloatlab schema` describes it, `bloatlab list` what it may use.
     sets
         Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
     output
@@ -55,7 +55,7 @@ def command(
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if not quiet:
-        print_result(result, Console())
+        print_result(result, wide_console())
         where = f", kept in {output}" if output is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0

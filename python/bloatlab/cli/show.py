@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bloatlab.cli.common import BadInput, nearest, reading
+from bloatlab.cli.common import BadInput, nearest, reading, wide_console
 from bloatlab.results import ResultError, open_result
 from bloatlab.run import Result
 from bloatlab.tables import TextTable, summary_tables
@@ -42,7 +42,7 @@ def command(
     if table is not None:
         _print_table(found, table, form)
     elif form == "text":
-        print_result(found, Console())
+        print_result(found, wide_console())
     elif form == "json":
         Console(soft_wrap=True).print_json(data=found.summary)
     else:
@@ -65,7 +65,9 @@ def _print_table(found: Result, name: str, form: str) -> None:
 
 def print_result(result: Result, console: Console) -> None:
     """The summary of a result as tables."""
-    console.print(f"[bold]{result.summary['name']}[/]  seed {result.seed}  {result.summary['duration_s']:g} s", highlight=False)
+    console.print(
+        f"[bold]{result.summary['name']}[/]  seed {result.seed}  {result.summary['duration_s']:g} s", highlight=False
+    )
     for table in summary_tables(result):
         console.print()
         console.print(_drawn(table))

@@ -112,15 +112,26 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
     return x[chosen], y[chosen]
 
 
-def _rc() -> dict[str, Any]:
-    from matplotlib import cycler  # noqa: PLC0415
+def _seen(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The part of a series that the panel shows, with the point before and after, so that lines run to the edge."""
+    x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
+    low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
+    shown = np.flatnonzero((x >= low) & (x <= high))
+    if len(shown) == 0:
+        return x[:0], y[:0]
+    part = slice(max(0, shown[0] - 1), shown[-1] + 2)
+    return x[part], y[part]
+
+
+def _rc() -> Any:
+    from cycler import cycler  # noqa: PLC0415  comes with matplotlib
 
     return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS))}
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for series in panel.series:
-        x, y = thin(np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float))
+        x, y = thin(*_seen(series, panel.x_range))
         options: dict[str, Any] = {"label": series.label}
         if series.colour is not None:
             options["color"] = series.colour

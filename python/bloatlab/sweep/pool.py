@@ -39,7 +39,7 @@ class Cancelled(Exception):  # noqa: N818  not an error: somebody asked for it
     """Raised inside a run that is to stop because the sweep stops."""
 
 
-class RunFailed(RuntimeError):
+class RunError(RuntimeError):
     """A run broke; the message names the point, the cause is chained."""
 
 
@@ -57,7 +57,7 @@ def sweep(
 ) -> list[Reduced]:
     """Run every point and reduce each result where it was made; the answers come in the order of `points`.
 
-    The first failure stops the rest and raises `RunFailed`. Ctrl-C cancels the runs under way, waits for them (a tenth
+    The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs under way, waits for them (a tenth
     of a second) and raises `KeyboardInterrupt`.
     """
     watch = watch or silent()
@@ -89,7 +89,7 @@ def sweep(
             if future.done() and not future.cancelled() and (error := future.exception()):
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
-                raise RunFailed(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error
+                raise RunError(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error
     return [future.result() for future in futures]
 
 

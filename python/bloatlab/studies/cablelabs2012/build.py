@@ -12,15 +12,13 @@ queue, its token bucket, the transmit queue and the request/grant loop all stand
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from bloatlab.scenario import Scenario, ScenarioDict, from_dict
+from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.cablelabs2012.cases import Bulk, Case, Queue
 from bloatlab.studies.cablelabs2012.parameters import Free
-from bloatlab.studies.cablelabs2012.published import appendix_a
 
 SECONDS = 600
 UP = "up"
@@ -48,7 +46,7 @@ class PageModel(Enum):
 class Setup:
     """What an experiment changes in a case; the defaults are the paper's own set-up."""
 
-    free: Free = Free()
+    free: Free = field(default_factory=Free)
     between: Between = Between.DROP
     sojourn_both: bool = False
     page: PageModel = PageModel.FIXED
@@ -68,52 +66,43 @@ def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
 
 def describe(case: Case, seed: int, setup: Setup) -> ScenarioDict:
     """The scenario of one run as plain values."""
+    apps = _apps(case, seed, setup)
     return {
         "name": f"cablelabs2012 {case.key}",
         "seed": seed,
         "duration": f"{setup.seconds}s",
         "link": _links(case, setup),
-        "app": _apps(case, seed, setup),
+        "app": apps,
         "tcp": _stacks(setup.free),
-        "record": {"interval": "100ms"},
+        "record": {"interval": "100ms", "links": [UP], "apps": [name for name in apps if name == "ftp"]},
     }
 
 
 # -------------------------------------------------------------------------------------------------------------- links
 
 
-def _links(case: Case, setup: Setup) -> dict[str, Any]:
-    free = setup.free
-    links: dict[str, Any] = {
-        "lan_up": _wire("home", "modem", free.lan_rate, 0.0),
-        "lan_down": _wire("modem", "home", free.lan_rate, 0.0),
+def _links(case: Case, setup: Setup) -> dict[str, LinkDict]:
+    links = {
+        "lan": _wire("home", "modem", setup.free.lan_rate, 0.0),
         UP: _up(case, setup),
-        DOWN: _down(free),
+        DOWN: _down(setup.free),
+        "ftp": _server("ftp", case.rtt_ms),
+        "phone": _server("phone", 2.0 * DOCSIS_DELAY_MS),
+        "cbr": _server("cbr", 2.0 * DOCSIS_DELAY_MS),
     }
-    links |= _pair("ftp", case.rtt_ms / 2.0 - DOCSIS_DELAY_MS)
-    links |= _pair("phone", 0.0)
-    links |= _pair("cbr", 0.0)
-    for server, rtt in enumerate(WEB_RTT_MS, start=1):
-        links |= _pair(f"web{server}", rtt / 2.0 - DOCSIS_DELAY_MS)
-    return links
+    return links | {f"web{n}": _server(f"web{n}", rtt) for n, rtt in enumerate(WEB_RTT_MS, start=1)}
 
 
-def _up(case: Case, setup: Setup) -> dict[str, Any]:
+def _up(case: Case, setup: Setup) -> LinkDict:
     """Upstream: 5 Mbit/s sustained, 10 MB burst, 20 Mbit/s peak (doc 001 §3.1.1), MAP every 2 ms (§2.2.2)."""
     docsis: dict[str, Any] = {
-        "msr": "5mbit",
-        "burst": "10MB",
-        "peak": "20mbit",
-        "peak_burst": "1522B",
+        "flow": _shaping("5mbit", "10MB", "20mbit"),
         "map_interval": "2ms",
-        "transmit_queue": "32p",
+        "transmit_limit": "32p",
+        "transmit_queue": setup.between.value,
     }
     if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (doc 001 §3.1.3)
         docsis |= {"max_grant": "1250B", "grant_variation": "20%"}
-    if setup.between is not Between.DROP:
-        docsis["full"] = setup.between.value
-    if setup.sojourn_both:
-        docsis["sojourn"] = "both"
     return {
         "from": "modem",
         "to": "cmts",
@@ -126,16 +115,21 @@ def _up(case: Case, setup: Setup) -> dict[str, Any]:
 
 def _queue(case: Case, setup: Setup) -> dict[str, Any]:
     limit = setup.limit or f"{case.queue.limit}p"
-    if case.queue is Queue.CODEL:
-        target = setup.target or "5ms"
-        return {"codel": {"limit": limit, "target": target, "interval": "100ms", "variant": setup.free.codel_variant}}
-    droptail: dict[str, Any] = {"limit": limit}
-    if setup.free.ns2_droptail and limit.endswith("p"):
-        droptail["ns2_off_by_one"] = True
-    return {"droptail": droptail}
+    if case.queue is not Queue.CODEL:
+        in_packets = limit.endswith("p")
+        return {"droptail": {"limit": limit, "ns2_off_by_one": setup.free.ns2_droptail and in_packets}}
+    return {
+        "codel": {
+            "limit": limit,
+            "target": setup.target or "5ms",
+            "interval": "100ms",
+            "variant": setup.free.codel_variant,
+            "sojourn": "queue_and_transmit" if setup.sojourn_both else "queue",
+        }
+    }
 
 
-def _down(free: Free) -> dict[str, Any]:
+def _down(free: Free) -> LinkDict:
     """Downstream: 20 Mbit/s sustained, 20 MB burst, 50 Mbit/s peak."""
     return {
         "from": "cmts",
@@ -143,49 +137,70 @@ def _down(free: Free) -> dict[str, Any]:
         "rate": free.down_link_rate,
         "delay": f"{DOCSIS_DELAY_MS:g}ms",
         "queue": {"droptail": {"limit": free.down_limit}},
-        "shaper": {"rate": "20mbit", "burst": "20MB", "peak": "50mbit", "peak_burst": "1522B"},
+        "shaper": _shaping("20mbit", "20MB", "50mbit"),
     }
 
 
-def _pair(server: str, delay_ms: float) -> dict[str, Any]:
+def _shaping(sustained: str, burst: str, peak: str) -> dict[str, str]:
     return {
-        f"{server}_up": _wire("cmts", server, "1gbit", delay_ms),
-        f"{server}_down": _wire(server, "cmts", "1gbit", delay_ms),
+        "max_sustained_rate": sustained,
+        "max_traffic_burst": burst,
+        "peak_traffic_rate": peak,
+        "peak_burst": "1522B",
     }
 
 
-def _wire(start: str, end: str, rate: str, delay_ms: float) -> dict[str, Any]:
+def _server(name: str, rtt_ms: float) -> LinkDict:
+    """A gigabit link to a server whose round trip, DOCSIS link included, is `rtt_ms`."""
+    return _wire("cmts", name, "1gbit", rtt_ms / 2.0 - DOCSIS_DELAY_MS)
+
+
+def _wire(start: str, end: str, rate: str, delay_ms: float) -> LinkDict:
     return {
         "from": start,
         "to": end,
+        "both_ways": True,
         "rate": rate,
         "delay": f"{delay_ms:g}ms",
-        "queue": {"droptail": {"limit": "100000p"}},
+        "queue": {"droptail": {"limit": "10000p"}},
     }
 
 
 # ------------------------------------------------------------------------------------------------------- applications
 
 
-def _apps(case: Case, seed: int, setup: Setup) -> dict[str, Any]:
+def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
     free = setup.free
-    apps: dict[str, Any] = {
-        "voip": {"from": "home", "to": ["phone"], "start": "0s", "traffic": {"voip": {}}},
+
+    def start(name: str, base: str) -> str:
+        return _shaken(name, base, seed, free)
+
+    apps: dict[str, AppDict] = {
+        "voip": {"from": "home", "to": ["phone"], "start": start("voip", "0s"), "traffic": {"voip": {}}},
         "web": {
             "from": "home",
             "to": [f"web{n}" for n in range(1, 5)],
-            "start": free.web_start,
+            "start": start("web", free.web_start),
             "tcp": "web",
-            "traffic": {"web": _page(setup)},
+            "traffic": {"web": _browsing(setup)},
         },
     }
     if (traffic := _bulk(case.bulk, free)) is not None:
-        stack = "bursty" if case.bulk is Bulk.BURSTY else "bulk"
-        apps["ftp"] = {"from": "home", "to": ["ftp"], "start": free.ftp_start, "tcp": stack, "traffic": {"ftp": traffic}}
+        apps["ftp"] = {
+            "from": "home",
+            "to": ["ftp"],
+            "start": start("ftp", free.ftp_start),
+            "tcp": "bursty" if case.bulk is Bulk.BURSTY else "bulk",
+            "traffic": {"ftp": traffic},
+        }
     if case.bulk is Bulk.MULTIPLE_AND_UDP:
-        cbr = {"rate": "1mbit", "size": free.cbr_size}
-        apps["cbr"] = {"from": "home", "to": ["cbr"], "start": free.ftp_start, "traffic": {"cbr": cbr}}
-    return {name: app | {"start": _shaken(name, app["start"], seed, free)} for name, app in apps.items()}
+        apps["cbr"] = {
+            "from": "home",
+            "to": ["cbr"],
+            "start": start("cbr", free.ftp_start),
+            "traffic": {"cbr": {"rate": "1mbit", "size": free.cbr_size}},
+        }
+    return apps
 
 
 def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
@@ -195,38 +210,40 @@ def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
         case Bulk.SINGLE:
             return {"flows": 1}
         case Bulk.BURSTY:
-            return {"flows": 1, "size": "18750000B", "pause": "16s", "new_connection": False}
+            return {"flows": 1, "size": "18750000B", "pause": "16s", "new_connection": free.bursty_new_connection}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:
             pause, spread = free.file_pause, free.file_pause_spread
             return {"flows": 5, "size": free.file_size, "pause": pause, "pause_spread": spread}
 
 
-def _page(setup: Setup) -> dict[str, Any]:
+def _browsing(setup: Setup) -> dict[str, Any]:
     """Doc 001 §3.2.3: 100 kB of HTML, then 6 connections to each of 4 servers, 25 objects each; 5 s between pages."""
-    page: dict[str, Any] = {
-        "html": "100KB",
-        "connections": 6,
-        "get": setup.free.get_size,
-        "pause": "5s",
-        "new_connection": setup.free.web_new_connection,
+    free = setup.free
+    return {
+        "page": _page(setup.page),
+        "servers": 4,
+        "connections_per_server": 6,
+        "request": free.get_size,
+        "think": "5s",
+        "persistent": free.web_persistent,
+        "open_order": free.web_open_order,
+        "measure_from": free.web_measure_from,
     }
-    match setup.page:
+
+
+def _page(model: PageModel) -> str | dict[str, Any]:
+    match model:
         case PageModel.FIXED:
-            page["objects"] = {"fixed": {"size": "25KB", "per_server": 25}}
+            return {"uniform": {"html": "100KB", "per_server": 25, "size": "25KB"}}
         case PageModel.LISTED:
-            page["html"] = "102400B"
-            page["objects"] = {"listed": {"sizes": [list(sizes) for sizes in appendix_a()]}}
+            return "listed"
         case PageModel.LOGNORMAL:
-            page["html"] = "102400B"
-            page["objects"] = {
-                "lognormal": {"log10_mean": 3.34, "log10_sd": 0.84, "total": "614400B", "per_server": 25}
-            }
-    return page
+            return {"lognormal": {"draw": "each_page"}}
 
 
-def _shaken(name: str, start: str, seed: int, free: Free) -> str:
-    """`start` moved by up to the spread: what tells one seed from another. Each application has its own stream."""
-    base_ns = round(float(start.removesuffix("s")) * 1e9)
+def _shaken(name: str, base: str, seed: int, free: Free) -> str:
+    """`base` moved by up to the spread: what tells one seed from another. Each application has its own stream."""
+    base_ns = round(float(base.removesuffix("s")) * 1e9)
     shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * free.start_spread_ms * 1e6)  # noqa: S311
     return f"{base_ns + shift_ns}ns"
 
@@ -234,11 +251,14 @@ def _shaken(name: str, start: str, seed: int, free: Free) -> str:
 # ---------------------------------------------------------------------------------------------------------------- TCP
 
 
-def _stacks(free: Free) -> Mapping[str, Mapping[str, Any]]:
+def _stacks(free: Free) -> dict[str, dict[str, Any]]:
     """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
-    ack = {"ack_every": free.ack_every} if free.ack_every != 1 else {}
     return {
-        "bulk": {"preset": "ns2-cubic-2.6.22", "initial_window": free.bulk_initial_window} | ack,
-        "bursty": {"preset": "ns2-reno", "initial_window": free.bulk_initial_window} | ack,
-        "web": {"preset": "ns2-fulltcp-sack", "initial_window": free.web_initial_window} | ack,
+        "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free),
+        "bursty": _stack("ns2-reno", free.bulk_initial_window, free),
+        "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free),
     }
+
+
+def _stack(preset: str, initial_window: int, free: Free) -> dict[str, Any]:
+    return {"preset": preset, "initial_window": {"segments": initial_window}, "ack_every": free.ack_every}

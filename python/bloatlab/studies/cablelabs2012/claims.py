@@ -13,7 +13,7 @@ from typing import Any
 
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case
 from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, Measures
-from bloatlab.studies.cablelabs2012.published import FTP, LOST, MAD, MEDIAN, MOS, PLR
+from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PLR
 from bloatlab.studies.scorecard import Band
 from bloatlab.tables import Spread, number, spread
 
@@ -175,13 +175,16 @@ def _short_rtt_loses_most(runs: Runs) -> tuple[str, bool] | None:
     plr = _table(runs, PLR)
     if plr is None:
         return None
-    worst = {q: sorted(NUMBERS, key=lambda n: -plr[q, n])[:2] for q in (Queue.DROPTAIL_21, Queue.CODEL)}
-    text = "; ".join(f"{q.value}: {', '.join(f'{n:02d}' for n in sorted(w))}" for q, w in worst.items())
-    return text, all(sorted(w) == [4, 6] for w in worst.values())
+    worst: dict[Queue, list[int]] = {}
+    for queue in (Queue.DROPTAIL_21, Queue.CODEL):
+        ranked = sorted((-plr[queue, n], n) for n in NUMBERS)
+        worst[queue] = sorted(n for _, n in ranked[:2])
+    text = "; ".join(f"{q.value}: {', '.join(f'{n:02d}' for n in w)}" for q, w in worst.items())
+    return text, all(w == [4, 6] for w in worst.values())
 
 
 def _no_late_at_21(runs: Runs) -> tuple[str, bool] | None:
-    late = _table(runs, "VoIP late")
+    late = _table(runs, LATE)
     if late is None:
         return None
     worst = max(late[Queue.DROPTAIL_21, n] for n in NUMBERS)

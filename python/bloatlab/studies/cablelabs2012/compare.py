@@ -121,7 +121,9 @@ def _cell(cell: PublishedCell, spreads: Mapping[str, Mapping[str, Spread]]) -> C
     )
 
 
-def _find(cell: PublishedCell, ours: Spread, spreads: Mapping[str, Mapping[str, Spread]]) -> tuple[Finding, float | None]:
+def _find(
+    cell: PublishedCell, ours: Spread, spreads: Mapping[str, Mapping[str, Spread]]
+) -> tuple[Finding, float | None]:
     if cell.metric == MEDIAN and math.isinf(cell.values[0]):
         pages = spreads[cell.case.key][PAGES].median
         return Finding(pages <= 3.0, f"{pages:g} pages complete, at most 3 may"), None

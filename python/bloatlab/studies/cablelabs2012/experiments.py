@@ -14,7 +14,7 @@ from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 
 #: Name of each experiment and what it asks.
 EXPERIMENTS: dict[str, str] = {
-    "congestion": "cases 11 to 19: the CMTS grants no more than the sustained rate, with each transmit queue alternative",
+    "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
     "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
     "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
     "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
@@ -102,7 +102,7 @@ def _targets() -> list[Trial]:
 
 def _sensitivity() -> list[Trial]:
     queues = (Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL)
-    cases = [case(n, q) for n in (1, 4, 6) for q in queues]
+    cases = [case(n, q) for n in (1, 4, 6, 8) for q in queues]
     return [
         Trial("sensitivity", c, f"{unknown.field} {value}", Setup(free=Free().with_(**{unknown.field: value})))
         for unknown in UNKNOWNS
@@ -121,8 +121,9 @@ def _matters(field: str, which: Case) -> bool:
             return which.number != 1
         case "codel_variant":
             return which.queue is Queue.CODEL
+        case "bursty_new_connection":
+            return which.number == 8
         case "ns2_droptail":
             return which.queue is not Queue.CODEL
         case _:
             return True
-

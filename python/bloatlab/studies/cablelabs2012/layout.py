@@ -59,7 +59,11 @@ def paper_tables(card: Scorecard) -> list[TextTable]:
 
 def _two_queues(n: int, title: str, queue: Queue, metrics: Sequence[str], cells: Cells) -> TextTable:
     rows = [
-        [*_head(row), *_fields(case(row, queue), metrics, cells, n), *_fields(case(row, Queue.CODEL), metrics, cells, n)]
+        [
+            *_head(row),
+            *_fields(case(row, queue), metrics, cells, n),
+            *_fields(case(row, Queue.CODEL), metrics, cells, n),
+        ]
         for row in NUMBERS
     ]
     names = [name for m in metrics for name in (_SHORT[m], "ours")]
@@ -104,7 +108,67 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     low, high = number(cell.low, digits), number(cell.high, digits)
     seeds = "" if cell.low == cell.high else f"{low} to {high} over seeds; "
     both = f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
-    return [TextCell(printed), TextCell(ours, _TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}")]
+    return [
+        TextCell(_spaced(printed)),
+        TextCell(ours, _TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}"),
+    ]
+
+
+def _spaced(printed: str) -> str:
+    return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
+
+
+def blocks(card: Scorecard) -> list[TextTable]:
+    """Tables 3 to 8 in halves that fit a terminal: per cell published, ours, its interval, and a mark."""
+    cells = {(c.case, c.metric): c for c in card.cells}
+    made: list[TextTable] = []
+    for n, droptail, metrics in _TABLES:
+        for queue in (droptail, Queue.CODEL):
+            keys = [(f"{row:02d}", case(row, queue).key) for row in NUMBERS]
+            made.append(_block(f"Table {n}. {queue.value}", keys, metrics, cells, n))
+        if n > 6:
+            keys = [(f"{row:02d}", f"{case(row, Queue.CODEL).name} vs {droptail.limit}") for row in NUMBERS]
+            made.append(_block(f"Table {n}. CoDel against {droptail.value}", keys, _RATIOS, cells, n))
+    return made
+
+
+_VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
+_RATIOS = (MOS_DELTA, FTP_RATIO, MEDIAN_RATIO)
+_TABLES = (
+    (3, Queue.DROPTAIL_417, _VOICE),
+    (4, Queue.DROPTAIL_21, _VOICE),
+    (5, Queue.DROPTAIL_417, _WEB),
+    (6, Queue.DROPTAIL_21, _WEB),
+    (7, Queue.DROPTAIL_417, _SUMMARY),
+    (8, Queue.DROPTAIL_21, _SUMMARY),
+)
+_MARKS = {Verdict.WITHIN: "✓", Verdict.OUTSIDE: "✗", Verdict.CALIBRATION: "c", Verdict.DERIVED: ""}
+
+
+def _block(title: str, keys: Sequence[tuple[str, str]], metrics: Sequence[str], cells: Cells, table: int) -> TextTable:
+    rows = [
+        [TextCell(label), *(field for m in metrics for field in _four(cells.get((key, m)), table))]
+        for label, key in keys
+    ]
+    names = [name for _ in metrics for name in ("published", "ours", "80 % of seeds", "")]
+    groups = [("", 1), *((_WORDS[m], 4) for m in metrics)]
+    return TextTable(title, ["case", *names], rows, groups=groups)
+
+
+_WORDS = {
+    LOST: "lost %", LATE: "late %", PLR: "total plr %", MEDIAN: "median s", MAD: "MAD s", PAGES: "pages", MOS: "MOS",
+    FTP: "FTP kB", MEDIAN_AGAIN: "median s", MOS_DELTA: "MOS C-D", FTP_RATIO: "FTP C/D %", MEDIAN_RATIO: "median C/D %",
+}  # fmt: skip
+
+
+def _four(cell: Cell | None, table: int) -> list[TextCell]:
+    """Published, ours, interval and mark of one cell."""
+    printed, ours = _pair(cell, table)
+    if cell is None:
+        return [printed, ours, TextCell(""), TextCell("")]
+    digits = DIGITS[cell.metric]
+    between = "" if cell.low == cell.high else f"{number(cell.low, digits)}..{number(cell.high, digits)}"
+    return [printed, ours, TextCell(between, "muted"), TextCell(_MARKS[cell.verdict], ours.tone)]
 
 
 def shares_table(card: Scorecard) -> TextTable:
@@ -139,8 +203,12 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         False: TextCell("differs", "bad"),
         None: TextCell("not run", "muted"),
     }
-    rows = [[TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims]
-    note = "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
+    rows = [
+        [TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims
+    ]
+    note = (
+        "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
+    )
     return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
 
 
@@ -167,7 +235,12 @@ def unknowns_table() -> TextTable:
     """What the paper does not say and what we took."""
     free = Free()
     rows = [
-        [TextCell(u.what), TextCell(str(getattr(free, u.field))), TextCell(u.why), TextCell(", ".join(map(str, u.others)))]
+        [
+            TextCell(u.what),
+            TextCell(str(getattr(free, u.field))),
+            TextCell(u.why),
+            TextCell(", ".join(map(str, u.others))),
+        ]
         for u in UNKNOWNS
     ]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
@@ -186,4 +259,6 @@ def experiment_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]
         for key, seeds in runs.items()
     ]
     names = ["case", "lost %", "late %", "MOS", "median s", "MAD s", "pages", "FTP kB", "voice p99 ms"]
-    return TextTable(f"{name}: {what}", names, rows, "Medians over seeds. The paper publishes no values for these runs.")
+    return TextTable(
+        f"{name}: {what}", names, rows, "Medians over seeds. The paper publishes no values for these runs."
+    )

@@ -70,7 +70,10 @@ def _figure(drawn: Drawn) -> FigureBlock:
 def _share(share: Share, *, judged: bool) -> Fact:
     tone = "plain" if not judged else "good" if share.met else "bad"
     return Fact(
-        f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted", tone
+        f"{share.share:.0%}",
+        f"of {share.name}",
+        f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted",
+        tone,
     )
 
 
@@ -122,4 +125,6 @@ def _tolerances() -> TextTable:
         ("pages completed", "10 %"),
         ("FTP kB", "0.5 % of the ceiling of 385 000 kB, and DropTail minus CoDel within 30 % or 1.5 MB"),
     )
-    return TextTable("Tolerances", ["metric", "ours agrees within"], [[TextCell(a), TextCell(b)] for a, b in rows], left=2)
+    return TextTable(
+        "Tolerances", ["metric", "ours agrees within"], [[TextCell(a), TextCell(b)] for a, b in rows], left=2
+    )

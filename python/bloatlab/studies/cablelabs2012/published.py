@@ -69,9 +69,10 @@ class PublishedCell:
 @functools.cache
 def rows() -> Sequence[Row]:
     """Every row of the file."""
-    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    text = resources.files("bloatlab.studies.cablelabs2012").joinpath("published.csv").read_text(encoding="utf-8")
     return tuple(
-        Row(r["case"], r["metric"], r["value"], r["unit"], r["where"], r["note"]) for r in csv.DictReader(text.splitlines())
+        Row(r["case"], r["metric"], r["value"], r["unit"], r["where"], r["note"])
+        for r in csv.DictReader(text.splitlines())
     )
 
 

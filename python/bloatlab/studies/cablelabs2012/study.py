@@ -12,7 +12,7 @@ What it leaves in its folder:
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import platform
 import sys
@@ -134,12 +134,8 @@ class _Drawn:
 
 def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, drawn: _Drawn | None = None) -> _Ran:
     """Every trial with every seed. Long runs are spread over the workers as they come free."""
-    trials_of = [
-        (trial, trial.setup.with_(seconds=QUICK_SECONDS) if options.quick else trial.setup) for trial in given
-    ]
-    points = [
-        Point(trial.key, build(trial.case, seed, setup), seed) for seed in seeds for trial, setup in trials_of
-    ]
+    trials_of = [(trial, trial.setup.with_(seconds=QUICK_SECONDS) if options.quick else trial.setup) for trial in given]
+    points = [Point(trial.key, build(trial.case, seed, setup), seed) for seed in seeds for trial, setup in trials_of]
 
     def reduce(point: Point[str], result: Result) -> Measures:
         if drawn is not None:
@@ -194,7 +190,7 @@ def _file_name(key: str) -> str:
 def _provenance(done: Reproduction) -> dict[str, Any]:
     return {
         "bloatlab": version(),
-        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "runs": done.runs,
         "wall_seconds": round(done.seconds, 2),
         "process_seconds": round(time.process_time(), 2),

@@ -20,9 +20,12 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "mu
 
 def show(done: Reproduction, console: Console) -> None:
     """Everything that fits a terminal."""
-    for table in layout.paper_tables(done.scorecard):
+    for table in layout.blocks(done.scorecard):
         console.print(rich_table(table))
-    console.print("[green]within[/]  [bold red]outside[/]  [yellow]calibration, not counted[/]  [dim]derived[/]\n")
+        console.print()
+    console.print(
+        "[green]✓ within[/]  [bold red]✗ outside[/]  [yellow]c calibration, not counted[/]  [dim]derived[/]\n"
+    )
     for name, runs in done.experiments.items():
         console.print(rich_table(layout.experiment_table(name, EXPERIMENTS[name], runs)))
     console.print(rich_table(layout.claims_table(done.claims)))
@@ -41,8 +44,10 @@ def rich_table(table: TextTable) -> Table:
         place += width
     for index, column in enumerate(table.columns):
         head = Text.assemble((f"{starts[index]}\n", "dim"), column) if starts.get(index) else Text(column)
-        wide = index < table.left
-        drawn.add_column(head, justify="left" if wide else "right", no_wrap=not wide, vertical="top")
+        words = index < table.left
+        drawn.add_column(
+            head, justify="left" if words else "right", no_wrap=not words or table.left < 3, vertical="top"
+        )
     for row in table.rows:
         drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
     return drawn
