@@ -230,6 +230,30 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_over_time_agrees_with_a_sum_over_every_nanosecond() {
+        let mut rng = units::Rng::named(5, "series");
+        for _ in 0..50 {
+            let (start, width, duration) = (rng.below(50), 1 + rng.below(40), 1 + rng.below(300));
+            let mut s = Series::new(Channel::TimeMean, Time(start), Duration(width), Duration(duration)).unwrap();
+            // level[t]: what holds in [t, t+1)
+            let mut level = vec![0; duration as usize];
+            let mut at = start;
+            for _ in 0..30 {
+                at += rng.below(25);
+                let value = rng.below(1000);
+                s.put(Time(at), value);
+                level.iter_mut().skip((at - start) as usize).for_each(|l| *l = value);
+            }
+            s.advance(Time(start + 10_000));
+            for (i, part) in level.chunks(width as usize).enumerate() {
+                let mean = part.iter().sum::<u64>() as f64 / part.len() as f64;
+                assert_eq!(s.get(i), mean);
+            }
+            assert_eq!(s.len(), level.chunks(width as usize).len());
+        }
+    }
+
+    #[test]
     fn refusals_say_what_would_fit() {
         assert!(Series::new(Channel::Sum, Time::ZERO, Duration::ZERO, S).is_err());
         let e = Series::new(Channel::Sum, Time::ZERO, Duration(1), S).unwrap_err();

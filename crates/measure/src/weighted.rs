@@ -178,6 +178,40 @@ mod tests {
     }
 
     #[test]
+    fn agrees_with_a_list_of_every_nanosecond() {
+        let mut rng = units::Rng::named(6, "weighted");
+        for limit in [0, 1, 30, 70_000] {
+            let mut w = TimeWeighted::new(Time(100), limit);
+            let (mut list, mut value, mut at) = (Vec::new(), 0, 100);
+            for _ in 0..200 {
+                let span = rng.below(9);
+                list.extend(std::iter::repeat_n(value, span as usize));
+                at += span;
+                value = rng.below(u64::from(limit) + 1) as u32;
+                w.set(Time(at), value);
+            }
+            list.push(value);
+            w.advance(Time(at + 1));
+            let n = list.len() as f64;
+            assert_eq!(w.time().0, list.len() as u64);
+            assert_eq!(w.mean(), list.iter().map(|&v| u64::from(v)).sum::<u64>() as f64 / n);
+            // whole bins only: with a limit of 70 000 two lengths share one
+            let k = w.resolution();
+            for v in (0..20).map(|i| limit / 20 * i / k * k) {
+                let at_least = list.iter().filter(|&&x| x >= v).count() as f64 / n;
+                assert!((w.share_at_least(v) - at_least).abs() < 1e-12, "{v} of {limit}");
+            }
+            let mut sorted = list.clone();
+            sorted.sort_unstable();
+            for p in [0.0, 10.0, 50.0, 98.5, 100.0] {
+                let exact = crate::percentile(&sorted, p).unwrap();
+                let got = w.percentile(p).unwrap();
+                assert!((exact..exact + k).contains(&got), "p{p}: {got} is not {exact}");
+            }
+        }
+    }
+
+    #[test]
     fn nothing_yet() {
         let w = TimeWeighted::new(Time(5), 10);
         assert_eq!((w.mean(), w.share_at_most(10), w.share_at_least(0), w.percentile(50.0)), (0.0, 0.0, 0.0, None));

@@ -176,6 +176,8 @@ pub const APPS: [AppInfo; 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::Fake;
+    use units::Time;
 
     #[test]
     fn the_list_is_complete_and_its_examples_are_valid() {
@@ -192,6 +194,50 @@ mod tests {
         // the schema knows as many applications as the list
         let schema = serde_json::to_value(schemars::schema_for!(Traffic)).unwrap();
         assert_eq!(schema["oneOf"].as_array().unwrap().len(), APPS.len());
+    }
+
+    /// Connections break at random moments; the fake host asserts that nothing is written or closed twice or after an end.
+    #[test]
+    fn every_application_survives_breaking_connections() {
+        let cases = [
+            r#"{ "ftp": { "flows": 7, "size": "30KB", "pause": "50ms", "pause_spread": "10ms" } }"#,
+            r#"{ "ftp": { "flows": 3, "size": "30KB", "new_connection": false, "direction": "down" } }"#,
+            r#"{ "ftp": { "size": "1KB", "on_failure": "give_up" } }"#,
+            r#"{ "ftp": { "flows": 4 } }"#,
+            r#"{ "game": { "interval": "20ms" } }"#,
+            r#"{ "game": { "interval": "2s", "on_failure": "give_up" } }"#,
+            r#"{ "cbr": { "rate": "1mbit" } }"#,
+            r#"{ "web": { "think": "100ms" } }"#,
+            r#"{ "web": { "think": "0s", "persistent": true, "page": "listed" } }"#,
+            r#"{ "web": { "think": "1ms", "persistent": true, "on_failure": "give_up" } }"#,
+            r#"{ "web": { "think": "1ms", "on_failure": "give_up", "page": { "lognormal": {} } } }"#,
+        ];
+        for text in cases {
+            for p in [0.02, 0.5, 1.0] {
+                let traffic: Traffic = serde_json::from_str(text).unwrap();
+                let mut fake = Fake::new(&[20_000_000, 30_000_000, 50_000_000, 100_000_000]).breaking(p, 400_000_000);
+                (fake.piece, fake.gap) = (1460, 100_000);
+                let mut app = traffic.build();
+                fake.run(&mut app, Time(60_000_000_000));
+                // nobody hoards connections: those that are open are in use (or finish closing within a round trip)
+                assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
+                match &app {
+                    App::Web(w) => {
+                        let (whole, partial) = (w.objects_per_page(), text.contains("give_up"));
+                        assert!(fake.pages.len() > 1, "{text} at {p}");
+                        assert!(fake.pages.iter().all(|p| p.2 <= whole && (p.2 == whole || partial)));
+                    }
+                    App::Ftp(f) => assert_eq!(f.files_done(), fake.files.len() as u64),
+                    App::Game(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
+                    App::Cbr(_) => assert_eq!(fake.datagrams.len(), 7500),
+                }
+                // the same run again is the same
+                let mut again = Fake::new(&[20_000_000, 30_000_000, 50_000_000, 100_000_000]).breaking(p, 400_000_000);
+                (again.piece, again.gap) = (1460, 100_000);
+                again.run(&mut traffic.build(), Time(60_000_000_000));
+                assert_eq!((&again.pages, &again.files), (&fake.pages, &fake.files));
+            }
+        }
     }
 
     #[test]

@@ -46,14 +46,19 @@ pub(crate) struct Fake {
     now: Time,
     rng: Rng,
     rtt: Vec<u64>,
-    queue: BTreeMap<(Time, u64), Event>,
+    /// What will happen, and to which connection (by ordinal): a broken one hears no more.
+    queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
+    /// Every connection breaks with this probability, within this time after its opening.
+    breaking: Option<(f64, u64)>,
     /// Bytes come in pieces of this many.
     pub(crate) piece: u64,
+    /// Time between two pieces in nanoseconds.
+    pub(crate) gap: u64,
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, u16, u64)>,
@@ -74,7 +79,9 @@ impl Fake {
             free: BTreeSet::new(),
             failing: BTreeSet::new(),
             fails_after: 0,
+            breaking: None,
             piece: u64::MAX,
+            gap: 0,
             opened: Vec::new(),
             writes: Vec::new(),
             datagrams: Vec::new(),
@@ -90,20 +97,28 @@ impl Fake {
         self
     }
 
+    /// Each connection breaks with probability `p`, at a moment uniform in the `ns` after its opening.
+    pub(crate) fn breaking(mut self, p: f64, ns: u64) -> Self {
+        self.breaking = Some((p, ns));
+        self
+    }
+
     /// Runs `app` from time 0 to `until` (exclusive).
     pub(crate) fn run<A: Application>(&mut self, app: &mut A, until: Time) {
         app.start(self);
-        while let Some(((at, _), event)) = self.queue.pop_first() {
+        while let Some(((at, _), (event, ordinal))) = self.queue.pop_first() {
             if at >= until {
                 break;
             }
             self.now = at;
+            if self.opened.get(ordinal).is_some_and(|o| o.ended.is_some()) {
+                continue;
+            }
             match event {
                 Event::Connected(c, side) => app.connected(c, side, self),
                 Event::Received(c, side, bytes) => app.received(c, side, bytes, self),
                 Event::Timer(token) => app.timer(token, self),
                 Event::Closed(c) => {
-                    let ordinal = self.slots[c.0 as usize].ordinal;
                     self.opened[ordinal].ended = Some(at);
                     app.closed(c, self);
                     self.free.insert(c.0);
@@ -119,7 +134,11 @@ impl Fake {
 
     fn push(&mut self, at: Time, event: Event) {
         self.order += 1;
-        self.queue.insert((at, self.order), event);
+        let ordinal = match event {
+            Event::Connected(c, _) | Event::Received(c, ..) | Event::Closed(c) => self.slots[c.0 as usize].ordinal,
+            Event::Timer(_) => usize::MAX,
+        };
+        self.queue.insert((at, self.order), (event, ordinal));
     }
 }
 
@@ -150,6 +169,12 @@ impl Host for Fake {
             self.push(ready, Event::Connected(ConnId(id), Side::Client));
             self.push(ready, Event::Connected(ConnId(id), Side::Server));
         }
+        if let Some((p, ns)) = self.breaking
+            && self.rng.chance(p)
+        {
+            let at = Time(self.now.0 + self.rng.below(ns));
+            self.push(at, Event::Closed(ConnId(id)));
+        }
         ConnId(id)
     }
     fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
@@ -160,11 +185,12 @@ impl Host for Fake {
             return;
         }
         let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
-        let mut left = bytes;
+        let (mut left, mut at) = (bytes, at);
         while left > 0 {
             let n = left.min(self.piece);
             self.push(at, Event::Received(conn, side.other(), n));
             left -= n;
+            at = Time(at.0 + self.gap);
         }
     }
     fn close(&mut self, conn: ConnId, side: Side) {
