@@ -1,1 +1,20 @@
 //! The DOCSIS 3.0 service flow as pure machines.
+//!
+//! [`TokenBucket`] shapes (upstream and downstream); [`Mac`] is the transmit queue with its request/grant loop as document
+//! 001 describes it (2012); [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013.
+//! Parameters carry the names of DOCSIS MULPI and the paragraph that specifies them.
+//!
+//! Not modelled: contention collisions and back-off, MAC headers and the FEC overhead, more than one service flow per
+//! direction, MAP processing times (the loop is a whole number of MAP intervals), and the CMTS scheduler beyond a limit on
+//! the grant of each MAP.
+
+mod bucket;
+mod granted;
+mod mac;
+mod map;
+mod params;
+
+pub use bucket::TokenBucket;
+pub use granted::{GrantedLink, Next};
+pub use mac::Mac;
+pub use params::{DocsisParams, Model, ShaperParams, TransmitOverflow};

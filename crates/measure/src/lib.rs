@@ -1,1 +1,41 @@
-//! Streaming measures.
+//! Streaming measures: what a run is reduced to while it runs.
+//!
+//! Every measure here has a size that is fixed when it is built (or bounded by a constant that it names), whatever the
+//! length of the run, and gives the same numbers on every machine: sums are integers, the rest is IEEE arithmetic and
+//! `units::math`.
+//!
+//! | measure | of what | memory |
+//! |---|---|---|
+//! | [`Histogram`] | durations: percentiles, CDF | 17 KB |
+//! | [`TimeWeighted`] | a queue's length: share of time at each | 8 B per length, at most 512 KB |
+//! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
+//! | [`Counters`] | packets, bytes, drops, marks | 112 B |
+//! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
+//! | [`FlowMeter`] | delay, bytes and the sender's state of one flow, fed as a [`record::Sink`] | the sum |
+//! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
+//! | [`PageLoads`] | page load times | at most 1 MB |
+
+mod counter;
+pub mod emodel;
+mod fairness;
+mod flow;
+mod grade;
+mod histogram;
+mod link;
+mod pages;
+mod percentile;
+mod series;
+mod voip;
+mod weighted;
+
+pub use counter::Counters;
+pub use fairness::jain;
+pub use flow::{FlowMeter, FlowMeterParams};
+pub use grade::{GRADES, Grade, grade};
+pub use histogram::Histogram;
+pub use link::{LinkMeter, LinkMeterParams};
+pub use pages::{PageLoad, PageLoads, PageSummary};
+pub use percentile::{median, median_absolute_deviation, percentile};
+pub use series::{Channel, Series};
+pub use voip::{VoipMeter, VoipSummary};
+pub use weighted::TimeWeighted;

@@ -1,1 +1,23 @@
-//! One bottleneck, sans-I/O.
+//! One bottleneck, sans-I/O: queue discipline, then a plain link, a shaper or a modem, then propagation.
+//!
+//! ```text
+//! offer -> [discipline] -> plain: size x 8 / rate                     -> propagation -> poll
+//!                          shaper: token bucket + size x 8 / rate
+//!                          modem 2012: token bucket -> transmit queue -> grants
+//!                          modem 2013: grants
+//! ```
+//!
+//! The host calls [`Port::offer`] with an arrival, [`Port::poll`] when [`Port::deadline`] has come, and nothing else moves
+//! the port. The simulator and the live bench run this same code.
+//!
+//! **Equal times.** `offer(t)` does what is due before t, but not what is due at t: a host decides by the order of its calls
+//! whether an arrival at t comes before or after the transmission that ends at t. Thus 24 packets that arrive in one moment
+//! at an idle shaper meet one packet in service and 23 candidates for the queue, as in ns-2, even if tokens would let all of
+//! them pass in that moment. Within `poll(t)`, what is due at one moment happens in the order: the link becomes free (and a
+//! shaped packet enters the transmit queue), MAP, the discipline's timer, room in the transmit queue.
+
+mod port;
+mod spec;
+
+pub use crate::port::{Env, Port, PortCounters};
+pub use spec::{Change, PortSpec, Service};

@@ -1,1 +1,90 @@
-//! The PyO3 module `bloatlab._core`.
+//! The PyO3 module `bloatlab._core`: the only room that knows Python.
+//!
+//! Scenarios go in as JSON, results come out as a JSON summary and numpy columns that are moved, not copied. The GIL is
+//! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
+
+mod catalogue;
+mod parts;
+mod run;
+
+use pyo3::prelude::*;
+use scenario::Scenario;
+use scenario::read::{self, Format};
+use units::Problem;
+
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    pyo3::exceptions::PyValueError,
+    "A scenario that cannot be built: one line per problem, each with path, value and what is valid."
+);
+
+/// One exception for all problems; its `args` are the lines.
+fn refuse(source: &str, problems: &[Problem]) -> PyErr {
+    let lines: Vec<String> =
+        problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();
+    ScenarioError::new_err((lines,))
+}
+
+/// Reads, overrides, validates and completes a scenario; returns its canonical JSON.
+#[pyfunction]
+#[pyo3(signature = (text, format="toml", source="", sets=Vec::new()))]
+fn resolve(text: &str, format: &str, source: &str, sets: Vec<(String, String)>) -> PyResult<String> {
+    let format = match format {
+        "toml" => Format::Toml,
+        "json" => Format::Json,
+        other => {
+            let message = format!("\"{other}\" is not a format of scenarios (valid: toml, json)");
+            return Err(refuse(source, &[Problem::new("", message)]));
+        }
+    };
+    read::scenario(text, format, &sets).map(|s| s.canonical()).map_err(|p| refuse(source, &p))
+}
+
+/// A scenario from canonical JSON.
+fn scenario_of(resolved: &str) -> PyResult<Scenario> {
+    read::scenario(resolved, Format::Json, &[]).map_err(|p| refuse("", &p))
+}
+
+/// The JSON Schema of a scenario.
+#[pyfunction]
+fn schema() -> String {
+    Scenario::json_schema()
+}
+
+/// SHA-256 of a scenario's canonical form, in hexadecimal.
+#[pyfunction]
+fn scenario_hash(resolved: &str) -> PyResult<String> {
+    Ok(scenario_of(resolved)?.hash())
+}
+
+/// The version of the core.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The E-model's R and MOS.   `loss` 0 to 1; `delay_ms` one way, everything included.   Source: Cole & Rosenbluth 2001.
+#[pyfunction]
+fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
+    let r = measure::emodel::r_value(units::Duration::from_secs_f64(delay_ms * 1e-3), loss);
+    (r, measure::emodel::mos(r))
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
+    m.add_function(wrap_pyfunction!(resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(emodel, m)?)?;
+    m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
+    m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_function(wrap_pyfunction!(scenario_hash, m)?)?;
+    m.add_class::<parts::Discipline>()?;
+    m.add_class::<parts::Packet>()?;
+    m.add_class::<parts::Fate>()?;
+    m.add_class::<parts::TcpSender>()?;
+    m.add_class::<parts::SentSegment>()?;
+    Ok(())
+}

@@ -2,6 +2,24 @@
 //!
 //! The taxonomy is that of document 000: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
 //! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow).
+//!
+//! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a
+//! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
+//!
+//! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]) and
+//! one line in `spec.rs`.
+
+mod fifo;
+pub mod law;
+mod limit;
+mod queue;
+pub mod single;
+mod spec;
+
+pub use fifo::Fifo;
+pub use limit::Room;
+pub use queue::{Count, Counters, Queue};
+pub use spec::{Discipline, Info, Kind, Params, QDISCS, Spec};
 
 use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
 use units::{Rng, Time};
@@ -25,6 +43,8 @@ pub struct Cx<'a> {
 /// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
 /// `dequeue`. `None` with a backlog means "ask again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
 /// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
+/// `packet.stamp` is the moment of arrival, written by [`Queue`] before `enqueue` sees the packet. An arrival that is
+/// refused is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`, and nothing else is.
 pub trait QueueDiscipline: Send {
     /// Takes `packet` or drops it (and possibly others, to make room).
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);

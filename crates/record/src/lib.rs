@@ -4,6 +4,10 @@
 //! order. Measures are sinks that reduce; a trace is a sink that keeps. Sinks are generic in the loop, never `dyn`, so a
 //! sink that wants nothing costs nothing.
 
+mod trace;
+
+pub use trace::{CHUNK_ROWS, Chunk, Column, Data, Trace};
+
 use packet::{DropReason, FlowId, MarkReason, Point};
 use units::{Duration, Time};
 
@@ -15,17 +19,92 @@ pub struct LinkId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
     /// A packet entered a queue; the backlog includes it.
-    Enqueued { link: LinkId, flow: FlowId, size: u16, backlog_packets: u32, backlog_bytes: u64 },
+    Enqueued {
+        /// Whose queue.
+        link: LinkId,
+        /// The packet's flow.
+        flow: FlowId,
+        /// The packet's bytes on the wire.
+        size: u16,
+        /// Packets in the queue.
+        backlog_packets: u32,
+        /// Bytes on the wire in the queue.
+        backlog_bytes: u64,
+    },
     /// A packet left a queue for transmission; the backlog no longer includes it.
-    Dequeued { link: LinkId, flow: FlowId, size: u16, backlog_packets: u32, sojourn: Duration },
+    Dequeued {
+        /// Whose queue.
+        link: LinkId,
+        /// The packet's flow.
+        flow: FlowId,
+        /// The packet's bytes on the wire.
+        size: u16,
+        /// Packets left in the queue.
+        backlog_packets: u32,
+        /// Time from the packet's enqueue to now.
+        sojourn: Duration,
+    },
     /// A packet was dropped.
-    Dropped { link: LinkId, flow: FlowId, size: u16, reason: DropReason, point: Point },
+    Dropped {
+        /// Whose queue.
+        link: LinkId,
+        /// The packet's flow.
+        flow: FlowId,
+        /// The packet's bytes on the wire.
+        size: u16,
+        /// Why.
+        reason: DropReason,
+        /// On which side of the queue.
+        point: Point,
+    },
     /// A packet was marked with CE.
-    Marked { link: LinkId, flow: FlowId, reason: MarkReason, point: Point },
-    /// A packet reached its end host. `delay` is one way, from the host that sent it (1 us resolution).
-    Delivered { flow: FlowId, size: u16, reverse: bool, delay: Duration },
-    /// A sender's state after an ACK, a loss or a time-out; the window in bytes.
-    Sender { flow: FlowId, cwnd: u32, ssthresh: u32, srtt_us: u32 },
+    Marked {
+        /// Whose queue.
+        link: LinkId,
+        /// The packet's flow.
+        flow: FlowId,
+        /// Why.
+        reason: MarkReason,
+        /// On which side of the queue.
+        point: Point,
+    },
+    /// A packet reached its end host.
+    Delivered {
+        /// The packet's flow.
+        flow: FlowId,
+        /// The packet's bytes on the wire.
+        size: u16,
+        /// It travelled from the flow's responder to its initiator.
+        reverse: bool,
+        /// One way, from the host that sent it (1 us resolution).
+        delay: Duration,
+    },
+    /// A sender's state after an ACK, a loss or a time-out.
+    Sender {
+        /// The sender's flow.
+        flow: FlowId,
+        /// Congestion window in bytes.
+        cwnd: u32,
+        /// Slow start threshold in bytes; `u32::MAX` while it was never set.
+        ssthresh: u32,
+        /// Smoothed round trip time in microseconds; 0 before the first sample.
+        srtt_us: u32,
+    },
+}
+
+impl Record {
+    /// The bit of this record's kind.
+    #[inline]
+    pub const fn kind(&self) -> Mask {
+        match self {
+            Self::Enqueued { .. } => Mask::ENQUEUED,
+            Self::Dequeued { .. } => Mask::DEQUEUED,
+            Self::Dropped { .. } => Mask::DROPPED,
+            Self::Marked { .. } => Mask::MARKED,
+            Self::Delivered { .. } => Mask::DELIVERED,
+            Self::Sender { .. } => Mask::SENDER,
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Record>() <= 32);
@@ -98,7 +177,7 @@ impl Sink for Tape {
     }
 }
 
-/// Feeds two sinks.
+/// Feeds two sinks, each with the kinds that it wants.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     #[inline]
     fn mask(&self) -> Mask {
@@ -106,7 +185,105 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     }
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
-        self.0.put(now, record);
-        self.1.put(now, record);
+        let kind = record.kind();
+        if self.0.mask().has(kind) {
+            self.0.put(now, record);
+        }
+        if self.1.mask().has(kind) {
+            self.1.put(now, record);
+        }
+    }
+}
+
+/// Feeds what is borrowed: a caller that keeps its sink lends it to a run.
+impl<S: Sink + ?Sized> Sink for &mut S {
+    #[inline]
+    fn mask(&self) -> Mask {
+        (**self).mask()
+    }
+    #[inline]
+    fn put(&mut self, now: Time, record: Record) {
+        (**self).put(now, record);
+    }
+}
+
+/// Feeds many sinks of one type (a meter for each link), each with the kinds that it wants.
+impl<S: Sink> Sink for Vec<S> {
+    fn mask(&self) -> Mask {
+        self.iter().fold(Mask::NONE, |m, s| m.with(s.mask()))
+    }
+    #[inline]
+    fn put(&mut self, now: Time, record: Record) {
+        let kind = record.kind();
+        self.iter_mut().filter(|s| s.mask().has(kind)).for_each(|s| s.put(now, record));
+    }
+}
+
+/// A sink that may be absent.
+impl<S: Sink> Sink for Option<S> {
+    #[inline]
+    fn mask(&self) -> Mask {
+        self.as_ref().map_or(Mask::NONE, Sink::mask)
+    }
+    #[inline]
+    fn put(&mut self, now: Time, record: Record) {
+        if let Some(s) = self {
+            s.put(now, record);
+        }
+    }
+}
+
+/// One record of each kind, in the order of their bits.
+#[cfg(test)]
+pub(crate) fn samples() -> [Record; 6] {
+    let (link, flow, size) = (LinkId(2), FlowId(3), 1500);
+    [
+        Record::Enqueued { link, flow, size, backlog_packets: 1, backlog_bytes: 1500 },
+        Record::Dequeued { link, flow, size, backlog_packets: 0, sojourn: Duration::from_millis(5) },
+        Record::Dropped { link, flow, size, reason: DropReason::EarlyHead, point: Point::Dequeue },
+        Record::Marked { link, flow, reason: MarkReason::Law, point: Point::Enqueue },
+        Record::Delivered { flow, size, reverse: false, delay: Duration::from_millis(30) },
+        Record::Sender { flow, cwnd: 14_600, ssthresh: u32::MAX, srtt_us: 50_000 },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_bit() {
+        let bits: Vec<u8> = samples().iter().map(|r| r.kind().0).collect();
+        assert_eq!(bits, [1, 2, 4, 8, 16, 32]);
+        assert_eq!(bits.iter().fold(0, |a, b| a | b), Mask::ALL.0);
+        assert!(Mask::ALL.has(Mask::SENDER) && !Mask::NONE.has(Mask::SENDER));
+    }
+
+    /// Wants some kinds and refuses to be given others.
+    struct Picky(Mask, usize);
+    impl Sink for Picky {
+        fn mask(&self) -> Mask {
+            self.0
+        }
+        fn put(&mut self, _: Time, record: Record) {
+            assert!(self.0.has(record.kind()));
+            self.1 += 1;
+        }
+    }
+
+    #[test]
+    fn compound_sinks_give_each_what_it_wants() {
+        let picky = |m| Picky(m, 0);
+        let mut sink = ((picky(Mask::DROPPED), Tape::default()), (vec![picky(Mask::SENDER), picky(Mask::DROPPED)], ()));
+        for r in samples() {
+            sink.put(Time::ZERO, r);
+        }
+        let ((a, tape), (many, ())) = sink;
+        assert_eq!((a.1, tape.records.len(), many[0].1, many[1].1), (1, 6, 1, 1));
+        let mut lent = Tape::default();
+        let mut pair = (Some(&mut lent), None::<Tape>);
+        assert_eq!((pair.mask(), None::<Tape>.mask()), (Mask::ALL, Mask::NONE));
+        pair.put(Time(1), samples()[0]);
+        assert_eq!(lent.records.len(), 1);
     }
 }

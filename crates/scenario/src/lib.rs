@@ -1,1 +1,258 @@
-//! Scenarios as plain data.
+//! Scenarios: what to build, as plain data.
+//!
+//! One declaration serves the TOML and JSON reader, the validation, the JSON Schema and the canonical form that is hashed
+//! and kept with every result. There is no behaviour here: [`Scenario`] says *what*, `sim` and `live` know *how*.
+//!
+//! The way of a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::typed`]) ->
+//! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]). Every step answers with [`units::Problem`]s that
+//! name the path, the value, what would be valid and the nearest known name.
+
+mod check;
+mod nearest;
+pub mod read;
+mod stack;
+
+pub use nearest::nearest;
+pub use stack::Stack;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{BitRate, Bytes, Duration, Prob, Problem};
+
+/// A network, the applications on it, and how long to run them.
+///
+/// Tables are keyed by name and run in the order of their names, so the order in a file never matters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What results are called.
+    #[serde(default = "default_name")]
+    pub name: String,
+    /// Seed of every random stream.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Links, by name. Nodes exist by being an end of a link.
+    pub link: BTreeMap<String, Link>,
+    /// Applications, by name.
+    #[serde(default)]
+    pub app: BTreeMap<String, App>,
+    /// TCP stacks of one's own, by name: a preset and what differs from it.
+    #[serde(default)]
+    pub tcp: BTreeMap<String, Stack>,
+    /// Routes that differ from the shortest path (by number of links, then by link name).
+    #[serde(default)]
+    pub route: Vec<Route>,
+    /// What to measure.
+    #[serde(default)]
+    pub record: Record,
+}
+
+fn default_name() -> String {
+    "scenario".to_owned()
+}
+fn default_seed() -> u64 {
+    1
+}
+
+/// A one-way link from one node to another: a queue, something that serves it, and a propagation delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Node where the queue is.
+    pub from: String,
+    /// Node at the far end.
+    pub to: String,
+    /// A second link with the same parameters leads back, under the name of this one with `~` in front.
+    #[serde(default)]
+    pub both_ways: bool,
+    /// Bits per second on the wire; without it, serialisation takes no time.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Duration,
+    /// Probability that a packet is lost on the wire, behind the queue.
+    #[serde(default)]
+    pub loss: Prob,
+    /// The queue discipline.
+    #[serde(default = "default_queue")]
+    pub queue: qdisc::Spec,
+    /// A dual token bucket between the queue and the wire.
+    #[serde(default)]
+    pub shaper: Option<docsis::ShaperParams>,
+    /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
+    #[serde(default)]
+    pub docsis: Option<docsis::DocsisParams>,
+    /// Changes on a schedule, in order of time.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+/// Drop-tail of 1000 packets, as Linux's `txqueuelen`.
+fn default_queue() -> qdisc::Spec {
+    qdisc::Spec::Droptail(Default::default())
+}
+
+/// A change of a link at a moment of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// New link rate.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// New propagation delay, for packets that leave from then on.
+    #[serde(default)]
+    pub delay: Option<Duration>,
+    /// New loss probability.
+    #[serde(default)]
+    pub loss: Option<Prob>,
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow.
+    #[serde(default)]
+    pub max_sustained_rate: Option<BitRate>,
+    /// New Peak Traffic Rate of the shaper or service flow.
+    #[serde(default)]
+    pub peak_traffic_rate: Option<BitRate>,
+    /// New mean of the modem's largest grant per MAP.
+    #[serde(default)]
+    pub max_grant: Option<Bytes>,
+}
+
+impl Change {
+    /// As a port takes it.
+    pub fn for_port(&self) -> port::Change {
+        port::Change {
+            rate: self.rate,
+            delay: self.delay,
+            loss: self.loss,
+            max_sustained_rate: self.max_sustained_rate,
+            peak_traffic_rate: self.peak_traffic_rate,
+            max_grant: self.max_grant,
+        }
+    }
+}
+
+impl Link {
+    /// As a port is built.
+    pub fn for_port(&self) -> port::PortSpec {
+        let service = match (&self.shaper, &self.docsis) {
+            (Some(shaper), _) => port::Service::Shaper(shaper.clone()),
+            (None, Some(docsis)) => port::Service::Docsis(docsis.clone()),
+            (None, None) => port::Service::Plain,
+        };
+        port::PortSpec { rate: self.rate, delay: self.delay, loss: self.loss, queue: self.queue.clone(), service }
+    }
+}
+
+/// An application: where it runs, whom it talks to, and what it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// Node of the client.
+    pub from: String,
+    /// Nodes of the servers, in the order in which the application numbers them.
+    pub to: Vec<String>,
+    /// When it starts.
+    #[serde(default)]
+    pub start: Duration,
+    /// When it stops asking for more; what is under way may finish. Without it, the end of the run.
+    #[serde(default)]
+    pub stop: Option<Duration>,
+    /// TCP stack of both ends: a preset or a name from `tcp`.
+    #[serde(default = "default_stack")]
+    pub tcp: String,
+    /// TCP stack of the servers, if another one.
+    #[serde(default)]
+    pub tcp_server: Option<String>,
+    /// Differentiated services code point of its packets, 0 to 63.
+    #[serde(default)]
+    pub dscp: u8,
+    /// What it does.
+    pub traffic: traffic::Traffic,
+}
+
+fn default_stack() -> String {
+    "linux-6".to_owned()
+}
+
+/// A fixed next hop: packets at node `at` that are going to node `to` leave by link `via`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// The node that decides.
+    pub at: String,
+    /// The destination.
+    pub to: String,
+    /// The link to take.
+    pub via: String,
+}
+
+/// What to measure. Memory does not grow with the run's length: series have a fixed number of bins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Width of a bin of the series; by default a 6000th of the duration.
+    #[serde(default)]
+    pub interval: Option<Duration>,
+    /// Links with series and distributions (counters are kept for all); by default every link that can hold a queue:
+    /// one with a rate, a shaper or a modem.
+    #[serde(default)]
+    pub links: Option<Vec<String>>,
+    /// Applications with series of each flow (windows, rates); by default all.
+    #[serde(default)]
+    pub apps: Option<Vec<String>>,
+}
+
+impl Scenario {
+    /// The JSON Schema of a scenario, generated from these declarations.
+    pub fn json_schema() -> String {
+        let schema = schemars::schema_for!(Scenario);
+        serde_json::to_string_pretty(&schema).unwrap_or_default()
+    }
+
+    /// The canonical form: every default filled in, keys in one order, units in one spelling. Equal scenarios give equal
+    /// bytes; parsing it gives the scenario back.
+    pub fn canonical(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// SHA-256 of the canonical form, in hexadecimal: the name of a result.
+    pub fn hash(&self) -> String {
+        use sha2::Digest;
+        sha2::Sha256::digest(self.canonical()).iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The stack that `name` means: one of this scenario's own, or a preset.
+    pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
+        match self.tcp.get(name) {
+            Some(own) => own.resolve().map_err(|p| p.under(name).under("tcp")),
+            None => tcp::TcpParams::preset(name).ok_or_else(|| {
+                let known: Vec<&str> =
+                    self.tcp.keys().map(String::as_str).chain(tcp::PRESETS.iter().map(|p| p.0)).collect();
+                Problem::new("", nearest::unknown("TCP stack", name, &known))
+            }),
+        }
+    }
+
+    /// Width of a bin of the series.
+    pub fn bin(&self) -> Duration {
+        self.record.interval.unwrap_or(Duration((self.duration.0 / 6000).max(1)))
+    }
+
+    /// All links with `both_ways` unfolded: (name, link), in order of names.
+    pub fn directed_links(&self) -> Vec<(String, Link)> {
+        let mut all = BTreeMap::new();
+        for (name, link) in &self.link {
+            if link.both_ways {
+                let back = Link { from: link.to.clone(), to: link.from.clone(), both_ways: false, ..link.clone() };
+                all.insert(format!("~{name}"), back);
+            }
+            all.insert(name.clone(), Link { both_ways: false, ..link.clone() });
+        }
+        all.into_iter().collect()
+    }
+}

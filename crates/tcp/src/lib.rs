@@ -1,1 +1,44 @@
 //! TCP as sans-I/O machines: segments and time in, segments and events out.
+//!
+//! One [`Endpoint`] is one side of a connection. It owns no clock, no socket and no buffer of payload: the host hands it
+//! segments and moments, and gets segments and [`Event`]s back through an [`Io`]. A stack is a point on independent axes
+//! ([`TcpParams`]): recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a congestion
+//! controller from [`cc`]; [`PRESETS`] names whole stacks.
+//!
+//! # Sequence space
+//!
+//! 64-bit stream offsets that never wrap: SYN occupies 0, payload starts at 1, FIN is one after the last byte.
+//!
+//! # What a host may leave out of a packet
+//!
+//! * A plain data segment of a side that has received nothing but the peer's SYN carries `ack == 1`, no SACK and an
+//!   echo that nobody samples (`ts_ecr` 0 means "no echo"), so none of the three need travel.
+//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` and `ts_val` of a pure ACK are never
+//!   read, so a host may rebuild both as zero.
+//! * `retransmission` is for the host's instruments; the receiver never reads it.
+//!
+//! # What is not modelled
+//!
+//! Checksums, urgent data, PAWS, persist and keep-alive timers (the receiver's window is constant: applications read at
+//! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU, D-SACK and the
+//! undo of spurious recoveries, RACK-TLP. SACK is not negotiated: both ends of a connection use it or neither does.
+
+pub mod cc;
+mod endpoint;
+mod params;
+mod presets;
+mod receiver;
+mod reduction;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+pub use endpoint::Endpoint;
+pub use params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
+pub use presets::PRESETS;
+pub use segment::{Event, Io, SackBlock, SackBlocks, Segment};
+pub use stats::{Probe, State, Stats};

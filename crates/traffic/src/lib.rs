@@ -1,6 +1,83 @@
 //! Applications as sans-I/O machines: what they open, write and count, told by events, without knowing a network.
+//!
+//! An application has one client side (`from` in a scenario) and one or several servers (`to`). It plays both: a web page
+//! is requested by the client and answered by the server within one machine, because all that either may know comes in as
+//! events ([`Application`]) and all that either may do goes out as wishes ([`Host`]).
+//!
+//! | name | what | source |
+//! |---|---|---|
+//! | [`ftp`] | endless, repeated or bursty file transfers | doc 001 §3.2.1, doc 000 |
+//! | [`game`] | one TCP message every few seconds over one connection | doc 000 |
+//! | [`cbr`] | UDP datagrams with exact spacing | doc 001 §3.2.1, doc 003 |
+//! | [`voip`] | a G.711 call | doc 001 §3.2.2 |
+//! | [`web`] | a user who loads pages | doc 001 §3.2.3, Appendix A |
+//!
+//! Conventions. kB = 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A
+//! machine starts on [`Application::start`] and goes on for as long as its host delivers events: stopping is the host's
+//! business (it delivers no timer at or after the application's stop time).
 
-use units::{Rng, Time};
+mod conns;
+#[cfg(test)]
+mod fake;
+
+pub mod cbr;
+pub mod ftp;
+pub mod game;
+pub mod voip;
+pub mod web;
+
+mod app;
+
+pub use app::{APPS, App, AppInfo, Traffic};
+pub use cbr::{Cbr, CbrParams};
+pub use ftp::{Ftp, FtpParams};
+pub use game::{Game, GameParams};
+pub use voip::{Voip, VoipParams};
+pub use web::{Web, WebParams};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Rng, Time};
+
+/// Which way a transfer goes, seen from the application's `from`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the client (`from`) to the server (`to`).
+    #[default]
+    Up,
+    /// From the server (`to`) to the client (`from`).
+    Down,
+}
+
+impl Direction {
+    /// The end that sends the data.
+    pub const fn sender(self) -> Side {
+        match self {
+            Self::Up => Side::Client,
+            Self::Down => Side::Server,
+        }
+    }
+    /// The end that receives the data.
+    pub const fn receiver(self) -> Side {
+        self.sender().other()
+    }
+}
+
+/// What to do when a connection ends before its transfer is complete (the host gave up, or was told to).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// The same transfer starts again from its first byte over a new connection, one second later.
+    #[default]
+    Retry,
+    /// The transfer is given up and nothing takes its place.
+    GiveUp,
+}
+
+/// How long a failed transfer waits before it is tried again; above zero, so that a host that refuses every connection at
+/// once cannot hold time still.
+pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A connection, as the host numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +90,16 @@ pub enum Side {
     Client,
     /// The end that answered (one of the application's `to`).
     Server,
+}
+
+impl Side {
+    /// The opposite end.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
 }
 
 /// What an application may ask of its host. All effects of an application pass through here.

@@ -1,0 +1,313 @@
+//! The floor: what a dumbbell costs with nothing in it but packets, links and an event set.
+//!
+//! ```text
+//!   flows --access 1 ms--> bottleneck 23 ms --access 1 ms--> sinks        1500-byte packets
+//!         <--access 1 ms-- bottleneck 23 ms <--access 1 ms--              52-byte ACK for every second packet
+//! ```
+//!
+//! Senders keep a fixed window; there is no loss, no timer, no statistics. Links compute the departure of a packet when it
+//! is enqueued and keep it in their own ring, and only the head of each ring is in the event set ("perlink": one event for
+//! each hop of a packet, six pending at most). The event set is a 4-ary heap on one 128-bit key.
+//!
+//! A simulator that does more cannot be faster; the ratio of the two, taken in one process, is what the benches report
+//! (CPU time of a busy machine is up to 45 % off, a ratio much less). Figures: `SPEED.md`; 53 to 64 ns per packet.
+
+use std::collections::VecDeque;
+
+/// What a run did and cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloorResult {
+    /// Packets that entered the bottleneck's transmission in the direction of data.
+    pub bottleneck_packets: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU time of this process in nanoseconds, set-up included.
+    pub cpu_ns: u64,
+}
+
+impl FloorResult {
+    /// CPU nanoseconds for each packet of the bottleneck; infinite without packets.
+    pub fn ns_per_packet(&self) -> f64 {
+        self.cpu_ns as f64 / self.bottleneck_packets as f64
+    }
+}
+
+/// CPU time of this process so far, in nanoseconds.
+#[allow(unsafe_code, reason = "there is no safe way to read a process's CPU clock")]
+pub fn cpu_ns() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid timespec for the duration of the call, which writes nothing else.
+    let ok = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut t) };
+    assert_eq!(ok, 0, "no CPU clock for this process");
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Bytes of a data packet and of an ACK.
+const DATA: u32 = 1500;
+const ACK: u32 = 52;
+/// Hops of the data direction: 0, 1 (bottleneck), 2; of the ACKs: 3, 4, 5.
+const BOTTLENECK: usize = 1;
+
+/// An event: time in picoseconds, push order, link. As one key its order is (time, order).
+#[inline]
+fn key(time: u64, order: u32, link: u32) -> u128 {
+    u128::from(time) << 64 | u128::from(order) << 32 | u128::from(link)
+}
+
+/// An implicit 4-ary heap of keys, least first.
+#[derive(Debug, Default)]
+struct Heap4(Vec<u128>);
+
+impl Heap4 {
+    #[inline]
+    fn push(&mut self, k: u128) {
+        let v = &mut self.0;
+        v.push(k);
+        let mut i = v.len() - 1;
+        while i > 0 {
+            let parent = (i - 1) >> 2;
+            if v[parent] <= k {
+                break;
+            }
+            v[i] = v[parent];
+            i = parent;
+        }
+        v[i] = k;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<u128> {
+        let v = &mut self.0;
+        let last = v.pop()?;
+        if v.is_empty() {
+            return Some(last);
+        }
+        let top = v[0];
+        let n = v.len();
+        let mut i = 0;
+        // bounded: each turn goes one level down
+        loop {
+            let c = 4 * i + 1;
+            let least = if c + 3 < n {
+                // the smallest of four without a branch that depends on them
+                let a = if v[c + 1] < v[c] { c + 1 } else { c };
+                let b = if v[c + 3] < v[c + 2] { c + 3 } else { c + 2 };
+                if v[b] < v[a] { b } else { a }
+            } else {
+                if c >= n {
+                    break;
+                }
+                let mut least = c;
+                for j in c + 1..n {
+                    if v[j] < v[least] {
+                        least = j;
+                    }
+                }
+                least
+            };
+            if v[least] >= last {
+                break;
+            }
+            v[i] = v[least];
+            i = least;
+        }
+        v[i] = last;
+        Some(top)
+    }
+}
+
+/// A packet in flight: 24 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// Arrival at the end of its link, ps.
+    at: u64,
+    flow: u32,
+    /// ACK: packets received so far.
+    seq: u32,
+    size: u32,
+    hop: u32,
+}
+
+/// A FIFO link without a limit.
+#[derive(Debug)]
+struct Link {
+    ps_per_byte: u64,
+    delay: u64,
+    free_at: u64,
+    in_flight: VecDeque<Packet>,
+    /// Departures that have not yet happened, for the backlog in bytes.
+    leaving: VecDeque<(u64, u32)>,
+    backlog: u64,
+    packets: u64,
+}
+
+impl Link {
+    fn new(bps: u64, delay_ms: u64) -> Self {
+        Self {
+            ps_per_byte: 8_000_000_000_000 / bps,
+            delay: delay_ms * 1_000_000_000,
+            free_at: 0,
+            in_flight: VecDeque::with_capacity(4096),
+            leaving: VecDeque::with_capacity(4096),
+            backlog: 0,
+            packets: 0,
+        }
+    }
+
+    /// The packet's departure and arrival are known at once; true if it is the first in flight (it needs the event).
+    #[inline]
+    fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
+        // the backlog is kept as a real drop-tail queue would need it
+        while let Some(&(departure, size)) = self.leaving.front() {
+            if departure > now {
+                break;
+            }
+            self.backlog -= u64::from(size);
+            self.leaving.pop_front();
+        }
+        let departure = self.free_at.max(now) + self.ps_per_byte * u64::from(p.size);
+        self.free_at = departure;
+        self.backlog += u64::from(p.size);
+        self.leaving.push_back((departure, p.size));
+        p.at = departure + self.delay;
+        self.packets += 1;
+        self.in_flight.push_back(p);
+        self.in_flight.len() == 1
+    }
+}
+
+/// Both ends of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    in_flight: u32,
+    sent: u32,
+    acked: u32,
+    received: u32,
+    unacked: u32,
+}
+
+impl Flow {
+    /// A packet arrived: how many packets to send in answer, and which. At most four data packets for an ACK.
+    #[inline]
+    fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
+        if p.size == DATA {
+            self.received += 1;
+            self.unacked += 1;
+            if self.unacked < 2 {
+                return 0;
+            }
+            self.unacked = 0;
+            out[0] = Packet { at: 0, flow: p.flow, seq: self.received, size: ACK, hop: 3 };
+            return 1;
+        }
+        self.in_flight -= p.seq - self.acked;
+        self.acked = p.seq;
+        let mut n = 0;
+        while self.in_flight < window && n < 4 {
+            out[n] = Packet { at: 0, flow: p.flow, seq: self.sent, size: DATA, hop: 0 };
+            self.sent += 1;
+            self.in_flight += 1;
+            n += 1;
+        }
+        n
+    }
+}
+
+/// Runs the dumbbell for `seconds` of simulated time.
+///
+/// `rate_bps` is the bottleneck's rate, `access_bps` that of the other links; each of `flows` keeps `window` packets in
+/// flight (at least 2, or its sink would wait for ever for a second packet to acknowledge).
+pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
+    assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");
+    assert!(window >= 2, "every second packet is acknowledged: a window of {window} stands still");
+    let began = cpu_ns();
+    let (access, bottleneck) = (|| Link::new(access_bps, 1), || Link::new(rate_bps, 23));
+    let mut links = [access(), bottleneck(), access(), access(), bottleneck(), access()];
+    let first = Flow { in_flight: window, sent: window, acked: 0, received: 0, unacked: 0 };
+    let mut all = vec![first; flows as usize];
+    let mut events = Heap4::default();
+    let (mut order, mut handled) = (0_u32, 0_u64);
+    let end = (seconds * 1e12) as u64;
+    let mut push = |events: &mut Heap4, at: u64, link: u32| {
+        order = order.wrapping_add(1);
+        events.push(key(at, order, link));
+    };
+    let nothing = Packet { at: 0, flow: 0, seq: 0, size: 0, hop: 0 };
+    for flow in 0..flows {
+        for seq in 0..window {
+            if links[0].enqueue(0, Packet { flow, seq, size: DATA, ..nothing }) {
+                push(&mut events, links[0].in_flight[0].at, 0);
+            }
+        }
+    }
+    let mut out = [nothing; 4];
+    while let Some(event) = events.pop() {
+        let (now, link) = ((event >> 64) as u64, event as u32);
+        if now > end {
+            break;
+        }
+        handled += 1;
+        let from = &mut links[link as usize];
+        let Some(mut p) = from.in_flight.pop_front() else { break };
+        if let Some(next) = from.in_flight.front() {
+            push(&mut events, next.at, link);
+        }
+        let mut send = |p: Packet| {
+            let to = &mut links[p.hop as usize];
+            if to.enqueue(now, p) {
+                push(&mut events, to.in_flight[0].at, p.hop);
+            }
+        };
+        if p.hop == 2 || p.hop == 5 {
+            let n = all[p.flow as usize].arrival(&p, window, &mut out);
+            out[..n].iter().for_each(|&p| send(p));
+        } else {
+            p.hop += 1;
+            send(p);
+        }
+    }
+    FloorResult { bottleneck_packets: links[BOTTLENECK].packets, events: handled, cpu_ns: cpu_ns() - began }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heap_sorts() {
+        let mut h = Heap4::default();
+        let mut x = 88_172_645_463_325_252_u64;
+        for i in 0..1000 {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            h.push(key(x % 100, i, 0));
+        }
+        let mut popped: Vec<u128> = Vec::new();
+        while let Some(k) = h.pop() {
+            popped.push(k);
+        }
+        assert!(popped.len() == 1000 && popped.is_sorted());
+    }
+
+    #[test]
+    fn a_full_bottleneck_sends_its_rate() {
+        // 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s; 25 s after the pipe has filled, give or take one window
+        let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
+        // enqueued = sent in 60 s + at most 400 waiting
+        assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");
+        // 3 hops of data and 3 of half as many ACKs
+        let per_packet = r.events as f64 / r.bottleneck_packets as f64;
+        assert!((4.4..4.6).contains(&per_packet), "{per_packet}");
+        assert!(r.cpu_ns > 0 && r.ns_per_packet() > 0.0);
+    }
+
+    #[test]
+    fn a_small_window_sends_its_window_per_round_trip() {
+        // one flow, window 2, RTT 50 ms + serialisation: data 2 * 1500 B and ACK 52 B at 1 Gbit/s and 100 Mbit/s
+        let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
+        // 2 packets each 50 ms + 2*120 us + 4*12 us ... = 50.3 ms: 1988 round trips in 100 s
+        assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");
+        assert_eq!(dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0).events, r.events);
+    }
+}

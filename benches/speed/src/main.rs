@@ -1,0 +1,234 @@
+//! How many nanoseconds a packet costs: S1 to S4 of the peers' drivers, beside the floor, one JSON line per case.
+//!
+//! CPU time is the process's own (user and system), so that a busy machine counts less; still, quote ratios of one run.
+//! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before and after.
+//!
+//! usage: speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
+
+use scenario::read::{self, Format};
+use std::process::ExitCode;
+
+/// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, with a gamer or not.
+struct Case {
+    name: &'static str,
+    rate: u64,
+    access: u64,
+    buffer: u64,
+    seconds: f64,
+    flows: &'static [u32],
+    gamer: bool,
+}
+
+const CASES: [Case; 3] = [
+    Case { name: "S1", rate: 5_000_000, access: 1_000_000_000, buffer: 600_000, seconds: 600.0, flows: &[10], gamer: true },
+    Case {
+        name: "S2",
+        rate: 100_000_000,
+        access: 1_000_000_000,
+        buffer: 2_500_000,
+        seconds: 60.0,
+        flows: &[10, 100],
+        gamer: true,
+    },
+    Case {
+        name: "S3",
+        rate: 1_000_000_000,
+        access: 10_000_000_000,
+        buffer: 6_250_000,
+        seconds: 10.0,
+        flows: &[10, 100, 1000, 10_000],
+        gamer: false,
+    },
+];
+
+/// SACK, delayed ACK, windows as large as it takes; the same for every case.
+fn toml(case: &Case, flows: u32, queue: &str, seconds: f64) -> String {
+    let Case { rate, access, gamer, .. } = case;
+    let gamer = if *gamer {
+        "[app.gamer]\nfrom = \"s\"\nto = [\"d\"]\nstart = \"2s\"\ntcp = \"bench\"\n\
+         traffic.game = { message = \"10KB\", interval = \"2s\" }\n"
+    } else {
+        ""
+    };
+    format!(
+        r#"
+name = "{}-{flows}"
+duration = "{}ns"
+[link.access]
+from = "s"
+to = "r1"
+both_ways = true
+rate = {access}
+delay = "1ms"
+queue.droptail = {{ limit = "1000000p" }}
+[link.bottleneck]
+from = "r1"
+to = "r2"
+rate = {rate}
+delay = "23ms"
+queue.{queue}
+[link.back]
+from = "r2"
+to = "r1"
+rate = {rate}
+delay = "23ms"
+queue.droptail = {{ limit = "1000000p" }}
+[link.exit]
+from = "r2"
+to = "d"
+both_ways = true
+rate = {access}
+delay = "1ms"
+queue.droptail = {{ limit = "1000000p" }}
+[tcp.bench]
+preset = "rfc"
+initial_window = {{ segments = 10 }}
+receive_window = "1GB"
+[app.bulk]
+from = "s"
+to = ["d"]
+tcp = "bench"
+traffic.ftp = {{ flows = {flows}, stagger = "{}ns" }}
+{gamer}
+[record]
+links = ["bottleneck"]
+apps = []
+"#,
+        case.name,
+        (seconds * 1e9) as u64,
+        1_000_000_000 / u64::from(flows),
+    )
+}
+
+struct Run {
+    cpu_ns: f64,
+    packets: u64,
+    drops: u64,
+    events: u64,
+    rss_bytes: u64,
+}
+
+fn run(text: &str) -> Result<Run, String> {
+    let scenario = read::scenario(text, Format::Toml, &[])
+        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let before_rss = resident_bytes();
+    let start = floor::cpu_ns();
+    let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
+    world.run(|_| true);
+    let cpu_ns = (floor::cpu_ns() - start) as f64;
+    let rss_bytes = resident_bytes().saturating_sub(before_rss);
+    let summary = world.outcome(&scenario).summary;
+    let link = &summary["links"]["bottleneck"];
+    let count = |key: &str| link[key].as_u64().unwrap_or(0);
+    Ok(Run { cpu_ns, packets: count("delivered_packets"), drops: count("dropped_packets"), events: world.events(), rss_bytes })
+}
+
+/// Resident memory of this process now.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split_whitespace().nth(1).and_then(|p| p.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Windows that keep the bottleneck of the floor's dumbbell busy: base RTT and buffer over the flows.
+fn floor_window(case: &Case, flows: u32) -> u32 {
+    let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
+    ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32
+}
+
+struct Options {
+    cases: Vec<String>,
+    flows: Vec<u32>,
+    runs: usize,
+    scale: f64,
+    floor: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let mut o = Options { cases: ["S1", "S2", "S3", "S4"].map(str::to_owned).to_vec(), flows: vec![], runs: 3, scale: 1.0, floor: true };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        if arg == "--no-floor" {
+            o.floor = false;
+            continue;
+        }
+        let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+        let bad = |_| format!("{arg}: \"{value}\" is not a number");
+        match arg.as_str() {
+            "--case" => o.cases = value.split(',').map(str::to_owned).collect(),
+            "--flows" => o.flows = value.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| format!("{arg}: \"{value}\" is not a list of numbers"))?,
+            "--runs" => o.runs = value.parse::<usize>().map_err(bad)?.max(1),
+            "--seconds-scale" => o.scale = value.parse().map_err(|_| format!("{arg}: \"{value}\" is not a number"))?,
+            _ => return Err(format!("unknown option {arg} (valid: --case --flows --runs --seconds-scale --no-floor)")),
+        }
+    }
+    Ok(o)
+}
+
+fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Result<(), String> {
+    let seconds = case.seconds * o.scale;
+    let text = toml(case, flows, queue, seconds);
+    let mut ns = Vec::new();
+    let mut floors = Vec::new();
+    let mut last = None;
+    for _ in 0..o.runs {
+        if o.floor {
+            let f = floor::dumbbell(case.rate, case.access, flows, floor_window(case, flows), seconds.min(60.0));
+            floors.push(f.cpu_ns as f64 / f.bottleneck_packets as f64);
+        }
+        let r = run(&text)?;
+        ns.push(r.cpu_ns / r.packets as f64);
+        last = Some(r);
+    }
+    let r = last.ok_or("no run")?;
+    let per_packet = median(&mut ns);
+    let mut line = serde_json::json!({
+        "peer": "bloatlab", "scenario": label, "base": case.name, "n": flows, "queue": queue.split(' ').next(),
+        "sim_s": seconds, "runs": o.runs, "cpu_ns_per_pkt": round(per_packet), "cpu_s": r.cpu_ns * 1e-9,
+        "bneck_pkts": r.packets, "bneck_drops": r.drops, "events_per_pkt": round(r.events as f64 / r.packets as f64),
+        "rss_per_flow_bytes": r.rss_bytes / u64::from(flows), "sim_s_per_cpu_s": round(seconds / (r.cpu_ns * 1e-9)),
+    });
+    if o.floor {
+        let floor = median(&mut floors);
+        line["floor_ns_per_pkt"] = round(floor).into();
+        line["ratio_to_floor"] = round(per_packet / floor).into();
+    }
+    println!("{line}");
+    Ok(())
+}
+
+fn round(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+fn bench() -> Result<(), String> {
+    let o = options()?;
+    let wanted = |flows: &u32| o.flows.is_empty() || o.flows.contains(flows);
+    for case in CASES.iter().filter(|c| o.cases.iter().any(|n| n == c.name)) {
+        for flows in case.flows.iter().filter(|f| wanted(f)) {
+            let queue = format!("droptail = {{ limit = \"{}B\" }}", case.buffer);
+            measure(case, case.name, *flows, &queue, &o)?;
+        }
+    }
+    if o.cases.iter().any(|n| n == "S4") {
+        for case in &CASES[..2] {
+            let queue = format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500);
+            measure(case, "S4", 10, &queue, &o)?;
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match bench() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("speed: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

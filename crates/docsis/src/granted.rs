@@ -1,0 +1,281 @@
+//! The upstream without a transmit queue: grants drain the managed queue itself (CableLabs' DocsisLink, 2013).
+//!
+//! ```text
+//! at each MAP:  grant  = min(REQ(0), max_grant)            max_grant = mean + U{-w .. w-1}
+//!               REQ(0) <- REQ(0) - grant + REQ(1);  REQ(1) <- 0;  tokens += grant
+//!               no tokens: a contention request at once; tokens: the grant begins at MAP + U(0, interval - its length)
+//! request:      queued + rest of a fragment - REQ(0) - tokens, at most min(MSR tokens, peak tokens)  -> REQ(1)
+//!               MSR tokens are charged for what was requested; peak tokens = time since the last request x peak rate / 8
+//! in a grant:   a packet is taken from the queue when the channel is free; one that does not fit is sent in pieces
+//! ```
+//!
+//! Tokens that find the queue empty are thrown away. Byte counts are integers.
+//!
+//! Source: SPEC 3.4 (ns-2 link/docsislink.cc, facts only).
+//! Readings: a contention request always succeeds; peak tokens count from the last request that asked for something; a packet
+//! that finds the modem idle is requested at the next MAP boundary.
+
+use crate::map::{MapClock, MaxGrant};
+use crate::{DocsisParams, TokenBucket};
+use packet::PacketMeta;
+use units::{BitRate, Bytes, Duration, Rng, Time};
+
+/// What [`GrantedLink::advance`] wants or has done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next {
+    /// Nothing to do before [`GrantedLink::deadline`].
+    Wait,
+    /// Dequeue a packet and give it to [`GrantedLink::send`]; if there is none, say so there.
+    Dequeue,
+    /// This packet's last bit is sent at this moment.
+    Depart(PacketMeta, Time),
+}
+
+/// The modem of the 2013 model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantedLink {
+    clock: MapClock,
+    max_grant: MaxGrant,
+    /// MSR tokens; its peak bucket is not used.
+    msr: TokenBucket,
+    peak_rate: BitRate,
+    last_request: Time,
+    rate: Option<BitRate>,
+    req: [u64; 2],
+    /// Granted bytes not yet used.
+    tokens: u64,
+    /// The packet in pieces, and its bytes not yet sent.
+    fragment: Option<(PacketMeta, u64)>,
+    /// The next MAP that matters; `NEVER` while idle.
+    next_map: Time,
+    /// When the current grant begins, and its piggy-backed request is made; `NEVER` once that is done.
+    grant_at: Time,
+    /// When the channel takes the next packet of the grant; `NEVER` outside a grant.
+    send_at: Time,
+    /// The channel is ours until then.
+    busy_until: Time,
+}
+
+impl GrantedLink {
+    /// An idle modem on a channel of this rate (`None` is infinite). The parameters are valid.
+    pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
+        let peak_rate = params.flow.peak_traffic_rate.or(rate).unwrap_or(BitRate(u64::MAX));
+        let unlimited = Bytes(peak_rate.bytes_in(params.map_interval).max(1));
+        let flow = crate::ShaperParams { peak_traffic_rate: None, ..params.flow.clone() };
+        Self {
+            clock: MapClock::new(params.map_interval, params.map_offset),
+            max_grant: MaxGrant::new(Some(params.max_grant.unwrap_or(unlimited)), params.grant_variation, 0),
+            msr: TokenBucket::new(&flow),
+            peak_rate,
+            last_request: Time::ZERO,
+            rate,
+            req: [0; 2],
+            tokens: 0,
+            fragment: None,
+            next_map: Time::NEVER,
+            grant_at: Time::NEVER,
+            send_at: Time::NEVER,
+            busy_until: Time::ZERO,
+        }
+    }
+
+    /// A packet waits in the queue: an idle modem will look at it at the next MAP.
+    pub fn notify(&mut self, now: Time) {
+        if self.next_map == Time::NEVER {
+            self.next_map = self.clock.boundary(now);
+        }
+    }
+
+    /// When [`GrantedLink::advance`] has something to do; `NEVER` while idle.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.next_map.min(self.grant_at).min(self.send_at)
+    }
+
+    /// Does what is due first, at `now` = [`GrantedLink::deadline`]; `queued` is what waits in the queue, in bytes.
+    pub fn advance(&mut self, now: Time, queued: u64, rng: &mut Rng) -> Next {
+        debug_assert!(now == self.deadline());
+        if self.send_at <= now {
+            return match self.fragment.take() {
+                Some((packet, left)) => self.send_part(now, packet, left),
+                None => Next::Dequeue,
+            };
+        }
+        if self.grant_at <= now {
+            self.grant_at = Time::NEVER;
+            self.request(now, queued);
+            self.send_at = now.max(self.busy_until);
+            return Next::Wait;
+        }
+        self.map(now, queued, rng);
+        Next::Wait
+    }
+
+    fn map(&mut self, now: Time, queued: u64, rng: &mut Rng) {
+        let grant = self.req[0].min(self.max_grant.draw(rng));
+        self.req = [self.req[0] - grant + self.req[1], 0];
+        self.tokens += grant;
+        if self.tokens == 0 {
+            self.request(now, queued);
+        } else if self.send_at == Time::NEVER {
+            let length = self.rate.map_or(Duration::ZERO, |r| r.time_for(self.tokens));
+            let slack = self.clock.interval.saturating_sub(length);
+            self.grant_at = now + Duration(rng.below(slack.0 + 1));
+        } else {
+            // the grant before lasts into this MAP: this one follows it without a gap, its request is made now
+            self.request(now, queued);
+        }
+        let left = queued + self.fragment.map_or(0, |f| f.1);
+        let idle = left == 0 && self.req == [0; 2] && self.tokens == 0;
+        self.next_map = if idle { Time::NEVER } else { now + self.clock.interval };
+    }
+
+    fn request(&mut self, now: Time, queued: u64) {
+        let waiting = queued + self.fragment.map_or(0, |f| f.1);
+        let wanted = waiting.saturating_sub(self.req[0] + self.req[1] + self.tokens);
+        let peak_tokens = self.peak_rate.bytes_in(now.since(self.last_request));
+        let bytes = wanted.min(peak_tokens).min(self.msr.tokens(now).0);
+        if bytes > 0 {
+            self.msr.take(now, bytes);
+            self.last_request = now;
+            self.req[1] += bytes;
+        }
+    }
+
+    /// Answers [`Next::Dequeue`] with the packet, or `None` if the queue had none: then the rest of the grant is lost.
+    pub fn send(&mut self, now: Time, packet: Option<PacketMeta>) -> Next {
+        match packet {
+            Some(packet) => self.send_part(now, packet, packet.bytes()),
+            None => {
+                self.tokens = 0;
+                self.send_at = Time::NEVER;
+                Next::Wait
+            }
+        }
+    }
+
+    fn send_part(&mut self, now: Time, packet: PacketMeta, left: u64) -> Next {
+        let bytes = left.min(self.tokens);
+        self.tokens -= bytes;
+        let end = now + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
+        self.busy_until = end;
+        self.send_at = if self.tokens > 0 { end } else { Time::NEVER };
+        if bytes < left {
+            self.fragment = Some((packet, left - bytes));
+            return Next::Wait;
+        }
+        Next::Depart(packet, end)
+    }
+
+    /// The packet in pieces, if any.
+    pub fn fragment(&self) -> Option<&PacketMeta> {
+        self.fragment.as_ref().map(|f| &f.0)
+    }
+
+    /// Bytes that may still be requested at the peak rate.
+    pub fn tokens(&self, now: Time) -> Bytes {
+        self.msr.tokens(now)
+    }
+
+    /// Maximum Sustained Traffic Rate.
+    pub fn sustained_rate(&self) -> BitRate {
+        self.msr.rate()
+    }
+
+    /// Peak Traffic Rate, or the channel's.
+    pub fn peak_rate(&self) -> BitRate {
+        self.peak_rate
+    }
+
+    /// From `now` on, other rates (positive); `None` keeps one.
+    pub fn set_rates(&mut self, now: Time, sustained: Option<BitRate>, peak: Option<BitRate>) {
+        self.msr.set_rates(now, sustained, None);
+        self.peak_rate = peak.unwrap_or(self.peak_rate);
+    }
+
+    /// From now on, another rate of the channel.
+    pub fn set_rate(&mut self, rate: BitRate) {
+        self.rate = Some(rate);
+    }
+
+    /// From now on, another mean of the largest grant.
+    pub fn set_max_grant(&mut self, mean: Bytes) {
+        self.max_grant.set_mean(mean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Model, ShaperParams};
+    use std::collections::VecDeque;
+    use units::Prob;
+
+    /// SPEC 3.4, example script: 2 Mbit/s, 6.25 MB, 5 Mbit/s, 2 ms; on a channel of 100 Mbit/s.
+    fn params() -> DocsisParams {
+        DocsisParams {
+            model: Model::DocsisLink2013,
+            ..DocsisParams::new(ShaperParams {
+                max_sustained_rate: BitRate(2_000_000),
+                max_traffic_burst: Bytes(6_250_000),
+                peak_traffic_rate: Some(BitRate(5_000_000)),
+                peak_burst: Bytes(1522),
+            })
+        }
+    }
+
+    /// A queue of `n` packets of 1500 B from `start` on; the departures until `end`.
+    fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
+        let mut link = GrantedLink::new(p, Some(BitRate(100_000_000)));
+        let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();
+        let mut rng = Rng::named(1, "mac");
+        let mut out = Vec::new();
+        link.notify(start);
+        while link.deadline() <= end {
+            let now = link.deadline();
+            let mut next = link.advance(now, queue.len() as u64 * 1500, &mut rng);
+            if next == Next::Dequeue {
+                next = link.send(now, queue.pop_front());
+            }
+            if let Next::Depart(_, t) = next {
+                out.push(t);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
+        // waiting at 4.5 ms, requested by contention at 6 ms, granted at 10 ms: (REQ(1) at 6, REQ(0) at 8, grant at 10),
+        // somewhere in [10 ms, 12 ms - 120 us], then 120 us on the channel
+        let wide = DocsisParams { max_grant: Some(Bytes(1500)), ..params() };
+        let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
+        assert_eq!(out.len(), 1);
+        assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
+        // without a limit a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) ride in the next one
+        let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
+        assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);
+    }
+
+    #[test]
+    fn peak_then_sustained() {
+        // 6.25 MB last 6.25e6 x 8 / (5e6 - 2e6) = 16.67 s at the peak rate; then 2 Mbit/s
+        let out = drain(&params(), 100_000, Time(2_000_000_000), Time(40_000_000_000));
+        let rate = |a: u64, b: u64| {
+            let n = out.iter().filter(|t| (a..b).contains(&(t.0 / 1_000_000_000))).count();
+            n as f64 * 12_000.0 / (b - a) as f64
+        };
+        assert!((rate(3, 18) / 5e6 - 1.0).abs() < 0.01, "{}", rate(3, 18));
+        assert!((rate(25, 40) / 2e6 - 1.0).abs() < 0.01, "{}", rate(25, 40));
+        assert!(out.windows(2).all(|w| w[0] < w[1]));
+    }
+
+    #[test]
+    fn congested_grants_limit_the_rate() {
+        // 450 B +- 20 % per 2 ms: 1.8 Mbit/s, below the sustained rate
+        let p = DocsisParams { max_grant: Some(Bytes(450)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
+        let out = drain(&p, 100_000, Time(0), Time(20_000_000_000));
+        let rate = out.len() as f64 * 12_000.0 / 20.0;
+        assert!((rate / 1.8e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+}

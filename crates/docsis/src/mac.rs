@@ -1,0 +1,345 @@
+//! The upstream transmit queue (TxQ) and its request/grant loop, after document 001 (2012).
+//!
+//! ```text
+//! at each MAP:  grant  = min(max_grant, REQ(0))
+//!               REQ(0) <- REQ(0) - grant + REQ(1)
+//!               REQ(1) <- bytes in the queue that are not yet requested
+//!               the grant's bytes are sent from the MAP's start on, at the channel's rate
+//! ```
+//!
+//! A packet that arrives between two MAPs enters REQ(1) at the next one, REQ(0) at the second, and is granted at the third:
+//! 2 intervals after the next boundary, 4 to 6 ms for 2 ms MAPs. This is the document's delay of the first packet into an
+//! empty queue; the packets behind it follow by piggybacking, one vector step per MAP, and keep the channel full.
+//!
+//! A packet that does not fit into what is left of a grant is sent in pieces (continuous concatenation and fragmentation):
+//! it leaves the queue when its first byte is sent and arrives when its last one has been, in a later grant.
+//!
+//! Source: document 001, 2.2.2; SPEC 3.2.
+//! Readings: a packet that arrives at the moment of a MAP belongs to that MAP; the queue's limit counts packets (or bytes)
+//! whose transmission has not begun; grants that exceed what the channel carries in an interval queue up on the channel.
+
+use crate::map::{MapClock, MaxGrant};
+use crate::{DocsisParams, TransmitOverflow};
+use packet::{Backlog, PacketMeta};
+use std::collections::VecDeque;
+use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
+
+/// The transmit queue of a modem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mac {
+    clock: MapClock,
+    max_grant: MaxGrant,
+    limit: Limit,
+    overflow: TransmitOverflow,
+    /// Rate of the channel; `None` is infinite.
+    rate: Option<BitRate>,
+    /// Packets not yet granted in full; the first may have been granted in part.
+    queue: VecDeque<PacketMeta>,
+    /// Bytes of the first packet granted so far.
+    sent_of_first: u64,
+    /// REQ(0), REQ(1).
+    req: [u64; 2],
+    /// Bytes that arrived since the last MAP.
+    unrequested: u64,
+    /// The next MAP that matters; `NEVER` while nothing is queued.
+    next_map: Time,
+    /// The channel is ours until then.
+    busy_until: Time,
+    /// Granted packets whose transmission may lie in the future: its beginning, and the size.
+    starts: VecDeque<(Time, u16)>,
+    /// Packets whose transmission has not begun, up to date with `starts`.
+    waiting: Backlog,
+}
+
+impl Mac {
+    /// An idle modem on a channel of this rate. The parameters are valid.
+    pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
+        Self {
+            clock: MapClock::new(params.map_interval, params.map_offset),
+            max_grant: MaxGrant::new(params.max_grant, params.grant_variation, 1),
+            limit: params.transmit_limit,
+            overflow: params.transmit_queue,
+            rate,
+            queue: VecDeque::new(),
+            sent_of_first: 0,
+            req: [0; 2],
+            unrequested: 0,
+            next_map: Time::NEVER,
+            busy_until: Time::ZERO,
+            starts: VecDeque::new(),
+            waiting: Backlog::default(),
+        }
+    }
+
+    /// Forgets the packets that have begun by `now`.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        while let Some(&(start, size)) = self.starts.front() {
+            if start > now {
+                break;
+            }
+            self.starts.pop_front();
+            self.waiting.packets -= 1;
+            self.waiting.bytes -= u64::from(size);
+        }
+    }
+
+    fn full(&self, size: u64) -> bool {
+        match self.limit {
+            Limit::Packets(n) => self.waiting.packets >= n,
+            Limit::Bytes(n) => self.waiting.bytes + size > n.0,
+            Limit::Time(_) => unreachable!("refused by validate"),
+        }
+    }
+
+    /// Takes `packet`, or gives it back because the queue is full. Under back-pressure it always takes: the host asks
+    /// [`Mac::holds_back`] before it lets a packet go.
+    pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
+        self.settle(now);
+        if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
+            return Err(packet);
+        }
+        self.waiting.packets += 1;
+        self.waiting.bytes += packet.bytes();
+        self.unrequested += packet.bytes();
+        self.queue.push_back(packet);
+        if self.next_map == Time::NEVER {
+            self.next_map = self.clock.boundary(now);
+        }
+        Ok(())
+    }
+
+    /// True when the queue in front must keep its packets. A limit in bytes is overshot by less than one packet.
+    pub fn holds_back(&mut self, now: Time) -> bool {
+        self.settle(now);
+        self.overflow == TransmitOverflow::BackPressure && self.full(1)
+    }
+
+    /// When a full queue next gets room, or is worth asking again.
+    pub fn room_at(&self) -> Time {
+        self.starts.front().map_or(self.next_map, |s| s.0)
+    }
+
+    /// The next MAP that needs [`Mac::map`]; `NEVER` while nothing is queued.
+    #[inline]
+    pub fn next_map(&self) -> Time {
+        self.next_map
+    }
+
+    /// A MAP begins: requests move, and the granted packets leave through `depart` with the moment of their last bit.
+    pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
+        let grant = self.max_grant.draw(rng).min(self.req[0]);
+        self.req = [self.req[0] - grant + self.req[1], self.unrequested];
+        self.unrequested = 0;
+        self.transmit(now, grant, &mut depart);
+        let pending = self.req[0] + self.req[1];
+        debug_assert_eq!(
+            pending,
+            self.queue.iter().map(PacketMeta::bytes).sum::<u64>() - self.sent_of_first,
+            "every queued byte is granted or requested"
+        );
+        self.next_map = if pending > 0 { now + self.clock.interval } else { Time::NEVER };
+    }
+
+    /// Sends `grant` bytes of the queue from `now` on.
+    fn transmit(&mut self, now: Time, grant: u64, depart: &mut impl FnMut(PacketMeta, Time)) {
+        let begin = now.max(self.busy_until);
+        let moment = |bytes: u64| begin + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
+        let mut used = 0;
+        // bound: each turn takes a packet out, or uses up the grant
+        while used < grant {
+            let first = self.queue.front().expect("a grant never exceeds what was requested");
+            if self.sent_of_first == 0 {
+                self.starts.push_back((moment(used), first.size));
+            }
+            let left = first.bytes() - self.sent_of_first;
+            if left > grant - used {
+                self.sent_of_first += grant - used;
+                used = grant;
+            } else {
+                used += left;
+                self.sent_of_first = 0;
+                depart(*first, moment(used));
+                self.queue.pop_front();
+            }
+        }
+        self.busy_until = moment(used);
+    }
+
+    /// Packets whose transmission has not begun.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.settle(now);
+        self.waiting
+    }
+
+    /// Packets not yet handed to `depart`, the one in pieces included.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How long a packet that enters now waits for its grant, if grants have their mean size: to the next boundary, two
+    /// intervals, and as many more as the bytes need that are then still queued before it.
+    ///
+    /// Source: document 001, 2.2.3 a (sojourn time across both queues); the estimate is ours.
+    pub fn expected_wait(&self, now: Time) -> Duration {
+        let boundary = if self.next_map == Time::NEVER { self.clock.boundary(now) } else { self.next_map };
+        let more = self.max_grant.mean().map_or(0, |mean| {
+            // the next two MAPs grant from REQ(0) and REQ(1) only; see the module's formulas
+            let after_first = self.req[0].saturating_sub(mean) + self.req[1];
+            (after_first.saturating_sub(mean) + self.unrequested) / mean
+        });
+        boundary.since(now) + self.clock.interval * (2 + more)
+    }
+
+    /// From now on, another rate of the channel.
+    pub fn set_rate(&mut self, rate: BitRate) {
+        self.rate = Some(rate);
+    }
+
+    /// From now on, another mean of the largest grant.
+    pub fn set_max_grant(&mut self, mean: Bytes) {
+        self.max_grant.set_mean(mean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ShaperParams;
+    use units::Prob;
+
+    fn params() -> DocsisParams {
+        DocsisParams::new(ShaperParams {
+            max_sustained_rate: BitRate(5_000_000),
+            max_traffic_burst: Bytes(10_000_000),
+            peak_traffic_rate: Some(BitRate(20_000_000)),
+            peak_burst: Bytes(1522),
+        })
+    }
+
+    fn packet(seq: u64, size: u16) -> PacketMeta {
+        PacketMeta { seq, size, ..Default::default() }
+    }
+
+    /// Runs every MAP up to `end`; (sequence number, moment) of the departures.
+    fn run(mac: &mut Mac, rng: &mut Rng, end: Time) -> Vec<(u64, u64)> {
+        let mut out = Vec::new();
+        while mac.next_map() <= end {
+            mac.map(mac.next_map(), rng, |p, t| out.push((p.seq, t.0 / 1000)));
+        }
+        out
+    }
+
+    #[test]
+    fn first_packet_waits_two_maps_after_the_next_boundary() {
+        // MAPs at 0, 2, 4 ... ms; times in us; a channel without serialization
+        let mut rng = Rng::named(1, "mac");
+        for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
+            let mut mac = Mac::new(&params(), None);
+            mac.push(Time(arrival * 1000), packet(0, 1500)).unwrap();
+            assert_eq!(run(&mut mac, &mut rng, Time(1 << 40)), [(0, leaves)]);
+            assert!((4000..=6000).contains(&(leaves - arrival)));
+            assert_eq!(mac.next_map(), Time::NEVER, "no MAP events while idle");
+        }
+        // the offset shifts the clock's phase
+        let mut mac = Mac::new(&DocsisParams { map_offset: Duration::from_micros(300), ..params() }, None);
+        mac.push(Time(301_000), packet(0, 50)).unwrap();
+        assert_eq!(run(&mut mac, &mut rng, Time(1 << 40)), [(0, 6300)]);
+    }
+
+    #[test]
+    fn request_vector_by_hand() {
+        // A: 1500 B at 0.5 ms, B: 1000 B at 2.5 ms, C: 50 B at 4.5 ms; grants of at most 1200 B, channel 12 Mbit/s
+        //   MAP 2: REQ = (0, 1500)
+        //   MAP 4: REQ = (1500, 1000)
+        //   MAP 6: grant 1200; REQ = (300 + 1000, 50)             A's first 1200 B
+        //   MAP 8: grant 1200; REQ = (100 + 50, 0)                A's last 300 B: 8.2 ms; B's first 900 B
+        //   MAP 10: grant 150                                     B's last 100 B: 10.0667 ms; C: 10.1 ms
+        let mut mac = Mac::new(&DocsisParams { max_grant: Some(Bytes(1200)), ..params() }, Some(BitRate(12_000_000)));
+        let mut rng = Rng::named(1, "mac");
+        let mut out = Vec::new();
+        for (seq, us, size) in [(0, 500, 1500), (1, 2500, 1000), (2, 4500, 50)] {
+            out.extend(run(&mut mac, &mut rng, Time(us * 1000)));
+            mac.push(Time(us * 1000), packet(seq, size)).unwrap();
+        }
+        out.extend(run(&mut mac, &mut rng, Time(20_000_000)));
+        assert_eq!(out, [(0, 8200), (1, 10_066), (2, 10_100)]);
+        assert_eq!(rng, Rng::named(1, "mac"), "grant variation 0 draws nothing");
+    }
+
+    #[test]
+    fn the_limit_counts_packets_that_have_not_begun() {
+        let mut mac = Mac::new(&params(), Some(BitRate(100_000_000)));
+        let mut rng = Rng::named(1, "mac");
+        for i in 0..32 {
+            assert!(mac.push(Time(1), packet(i, 1500)).is_ok());
+        }
+        assert_eq!(mac.push(Time(1), packet(32, 1500)).unwrap_err().seq, 32);
+        run(&mut mac, &mut rng, Time(6_000_000));
+        // granted at 6 ms; one packet begins every 120 us
+        assert_eq!(mac.backlog(Time(6_000_000)).packets, 31);
+        assert_eq!(mac.backlog(Time(6_119_999)).packets, 31);
+        assert_eq!(mac.backlog(Time(6_120_000)), Backlog { packets: 30, bytes: 45_000 });
+        assert_eq!(mac.backlog(Time(20_000_000)), Backlog::default());
+    }
+
+    #[test]
+    fn transmit_queue_drains_in_76_8_ms_at_5_mbit() {
+        // SPEC 3.6: 32 packets of 1500 B at 5 Mbit/s = 76.8 ms, after the first grant; grants of 1250 B fill each MAP
+        let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
+        let mut mac = Mac::new(&p, Some(BitRate(5_000_000)));
+        for i in 0..32 {
+            mac.push(Time(0), packet(i, 1500)).unwrap();
+        }
+        let out = run(&mut mac, &mut Rng::named(1, "mac"), Time(1 << 40));
+        assert_eq!(out.last(), Some(&(31, 4000 + 76_800)));
+        assert_eq!(out[0], (0, 4000 + 2400));
+    }
+
+    #[test]
+    fn varied_grants_keep_their_mean_and_range() {
+        // document 001's borderline congestion: 1250 B +- 20 %, so 1000..=1500 B per MAP and 5 Mbit/s on average
+        let p = DocsisParams { max_grant: Some(Bytes(1250)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
+        let draw = MaxGrant::new(p.max_grant, p.grant_variation, 1);
+        let mut rng = Rng::named(1, "mac");
+        let grants: Vec<u64> = (0..20_000).map(|_| draw.draw(&mut rng)).collect();
+        assert_eq!((*grants.iter().min().unwrap(), *grants.iter().max().unwrap()), (1000, 1500));
+        // standard error: 500/sqrt(12)/sqrt(20000) = 1.02; five of them
+        assert!((grants.iter().sum::<u64>() as f64 / 20_000.0 - 1250.0).abs() < 5.1);
+    }
+
+    #[test]
+    fn back_pressure_never_drops() {
+        let p = DocsisParams { transmit_queue: TransmitOverflow::BackPressure, ..params() };
+        let mut mac = Mac::new(&p, Some(BitRate(100_000_000)));
+        for i in 0..32 {
+            assert!(!mac.holds_back(Time(0)));
+            mac.push(Time(0), packet(i, 1500)).unwrap();
+        }
+        assert!(mac.holds_back(Time(0)));
+        assert_eq!(mac.room_at(), Time(0), "the MAP at 0 comes first");
+        run(&mut mac, &mut Rng::named(1, "mac"), Time(4_000_000));
+        assert!(!mac.holds_back(Time(4_000_000)));
+    }
+
+    #[test]
+    fn expected_wait_is_what_a_packet_then_sees() {
+        let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
+        let mut mac = Mac::new(&p, None);
+        for i in 0..20 {
+            mac.push(Time(100_000), packet(i, 1500)).unwrap();
+        }
+        // 30 000 B ahead take 24 grants; its own is the 25th of those from 6 ms on, at 54 ms
+        let expected = mac.expected_wait(Time(100_000));
+        mac.push(Time(100_000), packet(20, 50)).unwrap();
+        let mut rng = Rng::named(1, "mac");
+        let mut out = run(&mut mac, &mut rng, Time(20_000_000));
+        // and once more with requests under way at 20.1 ms
+        let later = mac.expected_wait(Time(20_100_000));
+        mac.push(Time(20_100_000), packet(21, 50)).unwrap();
+        out.extend(run(&mut mac, &mut rng, Time(1 << 40)));
+        assert_eq!((out[20], expected), ((20, 54_000), Duration::from_micros(53_900)));
+        assert_eq!((out[21], later), ((21, 54_000), Duration::from_micros(33_900)));
+        assert_eq!(Mac::new(&p, None).expected_wait(Time(100_000)), Duration::from_micros(5900));
+    }
+}

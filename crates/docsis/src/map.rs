@@ -1,0 +1,52 @@
+//! The clock of MAPs and the draw of the largest grant, shared by both models.
+
+use units::{Bytes, Duration, Prob, Rng, Time};
+
+/// MAPs at `offset + k x interval`. The clock has no events of its own: an idle machine asks for the next boundary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MapClock {
+    pub(crate) interval: Duration,
+    offset: Duration,
+}
+
+impl MapClock {
+    pub(crate) fn new(interval: Duration, offset: Duration) -> Self {
+        Self { interval, offset }
+    }
+
+    /// The first boundary at or after `now`.
+    pub(crate) fn boundary(&self, now: Time) -> Time {
+        let since = now.0.saturating_sub(self.offset.0);
+        Time(self.offset.0 + since.div_ceil(self.interval.0) * self.interval.0)
+    }
+}
+
+/// The largest grant of a MAP: uniform in mean +- width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MaxGrant {
+    mean: Option<u64>,
+    variation_ppb: u64,
+    /// 1 if the upper end can be drawn (2012, "uniform mean +- range"), 0 if not (2013, U{-w..w-1}).
+    upper: u64,
+}
+
+impl MaxGrant {
+    pub(crate) fn new(mean: Option<Bytes>, variation: Prob, upper: u64) -> Self {
+        Self { mean: mean.map(|b| b.0), variation_ppb: (variation.get() * 1e9 + 0.5) as u64, upper }
+    }
+
+    pub(crate) fn mean(&self) -> Option<u64> {
+        self.mean
+    }
+
+    pub(crate) fn set_mean(&mut self, mean: Bytes) {
+        self.mean = Some(mean.0);
+    }
+
+    /// One draw; none is made without variation.
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
+        let Some(mean) = self.mean else { return u64::MAX };
+        let width = (u128::from(mean) * u128::from(self.variation_ppb) / 1_000_000_000) as u64;
+        if width == 0 { mean } else { mean - width + rng.below(2 * width + self.upper) }
+    }
+}

@@ -1,0 +1,31 @@
+//! Fairness of an allocation.
+
+/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same).
+///
+/// 1 for no values and for all zero: nobody has less than another.   Source: Jain, Chiu, Hawe 1984.
+pub fn jain(shares: &[f64]) -> f64 {
+    // scaled by the largest, so that squares neither overflow nor vanish
+    let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));
+    if most <= 0.0 {
+        return 1.0;
+    }
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), &x| (s + x / most, q + (x / most) * (x / most)));
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_allocations() {
+        assert_eq!(jain(&[5.0; 4]), 1.0);
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
+        // k of n share equally: k/n
+        assert_eq!(jain(&[7.0, 7.0, 7.0, 0.0]), 0.75);
+        // (1+2+3)^2 / (3 * 14) = 36/42
+        assert!((jain(&[1.0, 2.0, 3.0]) - 36.0 / 42.0).abs() < 1e-15);
+        assert!((jain(&[1e-200, 2e-200, 3e-200]) - 36.0 / 42.0).abs() < 1e-15);
+        assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (1.0, 1.0));
+    }
+}

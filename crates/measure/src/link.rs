@@ -1,0 +1,134 @@
+//! One link's measures, fed by records.
+
+use crate::{Channel, Counters, Histogram, Series, TimeWeighted};
+use record::{LinkId, Mask, Record, Sink};
+use units::{Duration, Problem, Time};
+
+/// What a [`LinkMeter`] is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkMeterParams {
+    /// The link that it listens to; records of others are ignored.
+    pub link: LinkId,
+    /// Greatest queue length to tell apart, in packets.
+    pub limit: u32,
+    /// Start of the run.
+    pub start: Time,
+    /// Length of the run.
+    pub duration: Duration,
+    /// Width of the bins of its series.
+    pub bin: Duration,
+}
+
+/// Queue length, sojourn, departures and drops of one link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkMeter {
+    link: LinkId,
+    /// Share of time at each queue length in packets.
+    pub queue: TimeWeighted,
+    /// Sojourn of the packets that left.
+    pub sojourn: Histogram,
+    /// Packets that left (in `packets` and `wire_bytes`), drops and marks.
+    pub counters: Counters,
+    /// Mean queue length over time in each bin, packets.
+    pub queue_series: Series,
+    /// Mean sojourn of the packets that left in each bin, ns.
+    pub sojourn_series: Series,
+    /// Greatest sojourn of the packets that left in each bin, ns.
+    pub sojourn_max_series: Series,
+    /// Bytes on the wire that left in each bin.
+    pub bytes_series: Series,
+    /// Packets dropped in each bin.
+    pub drop_series: Series,
+}
+
+impl LinkMeter {
+    /// Errors: a bin width that [`Series`] refuses.
+    pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
+        let series = |channel| Series::new(channel, p.start, p.bin, p.duration).map_err(|e| e.under("bin"));
+        Ok(Self {
+            link: p.link,
+            queue: TimeWeighted::new(p.start, p.limit),
+            sojourn: Histogram::default(),
+            counters: Counters::default(),
+            queue_series: series(Channel::TimeMean)?,
+            sojourn_series: series(Channel::Mean)?,
+            sojourn_max_series: series(Channel::Max)?,
+            bytes_series: series(Channel::Sum)?,
+            drop_series: series(Channel::Sum)?,
+        })
+    }
+
+    /// The run is over.
+    pub fn finish(&mut self, now: Time) {
+        self.queue.advance(now);
+        self.queue_series.advance(now);
+    }
+
+    #[inline]
+    fn length(&mut self, now: Time, packets: u32) {
+        self.queue.set(now, packets);
+        self.queue_series.put(now, u64::from(packets));
+    }
+}
+
+impl Sink for LinkMeter {
+    #[inline]
+    fn mask(&self) -> Mask {
+        Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
+    }
+
+    #[inline]
+    fn put(&mut self, now: Time, record: Record) {
+        match record {
+            Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.length(now, backlog_packets),
+            Record::Dequeued { link, size, backlog_packets, sojourn, .. } if link == self.link => {
+                self.length(now, backlog_packets);
+                self.sojourn.record(sojourn);
+                self.counters.packet(size);
+                self.sojourn_series.put(now, sojourn.0);
+                self.sojourn_max_series.put(now, sojourn.0);
+                self.bytes_series.put(now, u64::from(size));
+            }
+            Record::Dropped { link, size, reason, .. } if link == self.link => {
+                self.counters.drop(size, reason);
+                self.drop_series.put(now, 1);
+            }
+            Record::Marked { link, reason, .. } if link == self.link => self.counters.mark(reason),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{DropReason, FlowId, Point};
+
+    #[test]
+    fn listens_to_its_own_link() {
+        let s = Duration::from_secs(1);
+        let p = LinkMeterParams { link: LinkId(1), limit: 20, start: Time::ZERO, duration: s * 2, bin: s };
+        let mut m = LinkMeter::new(p).unwrap();
+        let flow = FlowId(0);
+        let at = |ms: u64| Time(ms * 1_000_000);
+        let enqueued =
+            |link, n| Record::Enqueued { link: LinkId(link), flow, size: 1500, backlog_packets: n, backlog_bytes: 0 };
+        m.put(at(500), enqueued(1, 1));
+        m.put(at(600), enqueued(2, 7));
+        m.put(at(1000), enqueued(1, 2));
+        let sojourn = Duration::from_millis(1000);
+        m.put(at(1500), Record::Dequeued { link: LinkId(1), flow, size: 1500, backlog_packets: 1, sojourn });
+        m.put(
+            at(1600),
+            Record::Dropped { link: LinkId(1), flow, size: 50, reason: DropReason::TailFull, point: Point::Enqueue },
+        );
+        m.finish(at(2000));
+        // 0 for 0.5 s, 1 for 0.5 s, 2 for 0.5 s, 1 for 0.5 s
+        assert_eq!(m.queue.cdf(), [(0, 0.25), (1, 0.75), (2, 1.0)]);
+        assert_eq!(m.queue_series.column(), [0.5, 1.5]);
+        assert_eq!((m.bytes_series.column(), m.drop_series.column()), (vec![0.0, 1500.0], vec![0.0, 1.0]));
+        assert_eq!(m.sojourn.max(), Some(sojourn));
+        assert_eq!((m.counters.packets, m.counters.dropped(), m.counters.dropped_bytes), (1, 1, 50));
+        assert_eq!(LinkMeter::new(LinkMeterParams { bin: Duration::ZERO, ..p }).unwrap_err().path, "bin");
+    }
+}

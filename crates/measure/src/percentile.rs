@@ -1,0 +1,63 @@
+//! Percentiles, medians and deviations of values that are all at hand.
+
+/// The nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
+///
+/// A rank that is whole up to rounding counts as whole, so that the 99.9th of 1000 values is number 999, not 1000.
+pub(crate) fn rank(p: f64, n: u64) -> u64 {
+    let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;
+    ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))
+}
+
+/// The value that `p` percent of `sorted` do not exceed (nearest rank); `None` for no values. `p` is clamped to [0, 100].
+pub fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
+    sorted.get(rank(p, sorted.len() as u64) as usize - 1).copied()
+}
+
+/// The median: the middle value, or the mean of the two middle values rounded down; `None` for no values.
+pub fn median(values: &[u64]) -> Option<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let n = sorted.len();
+    match (n, n % 2) {
+        (0, _) => None,
+        (_, 1) => Some(sorted[n / 2]),
+        _ => Some(sorted[n / 2 - 1].midpoint(sorted[n / 2])),
+    }
+}
+
+/// The median of the distances from the median; `None` for no values. Not scaled.
+pub fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
+    let m = median(values)?;
+    median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks() {
+        let v: Vec<u32> = (1..=1000).collect();
+        assert_eq!(percentile(&v, 50.0), Some(500));
+        assert_eq!(percentile(&v, 99.9), Some(999));
+        assert_eq!(percentile(&v, 99.91), Some(1000));
+        assert_eq!(
+            (percentile(&v, 0.0), percentile(&v, 100.0), percentile(&v, 250.0)),
+            (Some(1), Some(1000), Some(1000))
+        );
+        assert_eq!(percentile::<u32>(&[], 50.0), None);
+        assert_eq!(percentile(&[7], 99.0), Some(7));
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(
+            (median(&[]), median(&[5]), median(&[9, 1, 5]), median(&[4, 1, 9, 6])),
+            (None, Some(5), Some(5), Some(5))
+        );
+        assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
+        // the textbook's: 1 1 2 2 4 6 9 has median 2, distances 1 1 0 0 2 4 7, their median 1
+        assert_eq!(median_absolute_deviation(&[1, 1, 2, 2, 4, 6, 9]), Some(1));
+        assert_eq!(median_absolute_deviation(&[]), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! A quantity over time, in equal bins whose number is fixed when the run is built.
+
+use units::{Duration, Problem, Time};
+
+/// Most bins of one series.
+pub const MAX_BINS: u64 = 1 << 22;
+
+/// What a bin keeps of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Their sum: bytes, packets, drops. An empty bin is 0.
+    Sum,
+    /// The mean of the values put, each with the same weight: sojourn, delay, RTT. An empty bin is NaN.
+    Mean,
+    /// The largest. An empty bin is NaN.
+    Max,
+    /// The last one put. An empty bin is NaN.
+    Last,
+    /// The mean over time of a value that holds until the next is put (0 before the first): queue length, window.
+    TimeMean,
+}
+
+/// One quantity in bins of `width` from `start` on.
+///
+/// Values must come in order of time, which makes finding the bin one comparison. What comes at or after the end counts in
+/// the last bin; what comes before the current bin, in the current bin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    channel: Channel,
+    start: Time,
+    width: Duration,
+    end: Time,
+    /// Sum, maximum, last value or area, by channel.
+    values: Vec<u64>,
+    /// Number of values; empty for the channels that need none.
+    counts: Vec<u32>,
+    /// `TimeMean`: what the 64 bits of `values` cannot hold.
+    high: Vec<u64>,
+    /// The current bin, and where it ends.
+    bin: usize,
+    bin_end: Time,
+    /// `TimeMean`: the value that holds, and since when it is not yet counted.
+    level: u64,
+    since: Time,
+}
+
+impl Series {
+    /// Bins of `width` over `duration`; the last one may be shorter.
+    ///
+    /// Errors: a zero width or duration, or more than 2^22 bins.
+    pub fn new(channel: Channel, start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {
+        if width.is_zero() || duration.is_zero() {
+            return Err(Problem::new("", format!("{width} is not a valid bin width for a run of {duration}")));
+        }
+        let n = duration.0.div_ceil(width.0);
+        if n > MAX_BINS {
+            let least = Duration(duration.0.div_ceil(MAX_BINS));
+            let message = format!("{width} is not valid: {n} bins; expected at least {least} for a run of {duration}");
+            return Err(Problem::new("", message));
+        }
+        let n = n as usize;
+        let counted = matches!(channel, Channel::Mean | Channel::Max | Channel::Last);
+        Ok(Self {
+            channel,
+            start,
+            width,
+            end: start + duration,
+            values: vec![0; n],
+            counts: vec![0; if counted { n } else { 0 }],
+            high: vec![0; if channel == Channel::TimeMean { n } else { 0 }],
+            bin: 0,
+            bin_end: start + width,
+            level: 0,
+            since: start,
+        })
+    }
+
+    /// `value` at `now`.
+    #[inline]
+    pub fn put(&mut self, now: Time, value: u64) {
+        if self.channel == Channel::TimeMean {
+            self.advance(now);
+            self.level = value;
+            return;
+        }
+        if now >= self.bin_end {
+            self.seek(now);
+        }
+        let v = &mut self.values[self.bin];
+        match self.channel {
+            Channel::Sum => {
+                *v = v.saturating_add(value);
+                return;
+            }
+            Channel::Mean => *v = v.saturating_add(value),
+            Channel::Max => *v = (*v).max(value),
+            Channel::Last | Channel::TimeMean => *v = value,
+        }
+        let c = &mut self.counts[self.bin];
+        *c = c.saturating_add(1);
+    }
+
+    /// Makes the bin that holds `now` the current one.
+    #[cold]
+    fn seek(&mut self, now: Time) {
+        let last = self.values.len() - 1;
+        self.bin = ((now.since(self.start).0 / self.width.0) as usize).min(last);
+        self.bin_end = if self.bin == last { Time::NEVER } else { self.start + self.width * (self.bin as u64 + 1) };
+    }
+
+    /// `TimeMean`: the value held until `now` (call it once at the end of the run). Nothing for the other channels.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
+        if self.channel != Channel::TimeMean {
+            return;
+        }
+        let now = now.min(self.end);
+        // bounded: each turn but the last moves to the next bin
+        while self.since < now {
+            let until = now.min(self.start + self.width * (self.bin as u64 + 1));
+            let area = u128::from(self.level) * u128::from(until.since(self.since).0)
+                + (u128::from(self.high[self.bin]) << 64 | u128::from(self.values[self.bin]));
+            (self.values[self.bin], self.high[self.bin]) = (area as u64, (area >> 64) as u64);
+            self.since = until;
+            if until < now {
+                self.bin += 1;
+            }
+        }
+    }
+
+    /// Number of bins.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+    /// Never: a series has at least one bin.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+    /// What a bin keeps.
+    pub fn channel(&self) -> Channel {
+        self.channel
+    }
+    /// Width of a bin.
+    pub fn width(&self) -> Duration {
+        self.width
+    }
+    /// The moment at which bin `i` begins.
+    pub fn begin(&self, i: usize) -> Time {
+        self.start + self.width * i as u64
+    }
+    /// The width of bin `i`: the last one may be shorter.
+    pub fn span(&self, i: usize) -> Duration {
+        self.begin(i + 1).min(self.end).since(self.begin(i))
+    }
+
+    /// The value of bin `i` (see [`Channel`] for an empty bin).
+    pub fn get(&self, i: usize) -> f64 {
+        match self.channel {
+            Channel::Sum => self.values[i] as f64,
+            Channel::TimeMean => {
+                (u128::from(self.high[i]) << 64 | u128::from(self.values[i])) as f64 / self.span(i).0 as f64
+            }
+            _ if self.counts[i] == 0 => f64::NAN,
+            Channel::Mean => self.values[i] as f64 / f64::from(self.counts[i]),
+            Channel::Max | Channel::Last => self.values[i] as f64,
+        }
+    }
+
+    /// All bins.
+    pub fn column(&self) -> Vec<f64> {
+        (0..self.len()).map(|i| self.get(i)).collect()
+    }
+
+    /// All bins per second: a [`Channel::Sum`] of bytes becomes bytes per second.
+    pub fn per_second(&self) -> Vec<f64> {
+        (0..self.len()).map(|i| self.get(i) / self.span(i).secs()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    fn filled(channel: Channel) -> Vec<f64> {
+        // bins [0,1) [1,2) [2,3) [3,3.5)
+        let mut s = Series::new(channel, Time::ZERO, S, Duration::from_millis(3500)).unwrap();
+        for (ms, v) in [(0, 4), (500, 8), (999, 0), (2000, 10), (2500, 6), (3500, 1), (9000, 3)] {
+            s.put(Time(ms * 1_000_000), v);
+        }
+        s.advance(Time(9_000_000_000));
+        s.column()
+    }
+
+    #[test]
+    fn channels() {
+        assert_eq!(filled(Channel::Sum), [12.0, 0.0, 16.0, 4.0]);
+        assert_eq!(filled(Channel::Max)[..1], [8.0]);
+        assert!(filled(Channel::Max)[1].is_nan());
+        assert_eq!(filled(Channel::Max)[2..], [10.0, 3.0]);
+        assert_eq!((filled(Channel::Mean)[0], filled(Channel::Mean)[2], filled(Channel::Mean)[3]), (4.0, 8.0, 2.0));
+        assert!(filled(Channel::Mean)[1].is_nan());
+        assert_eq!((filled(Channel::Last)[0], filled(Channel::Last)[2], filled(Channel::Last)[3]), (0.0, 6.0, 3.0));
+        // 4 for 0.5 s, 8 for 0.499 s, 0 until 2 s, 10 for 0.5 s, 6 until the end
+        let mean = filled(Channel::TimeMean);
+        assert!((mean[0] - (4.0 * 0.5 + 8.0 * 0.499)).abs() < 1e-12);
+        assert_eq!(mean[1..], [0.0, 8.0, 6.0]);
+    }
+
+    #[test]
+    fn rates_and_edges() {
+        let mut s = Series::new(Channel::Sum, Time(S.0), S, Duration::from_millis(1500)).unwrap();
+        s.put(Time(1_000_000_000), 1000);
+        s.put(Time(2_499_999_999), 1000);
+        assert_eq!((s.column(), s.per_second()), (vec![1000.0, 1000.0], vec![1000.0, 2000.0]));
+        assert_eq!((s.begin(1), s.span(1)), (Time(2 * S.0), Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn large_levels_do_not_overflow() {
+        // 2^40 bytes over 10^9 s: area 2^40 * 10^18 ns needs 100 bits
+        let long = Duration::from_secs(1_000_000_000);
+        let mut s = Series::new(Channel::TimeMean, Time::ZERO, long, long).unwrap();
+        s.put(Time::ZERO, 1 << 40);
+        s.advance(Time(long.0 / 2));
+        s.put(Time(long.0 / 2), 0);
+        s.advance(Time(long.0));
+        assert_eq!(s.get(0), (1u64 << 39) as f64);
+    }
+
+    #[test]
+    fn the_mean_over_time_agrees_with_a_sum_over_every_nanosecond() {
+        let mut rng = units::Rng::named(5, "series");
+        for _ in 0..50 {
+            let (start, width, duration) = (rng.below(50), 1 + rng.below(40), 1 + rng.below(300));
+            let mut s = Series::new(Channel::TimeMean, Time(start), Duration(width), Duration(duration)).unwrap();
+            // level[t]: what holds in [t, t+1)
+            let mut level = vec![0; duration as usize];
+            let mut at = start;
+            for _ in 0..30 {
+                at += rng.below(25);
+                let value = rng.below(1000);
+                s.put(Time(at), value);
+                level.iter_mut().skip((at - start) as usize).for_each(|l| *l = value);
+            }
+            s.advance(Time(start + 10_000));
+            for (i, part) in level.chunks(width as usize).enumerate() {
+                let mean = part.iter().sum::<u64>() as f64 / part.len() as f64;
+                assert_eq!(s.get(i), mean);
+            }
+            assert_eq!(s.len(), level.chunks(width as usize).len());
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_would_fit() {
+        assert!(Series::new(Channel::Sum, Time::ZERO, Duration::ZERO, S).is_err());
+        let e = Series::new(Channel::Sum, Time::ZERO, Duration(1), S).unwrap_err();
+        // 10^9 ns / 2^22 = 238.4 ns
+        assert!(e.message.contains("at least 239ns"), "{e}");
+        assert!(Series::new(Channel::Sum, Time::ZERO, Duration(239), S).is_ok());
+    }
+}

@@ -1,0 +1,155 @@
+//! What to build a port from, and how it may change while it runs.
+
+use docsis::{DocsisParams, ShaperParams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Bytes, Duration, Prob, Problem};
+
+/// What takes packets from the queue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// A link that serializes at its rate.
+    #[default]
+    Plain,
+    /// A token bucket in front of the link (a DOCSIS downstream).
+    Shaper(ShaperParams),
+    /// A cable modem's upstream; the link's rate is that of the upstream channel.
+    Docsis(DocsisParams),
+}
+
+/// One direction of a link, with the queue in front of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortSpec {
+    /// Rate at which the link serializes; null is infinite.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// Propagation delay. Order is kept when it changes: a packet never overtakes.
+    #[serde(default)]
+    pub delay: Duration,
+    /// Probability that the link loses a packet after its transmission.
+    #[serde(default)]
+    pub loss: Prob,
+    /// The queue discipline.
+    pub queue: qdisc::Spec,
+    /// What takes packets from the queue.
+    #[serde(default)]
+    pub service: Service,
+}
+
+impl PortSpec {
+    /// A plain link.
+    pub fn plain(rate: BitRate, delay: Duration, queue: qdisc::Spec) -> Self {
+        Self { rate: Some(rate), delay, loss: Prob::default(), queue, service: Service::Plain }
+    }
+
+    /// The first thing that is wrong, with its path.
+    pub fn validate(&self) -> Result<(), Problem> {
+        if self.rate == Some(BitRate(0)) {
+            return Err(Problem::new("rate", "0bit is not valid; expected a positive rate, or none for an infinite one"));
+        }
+        self.queue.validate().map_err(|p| p.under("queue"))?;
+        match &self.service {
+            Service::Plain => Ok(()),
+            Service::Shaper(p) => p.validate().map_err(|p| p.under("service.shaper")),
+            Service::Docsis(p) => p.validate().map_err(|p| p.under("service.docsis")),
+        }
+    }
+}
+
+/// New values for a running port; those left out stay. A packet in transmission ends at its old rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Change {
+    /// Rate of the link. Zero stops a plain link until the next change.
+    pub rate: Option<BitRate>,
+    /// Propagation delay of the packets that leave from now on.
+    pub delay: Option<Duration>,
+    /// Loss probability.
+    pub loss: Option<Prob>,
+    /// Maximum Sustained Traffic Rate of a shaper or modem.
+    pub max_sustained_rate: Option<BitRate>,
+    /// Peak Traffic Rate of a shaper or modem that limits it.
+    pub peak_traffic_rate: Option<BitRate>,
+    /// Mean of a modem's largest grant per MAP.
+    pub max_grant: Option<Bytes>,
+}
+
+impl Change {
+    /// Whether a port built from `spec` can make this change.
+    pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
+        let flow = match &spec.service {
+            Service::Plain => None,
+            Service::Shaper(flow) => Some(flow),
+            Service::Docsis(p) => Some(&p.flow),
+        };
+        let refuse = |path: &str, message: &str| Err(Problem::new(path, message));
+        if self.rate == Some(BitRate(0)) && flow.is_some() {
+            return refuse("rate", "0bit is not valid behind a shaper; expected a positive rate");
+        }
+        for (path, rate) in
+            [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)]
+        {
+            match rate {
+                Some(_) if flow.is_none() => return refuse(path, "the link is plain; expected service = shaper or docsis"),
+                Some(BitRate(0)) => return refuse(path, "0bit is not valid; expected a positive rate"),
+                _ => {}
+            }
+        }
+        if self.peak_traffic_rate.is_some() && flow.is_some_and(|f| f.peak_traffic_rate.is_none()) {
+            return refuse("peak_traffic_rate", "the service flow does not limit its peak rate; set it there first");
+        }
+        match self.max_grant {
+            Some(_) if !matches!(spec.service, Service::Docsis(_)) => {
+                refuse("max_grant", "only a modem has grants; expected service = docsis")
+            }
+            Some(Bytes(0)) => refuse("max_grant", "0B is not valid; expected at least 1B"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_modem_from_text_and_back() {
+        let text = r#"
+            rate = "100mbit"
+            delay = "1ms"
+            queue = { codel = { limit = "417p", variant = "draft01" } }
+            [service.docsis]
+            flow = { max_sustained_rate = "5mbit", max_traffic_burst = "10MB", peak_traffic_rate = "20mbit" }
+            max_grant = 1250
+            grant_variation = "20%"
+            transmit_queue = "back_pressure"
+        "#;
+        let spec: PortSpec = toml::from_str(text).unwrap();
+        spec.validate().unwrap();
+        let Service::Docsis(p) = &spec.service else { panic!() };
+        assert_eq!((p.transmit_limit.to_string(), p.map_interval.to_string(), p.flow.peak_burst.0), ("32p".into(), "2ms".into(), 1522));
+        let back: PortSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(back, spec);
+        let plain: PortSpec = toml::from_str("queue = { droptail = {} }").unwrap();
+        assert_eq!((plain.rate, plain.service), (None, Service::Plain));
+    }
+
+    #[test]
+    fn problems_name_the_path() {
+        let problem = |text: &str| toml::from_str::<PortSpec>(text).unwrap().validate().unwrap_err().path;
+        assert_eq!(problem("queue = { codel = { interval = '0s' } }"), "queue.codel.interval");
+        assert_eq!(
+            problem("queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '5mbit', peak_traffic_rate = '1mbit' } }"),
+            "service.shaper.peak_traffic_rate"
+        );
+        assert_eq!(
+            problem("queue = { droptail = {} }\nservice = { docsis = { flow = { max_sustained_rate = 1 }, transmit_limit = '50ms' } }"),
+            "service.docsis.transmit_limit"
+        );
+        let plain = toml::from_str::<PortSpec>("queue = { droptail = {} }").unwrap();
+        let change = Change { max_grant: Some(Bytes(1250)), ..Change::default() };
+        assert_eq!(change.validate(&plain).unwrap_err().path, "max_grant");
+    }
+}

@@ -1,0 +1,95 @@
+//! A host for one port: script in, arrivals and records out.
+#![allow(dead_code)] // each test file uses its part
+
+use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
+use port::{Env, Port, PortSpec};
+use record::{LinkId, Record, Tape};
+use units::{Duration, Time};
+
+/// One nanosecond-exact moment in milliseconds.
+pub fn ms(t: f64) -> Time {
+    Time((t * 1e6).round() as u64)
+}
+
+/// Drops by sequence number.
+#[derive(Default)]
+pub struct Fates(pub Vec<(u64, DropReason)>);
+
+impl FateSink for Fates {
+    fn dropped(&mut self, p: &PacketMeta, reason: DropReason, _: Point) {
+        self.0.push((p.seq, reason));
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+/// A port with its surroundings.
+pub struct Bench {
+    pub port: Port,
+    pub flows: FlowTable,
+    pub fates: Fates,
+    pub tape: Tape,
+    /// Packets at the far end, `stamp` = arrival.
+    pub out: Vec<PacketMeta>,
+    pub seq: u64,
+}
+
+impl Bench {
+    pub fn new(spec: &str) -> Self {
+        let spec: PortSpec = toml::from_str(spec).unwrap();
+        let port = Port::build(&spec, LinkId(0), 1, "up").unwrap();
+        Self { port, flows: FlowTable::default(), fates: Fates::default(), tape: Tape::default(), out: vec![], seq: 0 }
+    }
+
+    /// Offers `n` packets of `size` bytes in one moment.
+    pub fn burst(&mut self, now: Time, n: usize, size: u16) {
+        for _ in 0..n {
+            let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), segs: 1, ..Default::default() };
+            self.seq += 1;
+            let mut env = Env { flows: &self.flows, fate: &mut self.fates, sink: &mut self.tape };
+            self.port.offer(now, packet, &mut env);
+        }
+    }
+
+    pub fn poll(&mut self, now: Time) {
+        let mut env = Env { flows: &self.flows, fate: &mut self.fates, sink: &mut self.tape };
+        let out = &mut self.out;
+        self.port.poll(now, &mut env, &mut |p| out.push(p));
+    }
+
+    /// Polls at every deadline up to and including `end`.
+    pub fn run(&mut self, end: Time) {
+        while self.port.deadline() <= end && self.port.deadline() != Time::NEVER {
+            self.poll(self.port.deadline());
+        }
+    }
+
+    /// Keeps `depth` packets of 1500 B in the queue until `end`.
+    pub fn saturate(&mut self, end: Time, depth: u32) {
+        self.burst(Time::ZERO, depth as usize + 1, 1500);
+        while self.port.deadline() <= end {
+            let now = self.port.deadline();
+            self.poll(now);
+            while self.port.backlog().packets < depth {
+                self.burst(now, 1, 1500);
+            }
+        }
+    }
+
+    pub fn sojourns(&self) -> Vec<Duration> {
+        self.tape
+            .records
+            .iter()
+            .filter_map(|(_, r)| match r {
+                Record::Dequeued { sojourn, .. } => Some(*sojourn),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub fn dropped(&self, reason: DropReason) -> usize {
+        self.fates.0.iter().filter(|f| f.1 == reason).count()
+    }
+}
+
+/// The service flow of document 001's upstream.
+pub const FLOW: &str = "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";

@@ -1,0 +1,48 @@
+//! What there is to choose from: disciplines, applications, TCP stacks, with their parameters.
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// The catalogue as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
+#[pyfunction]
+pub(crate) fn catalogue() -> String {
+    let qdiscs: Vec<Value> = qdisc::QDISCS
+        .iter()
+        .map(|q| {
+            json!({
+                "name": q.name, "type": format!("{:?}", q.kind), "summary": q.summary, "source": q.source,
+                "params": properties((q.params)().as_value()),
+            })
+        })
+        .collect();
+    let traffic = schemars::schema_for!(traffic::Traffic).to_value();
+    let apps: Vec<Value> = traffic::APPS
+        .iter()
+        .map(|a| {
+            json!({
+                "name": a.name, "summary": a.summary, "transport": a.transport, "source": a.source,
+                "params": app_params(&traffic, a.name),
+            })
+        })
+        .collect();
+    let tcp: Vec<Value> = tcp::PRESETS
+        .iter()
+        .map(|(name, doc)| json!({ "name": name, "doc": doc, "params": tcp::TcpParams::preset(name) }))
+        .collect();
+    json!({ "qdiscs": qdiscs, "apps": apps, "tcp": tcp }).to_string()
+}
+
+/// Name, default and description of every property of an object's schema.
+fn properties(schema: &Value) -> Vec<Value> {
+    let Some(map) = schema["properties"].as_object() else { return Vec::new() };
+    map.iter()
+        .map(|(name, p)| json!({ "name": name, "default": p["default"], "description": p["description"] }))
+        .collect()
+}
+
+/// The parameters of one application, found in the schema of all.
+fn app_params(traffic: &Value, name: &str) -> Vec<Value> {
+    let variants = traffic["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let reference = variants.iter().find_map(|v| v["properties"][name]["$ref"].as_str()).unwrap_or_default();
+    properties(traffic.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null))
+}

@@ -1,0 +1,337 @@
+//! The parts by hand: one discipline, one TCP sender, for teaching, testing and one's own algorithms.
+
+use crate::refuse;
+use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, FlowTuple, Flags, LinkView, MarkReason, PacketMeta, Point};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use qdisc::{Cx, Queue};
+use scenario::read;
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
+use units::{BitRate, Problem, Rng, Time};
+
+/// A packet as it comes out of a discipline.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+#[derive(Clone)]
+pub(crate) struct Packet {
+    /// Its number: 0 for the first that was offered.
+    number: u64,
+    /// Its flow.
+    flow: u32,
+    /// Bytes on the wire.
+    size: u16,
+    /// When it was offered, ns.
+    enqueued_ns: u64,
+    /// ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    ecn: u8,
+}
+
+#[pymethods]
+impl Packet {
+    fn __repr__(&self) -> String {
+        format!("Packet(number={}, flow={}, size={}, ecn={})", self.number, self.flow, self.size, self.ecn)
+    }
+}
+
+/// What a discipline did to a packet, other than send it.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+#[derive(Clone)]
+pub(crate) struct Fate {
+    /// `"dropped"` or `"marked"`.
+    what: &'static str,
+    /// The packet's number.
+    number: u64,
+    /// The packet's flow.
+    flow: u32,
+    /// Why: `tail_full`, `early_head`, ..., `law`, `step`.
+    reason: &'static str,
+    /// `"enqueue"` or `"dequeue"`.
+    point: &'static str,
+}
+
+#[pymethods]
+impl Fate {
+    fn __repr__(&self) -> String {
+        format!("Fate({} number={} reason={} at {})", self.what, self.number, self.reason, self.point)
+    }
+}
+
+fn point_name(point: Point) -> &'static str {
+    match point {
+        Point::Enqueue => "enqueue",
+        Point::Dequeue => "dequeue",
+    }
+}
+
+/// Keeps fates.
+#[derive(Default)]
+struct Fates(Vec<Fate>);
+
+impl FateSink for Fates {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
+        let (number, flow, point) = (packet.seq, packet.flow.0, point_name(point));
+        self.0.push(Fate { what: "dropped", number, flow, reason: reason.name(), point });
+    }
+    fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
+        let reason = match reason {
+            MarkReason::Law => "law",
+            MarkReason::Step => "step",
+        };
+        let (number, flow, point) = (packet.seq, packet.flow.0, point_name(point));
+        self.0.push(Fate { what: "marked", number, flow, reason, point });
+    }
+}
+
+/// A queue discipline by itself: what a simulation and a live bench run, fed by hand.
+///
+/// `spec` is the JSON of a scenario's `queue` (`{"codel": {"target": "5ms"}}`), `rate` the link's ("5mbit"), `seed` that of
+/// its random stream. Times are nanoseconds and never go back.
+#[pyclass(module = "bloatlab._core")]
+pub(crate) struct Discipline {
+    queue: Queue,
+    link: LinkView,
+    flows: FlowTable,
+    rng: Rng,
+    now: Time,
+    offered: u64,
+}
+
+impl Discipline {
+    fn advance(&mut self, time_ns: u64) -> PyResult<()> {
+        if time_ns < self.now.0 {
+            let message = format!("time {time_ns} ns lies before the last call at {} ns", self.now.0);
+            return Err(PyValueError::new_err(message));
+        }
+        self.now = Time(time_ns);
+        Ok(())
+    }
+
+    fn call<T>(&mut self, act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> (T, Vec<Fate>) {
+        let mut fates = Fates::default();
+        let cx = &mut Cx { now: self.now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate: &mut fates };
+        let answer = act(&mut self.queue, cx);
+        (answer, fates.0)
+    }
+}
+
+#[pymethods]
+impl Discipline {
+    #[new]
+    #[pyo3(signature = (spec, rate="5mbit", seed=1))]
+    fn new(spec: &str, rate: &str, seed: u64) -> PyResult<Self> {
+        let wrong = |p: Problem| refuse("queue", &[p]);
+        let tree = read::parse(spec, read::Format::Json).map_err(wrong)?;
+        let spec: qdisc::Spec = read::typed(tree).map_err(wrong)?;
+        spec.validate().map_err(wrong)?;
+        let rate: BitRate = rate.parse().map_err(|e: units::ParseError| wrong(Problem::new("rate", e.to_string())))?;
+        Ok(Self {
+            queue: Queue::new(spec.build()),
+            link: LinkView::plain(rate),
+            flows: FlowTable::default(),
+            rng: Rng::named(seed, "discipline"),
+            now: Time::ZERO,
+            offered: 0,
+        })
+    }
+
+    /// Offers a packet of `size` bytes; returns the fates that this caused, its own included if it was refused.
+    #[pyo3(signature = (time_ns, size, flow=0, ecn=0))]
+    fn enqueue(&mut self, time_ns: u64, size: u16, flow: u32, ecn: u8) -> PyResult<Vec<Fate>> {
+        self.advance(time_ns)?;
+        if size == 0 || ecn > 3 || flow as usize >= FlowId::SLOTS {
+            return Err(PyValueError::new_err("expected a size of 1 to 65535 bytes, ecn 0 to 3 and a flow below 1048576"));
+        }
+        let id = FlowId::new(flow, 0);
+        // a 5-tuple of its own for each flow, for classifiers that hash
+        self.flows.set(id, FlowTuple { src: flow, dst: u32::MAX, sport: flow as u16, dport: 80, ..Default::default() });
+        let packet = PacketMeta { seq: self.offered, flow: id, size, tos: ecn, segs: 1, ..Default::default() };
+        self.offered += 1;
+        Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
+    }
+
+    /// Asks for the next packet; returns it, or `None`, and the fates that this caused.
+    fn dequeue(&mut self, time_ns: u64) -> PyResult<(Option<Packet>, Vec<Fate>)> {
+        self.advance(time_ns)?;
+        let (packet, fates) = self.call(Queue::dequeue);
+        let packet = packet.map(|p| Packet {
+            number: p.seq,
+            flow: p.flow.0,
+            size: p.size,
+            enqueued_ns: p.stamp.0,
+            ecn: match p.ecn() {
+                Ecn::NotEct => 0,
+                Ecn::Ect1 => 1,
+                Ecn::Ect0 => 2,
+                Ecn::Ce => 3,
+            },
+        });
+        Ok((packet, fates))
+    }
+
+    /// When the discipline wants `wake`, ns; `None` for never.
+    #[getter]
+    fn next_wake_ns(&self) -> Option<u64> {
+        self.queue.next_wake().map(|t| t.0)
+    }
+
+    /// Lets the discipline's timer happen; returns the fates that this caused.
+    fn wake(&mut self, time_ns: u64) -> PyResult<Vec<Fate>> {
+        self.advance(time_ns)?;
+        Ok(self.call(Queue::wake).1)
+    }
+
+    /// Packets waiting.
+    #[getter]
+    fn packets(&self) -> u32 {
+        self.queue.backlog().packets
+    }
+
+    /// Bytes waiting.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.queue.backlog().bytes
+    }
+}
+
+/// A segment that a sender put on the wire.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+#[derive(Clone)]
+pub(crate) struct SentSegment {
+    /// First payload byte in the stream; the stream starts at 1.
+    seq: u64,
+    /// Payload bytes.
+    length: u32,
+    /// Bytes on the wire.
+    size: u16,
+    /// Whether part of it was sent before.
+    retransmission: bool,
+}
+
+#[pymethods]
+impl SentSegment {
+    fn __repr__(&self) -> String {
+        let again = if self.retransmission { ", retransmission" } else { "" };
+        format!("SentSegment(seq={}, length={}{again})", self.seq, self.length)
+    }
+}
+
+/// Keeps segments.
+struct Outbox<'a> {
+    stack: &'a TcpParams,
+    sent: Vec<SentSegment>,
+}
+
+impl Io for Outbox<'_> {
+    fn send(&mut self, segment: &Segment) {
+        let Segment { seq, len, retransmission, .. } = *segment;
+        self.sent.push(SentSegment { seq, length: len, size: self.stack.wire_size(segment), retransmission });
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+/// A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
+///
+/// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
+/// Round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are nanoseconds.
+#[pyclass(module = "bloatlab._core")]
+pub(crate) struct TcpSender {
+    stack: TcpParams,
+    end: Endpoint,
+    now: Time,
+}
+
+impl TcpSender {
+    fn call(
+        &mut self,
+        time_ns: u64,
+        act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Outbox<'_>),
+    ) -> PyResult<Vec<SentSegment>> {
+        if time_ns < self.now.0 {
+            let message = format!("time {time_ns} ns lies before the last call at {} ns", self.now.0);
+            return Err(PyValueError::new_err(message));
+        }
+        self.now = Time(time_ns);
+        let mut out = Outbox { stack: &self.stack, sent: Vec::new() };
+        act(&mut self.end, &self.stack, self.now, &mut out);
+        Ok(out.sent)
+    }
+}
+
+#[pymethods]
+impl TcpSender {
+    #[new]
+    #[pyo3(signature = (stack="{\"preset\": \"linux-6\"}"))]
+    fn new(stack: &str) -> PyResult<Self> {
+        let wrong = |p: Problem| refuse("tcp", &[p]);
+        let own: scenario::Stack = read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
+        let mut stack = own.resolve().map_err(wrong)?;
+        stack.validate().map_err(wrong)?;
+        stack.handshake = false;
+        stack.timestamps = false;
+        let end = Endpoint::new(&stack, stack.receive_window.0);
+        let mut sender = Self { stack, end, now: Time::ZERO };
+        sender.call(0, |end, stack, now, out| end.connect(stack, now, out))?;
+        Ok(sender)
+    }
+
+    /// Gives it `bytes` more to send; returns the segments that leave at once.
+    fn write(&mut self, time_ns: u64, bytes: u64) -> PyResult<Vec<SentSegment>> {
+        self.call(time_ns, |end, stack, now, out| end.write(stack, now, bytes, out))
+    }
+
+    /// An ACK arrives: everything below `number` has been received, and the blocks `sack` (start, end) above it.
+    /// Returns the segments that leave.
+    #[pyo3(signature = (time_ns, number, sack=Vec::new()))]
+    fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>) -> PyResult<Vec<SentSegment>> {
+        let mut blocks = SackBlocks::NONE;
+        for (start, end) in sack {
+            if start >= end {
+                return Err(PyValueError::new_err(format!("a SACK block ends after it starts, unlike ({start}, {end})")));
+            }
+            blocks.push(SackBlock { start, end });
+        }
+        let flags = if blocks.is_empty() { Flags::PURE_ACK } else { Flags::PURE_ACK.with(Flags::SACK) };
+        let segment = Segment { ack: number, has_ack: true, flags, sack: blocks, ..Segment::default() };
+        self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
+    }
+
+    /// Lets its timer happen, if it is due; returns the segments that leave.
+    fn timer(&mut self, time_ns: u64) -> PyResult<Vec<SentSegment>> {
+        self.call(time_ns, |end, stack, now, out| end.on_timer(stack, now, out))
+    }
+
+    /// When its timer is due, ns; `None` if none runs.
+    #[getter]
+    fn deadline_ns(&self) -> Option<u64> {
+        Some(self.end.deadline()).filter(|t| *t != Time::NEVER).map(|t| t.0)
+    }
+
+    /// Congestion window, bytes.
+    #[getter]
+    fn cwnd_bytes(&self) -> u64 {
+        self.end.probe(&self.stack).cwnd_bytes
+    }
+
+    /// Slow start threshold, bytes; `None` while it is infinite.
+    #[getter]
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        Some(self.end.probe(&self.stack).ssthresh_bytes).filter(|s| *s != u64::MAX)
+    }
+
+    /// Bytes believed to be in the network.
+    #[getter]
+    fn in_flight_bytes(&self) -> u64 {
+        self.end.probe(&self.stack).in_flight
+    }
+
+    /// Smoothed round-trip time, ms; 0 before the first sample.
+    #[getter]
+    fn srtt_ms(&self) -> f64 {
+        self.end.probe(&self.stack).srtt.millis()
+    }
+
+    /// Largest payload of a segment, bytes.
+    #[getter]
+    fn mss(&self) -> u32 {
+        self.stack.mss
+    }
+}

@@ -1,0 +1,34 @@
+//! A first-in first-out queue of packets that knows its bytes.
+
+use packet::{Backlog, PacketMeta};
+use std::collections::VecDeque;
+
+/// Packets in order of arrival, in a ring that grows by doubling and never shrinks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fifo {
+    ring: VecDeque<PacketMeta>,
+    bytes: u64,
+}
+
+impl Fifo {
+    /// Appends `packet`.
+    #[inline]
+    pub fn push(&mut self, packet: PacketMeta) {
+        self.bytes += packet.bytes();
+        self.ring.push_back(packet);
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<PacketMeta> {
+        let packet = self.ring.pop_front()?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    /// Packets and bytes that wait.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.len() as u32, bytes: self.bytes }
+    }
+}

@@ -1,0 +1,438 @@
+//! CoDel: controlled delay.
+//!
+//! ```text
+//! above(p)   sojourn >= target and bytes behind p > maxpacket, for at least `interval` without a break
+//! drop       while above: at t0, then t_{n+1} = t_n + interval / sqrt(count), count = 1, 2, 3 ...
+//! re-entry   soon after the last drop, count resumes near where it was (see Reentry)
+//!
+//!        above, drop one                      not above, or empty
+//! idle -------------------> dropping ------------------------------> idle
+//!                           now >= drop_next: drop (or mark), count++
+//! ```
+//!
+//! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012; SPEC 1.9.
+//! The law is shown one head at a time, so the loops of the published pseudo-code become [`Turn`], what the next head means.
+//! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
+
+use super::{Law, Verdict, View};
+use crate::single::Managed;
+use crate::{Params, Room};
+use packet::{Ecn, MarkReason, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Limit, Problem, Rng, Time};
+
+/// Where a learned maxpacket starts. Source: draft-nichols-tsvwg-codel-01 and ns-2 (SPEC 1.9).   Unit: bytes.
+const LEARNED_MAX_PACKET_START: u64 = 256;
+/// Above this count the kmn revision keeps [`KMN_KEEP`] of it instead of subtracting 2 (they meet at 128). Source: SPEC 1.9.
+const KMN_KNEE: u32 = 126;
+/// See [`KMN_KNEE`].
+const KMN_KEEP: f64 = 0.9844;
+
+/// A published version of the algorithm: presets for the parameters that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Variant {
+    /// RFC 8289 (2018): count resumes at the drops of the last cycle, within 16 intervals.
+    #[default]
+    Rfc8289,
+    /// As RFC 8289, 1/sqrt by one Newton step on 16 bits, entered strictly after the interval.
+    Linux,
+    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: count - 2 within 8 intervals, maxpacket learned.
+    Draft01,
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, with a partial parole.
+    Kmn,
+    /// ACM Queue, May 2012: count - 2 within one interval; enters after a second interval above, maxpacket 512.
+    AcmQueue,
+}
+
+/// Count on entering the dropping state soon after having left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reentry {
+    /// count - lastcount, the drops of the last cycle after its first, if above 1; else 1 (RFC 8289, Linux).
+    Delta,
+    /// count - 2 if count exceeds 2; else 1 (draft-01, ACM Queue).
+    MinusTwo,
+    /// As `minus_two`; where that exceeds 126, 0.9844 count (ns-2 kmn).
+    MinusTwoOrScaled,
+}
+
+/// When count grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CountStep {
+    /// With every drop, before the next head is looked at (RFC 8289, Linux, ACM Queue).
+    WithDrop,
+    /// Only if the next head is still above (draft-01, kmn).
+    IfStillAbove,
+}
+
+/// What must be true, beside being above for an interval, to enter the dropping state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// Nothing: at the first head at or after the interval's end (RFC 8289, draft-01, kmn).
+    AtInterval,
+    /// The head must come strictly after the interval's end (Linux).
+    AfterInterval,
+    /// A second interval above, unless the last cycle is less than an interval ago (ACM Queue).
+    AtSecondInterval,
+}
+
+/// How 1/sqrt(count) is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InverseSqrt {
+    /// Correctly rounded.
+    Exact,
+    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, kept in 16 bits (Linux).
+    Newton16,
+}
+
+/// What CoDel compares with its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sojourn {
+    /// Time in this queue.
+    #[default]
+    Queue,
+    /// Time in this queue, and the expected wait in the modem's transmit queue behind it (document 001, 2.2.3 a).
+    QueueAndTransmit,
+}
+
+/// Parameters of CoDel. Those that default to null take the value of `variant`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodelParams {
+    /// How much may wait, as in droptail: arrivals beyond it are dropped at the tail.
+    pub limit: Limit,
+    /// Acceptable standing delay.
+    pub target: Duration,
+    /// How long the delay must stay above `target` before the first drop; of the order of a round-trip time.
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
+    pub ce_threshold: Option<Duration>,
+    /// What is compared with `target`.
+    pub sojourn: Sojourn,
+    /// Published version that gives the parameters below.
+    pub variant: Variant,
+    /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
+    /// seen so far (from 256 up) for draft01 and kmn.
+    pub max_packet: Option<Bytes>,
+    /// Count on re-entry.
+    pub reentry: Option<Reentry>,
+    /// How many intervals after `drop_next` a re-entry counts as soon.
+    pub window: Option<u32>,
+    /// When count grows.
+    pub count_step: Option<CountStep>,
+    /// What it takes to enter the dropping state.
+    pub entry: Option<Entry>,
+    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval.
+    pub partial_parole: Option<bool>,
+    /// How 1/sqrt(count) is computed.
+    pub inverse_sqrt: Option<InverseSqrt>,
+}
+
+impl Default for CodelParams {
+    /// tc-codel(8).
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1000),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            sojourn: Sojourn::default(),
+            variant: Variant::default(),
+            max_packet: None,
+            reentry: None,
+            window: None,
+            count_step: None,
+            entry: None,
+            partial_parole: None,
+            inverse_sqrt: None,
+        }
+    }
+}
+
+impl CodelParams {
+    /// The law's configuration, with the variant's values filled in.
+    pub fn config(&self) -> CodelConfig {
+        use {CountStep::*, Entry::*, InverseSqrt::*, Reentry::*};
+        let (reentry, window, count_step, entry, parole, sqrt, max_packet) = match self.variant {
+            Variant::Rfc8289 => (Delta, 16, WithDrop, AtInterval, false, Exact, Some(1514)),
+            Variant::Linux => (Delta, 16, WithDrop, AfterInterval, false, Newton16, Some(1514)),
+            Variant::Draft01 => (MinusTwo, 8, IfStillAbove, AtInterval, false, Exact, None),
+            Variant::Kmn => (MinusTwoOrScaled, 8, IfStillAbove, AtInterval, true, Exact, None),
+            // its test is bytes < 512
+            Variant::AcmQueue => (MinusTwo, 1, WithDrop, AtSecondInterval, false, Exact, Some(511)),
+        };
+        CodelConfig {
+            target: self.target,
+            interval: self.interval,
+            ecn: self.ecn,
+            ce_threshold: self.ce_threshold,
+            sojourn: self.sojourn,
+            max_packet: self.max_packet.map(|b| b.0).or(max_packet),
+            reentry: self.reentry.unwrap_or(reentry),
+            window: self.interval * u64::from(self.window.unwrap_or(window)),
+            count_step: self.count_step.unwrap_or(count_step),
+            entry: self.entry.unwrap_or(entry),
+            partial_parole: self.partial_parole.unwrap_or(parole),
+            inverse_sqrt: self.inverse_sqrt.unwrap_or(sqrt),
+        }
+    }
+}
+
+impl Params for CodelParams {
+    type Discipline = Managed<Codel>;
+    fn validate(&self) -> Result<(), Problem> {
+        Room::validate(self.limit, false)?;
+        let positive = |path: &str, d: Duration| {
+            if d.is_zero() { Err(Problem::new(path, format!("{d} is not valid; expected a positive duration"))) } else { Ok(()) }
+        };
+        positive("target", self.target)?;
+        positive("interval", self.interval)
+    }
+    fn build(&self) -> Managed<Codel> {
+        Managed::new(Codel::new(self.config()), Room::new(self.limit, false))
+    }
+}
+
+/// CoDel's constants, resolved: what a host of many queues shares among their states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelConfig {
+    /// Acceptable standing delay.
+    pub target: Duration,
+    /// Sliding window of the minimum.
+    pub interval: Duration,
+    /// Mark instead of drop.
+    pub ecn: bool,
+    /// Mark above this sojourn time.
+    pub ce_threshold: Option<Duration>,
+    /// What is compared with the target.
+    pub sojourn: Sojourn,
+    /// No drop at or below this many bytes behind the head; `None`: the largest packet seen.
+    pub max_packet: Option<u64>,
+    /// Count on re-entry.
+    pub reentry: Reentry,
+    /// How long after `drop_next` a re-entry counts as soon.
+    pub window: Duration,
+    /// When count grows.
+    pub count_step: CountStep,
+    /// What it takes to enter the dropping state.
+    pub entry: Entry,
+    /// Shortened wait when going above soon again.
+    pub partial_parole: bool,
+    /// How 1/sqrt(count) is computed.
+    pub inverse_sqrt: InverseSqrt,
+}
+
+/// What the next head means: the place in the loops of the pseudo-code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Turn {
+    /// A new dequeue.
+    #[default]
+    First,
+    /// The head before it was dropped to enter the dropping state; this one goes whatever its sojourn time.
+    Entered,
+    /// The head before it was dropped in the dropping state.
+    Dropped,
+}
+
+/// CoDel's state for one queue. Names are RFC 8289's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodelState {
+    /// When the delay will have been above target for an interval; `None` while below.
+    pub first_above_time: Option<Time>,
+    /// When to drop next; while not dropping, when the last cycle would have dropped next.
+    pub drop_next: Time,
+    /// Drops since entering the dropping state, or where the last cycle left off.
+    pub count: u32,
+    /// `count` on entering.
+    pub lastcount: u32,
+    /// In the dropping state.
+    pub dropping: bool,
+    turn: Turn,
+    /// 1/sqrt(count) in units of 2^-16.
+    inv_sqrt: u16,
+    /// Largest packet seen.
+    max_seen: u64,
+}
+
+impl Default for CodelState {
+    fn default() -> Self {
+        Self {
+            first_above_time: None,
+            drop_next: Time::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            turn: Turn::First,
+            inv_sqrt: u16::MAX,
+            max_seen: LEARNED_MAX_PACKET_START,
+        }
+    }
+}
+
+/// One Newton step towards 1/sqrt(count), x <- x (3 - count x^2) / 2, on 32-bit fractions of which 16 bits are kept.
+fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
+    let x = u64::from(inv_sqrt) << 16;
+    let x2 = (x * x) >> 32;
+    // wraps like the 64-bit unsigned original when count has jumped far up; the iteration then recovers from a small x
+    let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
+    (bracket.wrapping_mul(x) >> 31 >> 16) as u16
+}
+
+impl CodelState {
+    /// `t + interval / sqrt(count)`.
+    fn control_law(&self, cfg: &CodelConfig, t: Time) -> Time {
+        let step = match cfg.inverse_sqrt {
+            InverseSqrt::Exact => (cfg.interval.0 as f64 / f64::from(self.count.max(1)).sqrt() + 0.5) as u64,
+            InverseSqrt::Newton16 => ((u128::from(cfg.interval.0) * u128::from(self.inv_sqrt)) >> 16) as u64,
+        };
+        t + Duration(step)
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.inv_sqrt = if count == 1 { u16::MAX } else { newton_step(self.inv_sqrt, count) };
+        self.count = count;
+    }
+
+    /// RFC 8289 §5.6 `dodequeue`: whether the delay has been above target long enough.
+    #[inline]
+    fn ok_to_drop(&mut self, cfg: &CodelConfig, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
+        let now = view.now;
+        self.max_seen = self.max_seen.max(packet.bytes());
+        if sojourn < cfg.target || view.backlog.bytes <= cfg.max_packet.unwrap_or(self.max_seen) {
+            self.first_above_time = None;
+            return false;
+        }
+        match self.first_above_time {
+            None => {
+                let parole = cfg.partial_parole && self.count > 1 && now.since(self.drop_next) < cfg.window;
+                self.first_above_time = Some(if parole { self.control_law(cfg, now) } else { now + cfg.interval });
+                false
+            }
+            Some(t) if cfg.entry == Entry::AfterInterval => now > t,
+            Some(t) => now >= t,
+        }
+    }
+
+    /// The first drop of a cycle.
+    fn enter(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
+        let soon = now.since(self.drop_next) < cfg.window;
+        let resumed = match cfg.reentry {
+            Reentry::Delta => self.count.saturating_sub(self.lastcount),
+            // count > 2 ? count - 2 : 1
+            Reentry::MinusTwo => self.count.saturating_sub(2),
+            Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => (KMN_KEEP * f64::from(self.count)) as u32,
+            Reentry::MinusTwoOrScaled => self.count.saturating_sub(2),
+        };
+        self.set_count(if soon { resumed.max(1) } else { 1 });
+        self.lastcount = self.count;
+        self.drop_next = self.control_law(cfg, now);
+        self.dropping = true;
+        if capable {
+            return Verdict::Mark(MarkReason::Law);
+        }
+        self.turn = Turn::Entered;
+        Verdict::Drop
+    }
+
+    /// In the dropping state, above target: drop if it is time.
+    fn continue_dropping(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
+        if now < self.drop_next {
+            return Verdict::Pass;
+        }
+        if capable || cfg.count_step == CountStep::WithDrop {
+            self.set_count(self.count + 1);
+        }
+        if capable {
+            // a marked packet goes on, so there is no next head in this dequeue to schedule from
+            self.drop_next = self.control_law(cfg, self.drop_next);
+            return Verdict::Mark(MarkReason::Law);
+        }
+        self.turn = Turn::Dropped;
+        Verdict::Drop
+    }
+
+    /// Decides about `packet`, which has just been taken from the head.
+    #[inline]
+    pub fn head(&mut self, cfg: &CodelConfig, packet: &PacketMeta, view: &View<'_>) -> Verdict {
+        let sojourn = match cfg.sojourn {
+            Sojourn::Queue => view.sojourn,
+            Sojourn::QueueAndTransmit => view.sojourn + view.link.downstream_delay,
+        };
+        let ok = self.ok_to_drop(cfg, sojourn, packet, view);
+        let capable = packet.ecn() != Ecn::NotEct;
+        let verdict = match std::mem::take(&mut self.turn) {
+            Turn::Entered => Verdict::Pass,
+            _ if self.dropping && !ok => {
+                self.dropping = false;
+                Verdict::Pass
+            }
+            Turn::First if self.dropping => self.continue_dropping(cfg, cfg.ecn && capable, view.now),
+            Turn::Dropped => {
+                if cfg.count_step == CountStep::IfStillAbove {
+                    self.set_count(self.count + 1);
+                }
+                self.drop_next = self.control_law(cfg, self.drop_next);
+                self.continue_dropping(cfg, cfg.ecn && capable, view.now)
+            }
+            Turn::First if ok && self.may_enter(cfg, view.now) => self.enter(cfg, cfg.ecn && capable, view.now),
+            Turn::First => Verdict::Pass,
+        };
+        match cfg.ce_threshold {
+            Some(t) if verdict == Verdict::Pass && capable && sojourn > t => Verdict::Mark(MarkReason::Step),
+            _ => verdict,
+        }
+    }
+
+    fn may_enter(&self, cfg: &CodelConfig, now: Time) -> bool {
+        cfg.entry != Entry::AtSecondInterval
+            || now.since(self.drop_next) < cfg.interval
+            || self.first_above_time.is_some_and(|t| now >= t + cfg.interval)
+    }
+
+    /// The queue is empty: below target.
+    #[inline]
+    pub fn empty(&mut self) {
+        self.first_above_time = None;
+        self.dropping = false;
+        self.turn = Turn::First;
+    }
+}
+
+/// CoDel as the law of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Codel {
+    cfg: CodelConfig,
+    state: CodelState,
+}
+
+impl Codel {
+    /// A law that has seen nothing.
+    pub fn new(cfg: CodelConfig) -> Self {
+        Self { cfg, state: CodelState::default() }
+    }
+
+    /// The state, for probes.
+    pub fn state(&self) -> &CodelState {
+        &self.state
+    }
+}
+
+impl Law for Codel {
+    #[inline]
+    fn head(&mut self, packet: &PacketMeta, view: &View<'_>, _rng: &mut Rng) -> Verdict {
+        self.state.head(&self.cfg, packet, view)
+    }
+    #[inline]
+    fn empty(&mut self, _now: Time) {
+        self.state.empty();
+    }
+}

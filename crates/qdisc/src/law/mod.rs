@@ -1,0 +1,64 @@
+//! Control laws: they hold no queue and are hosted by many.
+
+pub mod codel;
+
+use packet::{Backlog, LinkView, MarkReason, PacketMeta};
+use units::{Duration, Rng, Time};
+
+/// What a law sees of its host.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The moment of the call.
+    pub now: Time,
+    /// What waits, without the packet in question: before an arrival joins, behind a head that has been taken out.
+    pub backlog: Backlog,
+    /// How long the packet in question has waited; zero for an arrival or a tick.
+    pub sojourn: Duration,
+    /// The link behind the queue.
+    pub link: &'a LinkView,
+}
+
+/// What a law decides about one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it go on.
+    Pass,
+    /// Mark it with CE and let it go on. Only for packets that are ECN-capable.
+    Mark(MarkReason),
+    /// Drop it.
+    Drop,
+}
+
+/// A rule that marks and drops early.
+///
+/// Contract: after [`Verdict::Drop`] from `head`, the host at once shows the next head of the same queue, or calls `empty`.
+/// `empty` is also called when the link asks and nothing is there. `tick` is called at `next_tick`.
+pub trait Law: Send {
+    /// A packet arrives; called before the limit is tested.
+    #[inline]
+    fn arrive(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet has come to the head and been taken out, to be sent.
+    #[inline]
+    fn head(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet has left for the link.
+    #[inline]
+    fn left(&mut self, _packet: &PacketMeta, _view: &View<'_>) {}
+    /// The link asked and nothing was there.
+    #[inline]
+    fn empty(&mut self, _now: Time) {}
+    /// The limit refused an arrival.
+    #[inline]
+    fn overflow(&mut self, _now: Time) {}
+    /// When `tick` wants to be called; `None` for never (a law with nothing to do while idle says so).
+    #[inline]
+    fn next_tick(&self) -> Option<Time> {
+        None
+    }
+    /// The timer has come.
+    #[inline]
+    fn tick(&mut self, _view: &View<'_>) {}
+}

@@ -1,0 +1,172 @@
+//! The wrapper that accounts for what a discipline decides.
+
+use crate::{Cx, Discipline, QueueDiscipline};
+use packet::{Backlog, DropReason, FateSink, MarkReason, PacketMeta, Point};
+use units::Time;
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts `packet`.
+    #[inline]
+    pub fn add(&mut self, packet: &PacketMeta) {
+        self.packets += 1;
+        self.bytes += packet.bytes();
+    }
+
+    /// Both counts together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What became of every packet offered to a queue.
+///
+/// offered = delivered + dropped + queued, in packets and in bytes, after every call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Arrivals.
+    pub offered: Count,
+    /// Departures towards the link.
+    pub delivered: Count,
+    /// Drops by reason (the order of [`DropReason::ALL`]) and point (enqueue, dequeue).
+    pub dropped: [[Count; 2]; DropReason::ALL.len()],
+    /// Marks by reason (law, step) and point (enqueue, dequeue).
+    pub marked: [[u64; 2]; 2],
+}
+
+impl Counters {
+    /// Drops for `reason`, at either point.
+    pub fn dropped_for(&self, reason: DropReason) -> Count {
+        let [a, b] = self.dropped[reason as usize];
+        a.plus(b)
+    }
+
+    /// All drops.
+    pub fn dropped_total(&self) -> Count {
+        self.dropped.iter().flatten().fold(Count::default(), |sum, c| sum.plus(*c))
+    }
+
+    /// All marks.
+    pub fn marked_total(&self) -> u64 {
+        self.marked.iter().flatten().sum()
+    }
+
+    /// True when offered = delivered + dropped + `queued`.
+    pub fn balance(&self, queued: Backlog) -> bool {
+        let queued = Count { packets: u64::from(queued.packets), bytes: queued.bytes };
+        self.offered == self.delivered.plus(self.dropped_total()).plus(queued)
+    }
+
+    #[inline]
+    fn refused(&self) -> u64 {
+        let at_tail = |reason: DropReason| self.dropped[reason as usize][Point::Enqueue as usize].packets;
+        at_tail(DropReason::TailFull) + at_tail(DropReason::EarlyTail)
+    }
+}
+
+/// Counts fates on their way to the host.
+struct Tally<'a> {
+    counters: &'a mut Counters,
+    host: &'a mut dyn FateSink,
+}
+
+impl FateSink for Tally<'_> {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
+        self.counters.dropped[reason as usize][point as usize].add(packet);
+        self.host.dropped(packet, reason, point);
+    }
+    fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
+        self.counters.marked[reason as usize][point as usize] += 1;
+        self.host.marked(packet, reason, point);
+    }
+}
+
+/// A discipline with its accounts: stamps arrivals, counts fates, and checks the books on every call of a debug build.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue<D = Discipline> {
+    discipline: D,
+    counters: Counters,
+}
+
+impl<D: QueueDiscipline> Queue<D> {
+    /// An empty queue.
+    pub fn new(discipline: D) -> Self {
+        Self { discipline, counters: Counters::default() }
+    }
+
+    /// Offers `packet`; true if it waits now, false if it was refused (others may have been dropped for it).
+    #[inline]
+    pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) -> bool {
+        packet.stamp = cx.now;
+        self.counters.offered.add(&packet);
+        let refused = self.counters.refused();
+        self.call(cx, |d, cx| d.enqueue(packet, cx));
+        self.check();
+        self.counters.refused() == refused
+    }
+
+    /// The next packet to send. Its `stamp` still tells when it arrived.
+    #[inline]
+    pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let packet = self.call(cx, |d, cx| d.dequeue(cx));
+        if let Some(packet) = &packet {
+            self.counters.delivered.add(packet);
+        }
+        self.check();
+        packet
+    }
+
+    /// When `wake` wants to be called.
+    #[inline]
+    pub fn next_wake(&self) -> Option<Time> {
+        self.discipline.next_wake()
+    }
+
+    /// The discipline's timer has come.
+    pub fn wake(&mut self, cx: &mut Cx<'_>) {
+        self.call(cx, |d, cx| d.wake(cx));
+        self.check();
+    }
+
+    /// Packets and bytes that wait.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.discipline.backlog()
+    }
+
+    /// What became of the packets so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The discipline inside, for probes.
+    pub fn discipline(&self) -> &D {
+        &self.discipline
+    }
+
+    #[inline]
+    fn call<T>(&mut self, cx: &mut Cx<'_>, f: impl FnOnce(&mut D, &mut Cx<'_>) -> T) -> T {
+        let Self { discipline, counters } = self;
+        let mut tally = Tally { counters, host: &mut *cx.fate };
+        f(discipline, &mut Cx { now: cx.now, rng: &mut *cx.rng, link: cx.link, flows: cx.flows, fate: &mut tally })
+    }
+
+    #[inline]
+    fn check(&self) {
+        debug_assert!(
+            self.counters.balance(self.backlog()),
+            "the books do not balance: {:?} against {:?}",
+            self.counters,
+            self.backlog()
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! One FIFO managed by a control law, with a limit behind it.
+
+use crate::law::{Law, Verdict, View};
+use crate::{Cx, Fifo, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point};
+use units::Time;
+
+/// A FIFO, a law that marks and drops early, and a limit where arrivals are dropped at the tail.
+///
+/// The law sees every arrival, also one that the limit then refuses; a mark that it asked for counts only if the packet stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Managed<L> {
+    law: L,
+    room: Room,
+    fifo: Fifo,
+}
+
+impl<L: Law> Managed<L> {
+    /// An empty queue under `law`.
+    pub fn new(law: L, room: Room) -> Self {
+        Self { law, room, fifo: Fifo::default() }
+    }
+
+    /// The law, for probes.
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+}
+
+/// Marks `packet` as the law asked and reports it. A law asks only for ECN-capable packets.
+#[inline]
+fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) {
+    let capable = packet.mark_ce();
+    debug_assert!(capable, "a law marked a packet that is not ECN-capable");
+    cx.fate.marked(packet, reason, point);
+}
+
+impl<L: Law> QueueDiscipline for Managed<L> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        let backlog = self.fifo.backlog();
+        let view = View { now: cx.now, backlog, sojourn: units::Duration::ZERO, link: cx.link };
+        let verdict = self.law.arrive(&packet, &view, cx.rng);
+        if verdict == Verdict::Drop {
+            return cx.fate.dropped(&packet, DropReason::EarlyTail, Point::Enqueue);
+        }
+        if !self.room.fits(backlog, &packet, cx.link) {
+            self.law.overflow(cx.now);
+            return cx.fate.dropped(&packet, DropReason::TailFull, Point::Enqueue);
+        }
+        if let Verdict::Mark(reason) = verdict {
+            mark(&mut packet, reason, Point::Enqueue, cx);
+        }
+        self.fifo.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        // bound: every turn removes a stored packet
+        while let Some(mut packet) = self.fifo.pop() {
+            let sojourn = cx.now.since(packet.stamp);
+            let view = View { now: cx.now, backlog: self.fifo.backlog(), sojourn, link: cx.link };
+            match self.law.head(&packet, &view, cx.rng) {
+                Verdict::Drop => {
+                    cx.fate.dropped(&packet, DropReason::EarlyHead, Point::Dequeue);
+                    continue;
+                }
+                Verdict::Mark(reason) => mark(&mut packet, reason, Point::Dequeue, cx),
+                Verdict::Pass => {}
+            }
+            self.law.left(&packet, &view);
+            return Some(packet);
+        }
+        self.law.empty(cx.now);
+        None
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        self.law.next_tick()
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_>) {
+        let backlog = self.fifo.backlog();
+        self.law.tick(&View { now: cx.now, backlog, sojourn: units::Duration::ZERO, link: cx.link });
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}

@@ -1,0 +1,7 @@
+//! One queue.
+
+mod droptail;
+mod managed;
+
+pub use droptail::{DropTail, DroptailParams};
+pub use managed::Managed;

@@ -1,0 +1,199 @@
+//! CoDel against its closed form, and where its versions differ.
+
+use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
+use qdisc::law::codel::{Codel, CodelParams, CodelState, Reentry, Sojourn, Variant};
+use qdisc::law::{Law, Verdict, View};
+use qdisc::{Cx, Params, Queue};
+use units::{BitRate, Bytes, Duration, Rng, Time};
+
+const MS: u64 = 1_000_000;
+
+#[derive(Default)]
+struct Fates {
+    dropped: Vec<(DropReason, Point)>,
+    marked: Vec<(MarkReason, Point)>,
+}
+
+impl FateSink for Fates {
+    fn dropped(&mut self, _: &PacketMeta, reason: DropReason, point: Point) {
+        self.dropped.push((reason, point));
+    }
+    fn marked(&mut self, _: &PacketMeta, reason: MarkReason, point: Point) {
+        self.marked.push((reason, point));
+    }
+}
+
+/// A queue of `n` packets that arrived at 0, dequeued every 10 us from 1 s on; the moments of drops and marks.
+fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) {
+    let mut queue = Queue::new(params.build());
+    let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(1_000_000_000)), FlowTable::default());
+    let mut fates = Fates::default();
+    let mut packet = PacketMeta { size: 1500, ..Default::default() };
+    packet.set_ecn(ecn);
+    for _ in 0..n {
+        queue.enqueue(packet, &mut Cx { now: Time(0), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates });
+    }
+    let mut times = Vec::new();
+    let mut now = Time(1000 * MS);
+    loop {
+        let before = fates.dropped.len() + fates.marked.len();
+        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
+        if queue.dequeue(cx).is_none() {
+            break;
+        }
+        times.extend((before..fates.dropped.len() + fates.marked.len()).map(|_| now.secs() * 1e3));
+        now += Duration::from_micros(10);
+    }
+    (times, fates)
+}
+
+fn unlimited() -> CodelParams {
+    CodelParams { limit: "1000000p".parse().unwrap(), ..Default::default() }
+}
+
+#[test]
+fn constant_backlog_is_dropped_on_the_square_root_schedule() {
+    // SPEC 1.9: the n-th drop comes at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k): +100, +70.71, +57.74, +50 ms ...
+    // Above from 1000 ms on, so t0 = 1100 ms; ACM Queue asks for a second interval, so t0 = 1200 ms there.
+    for (variant, t0) in [
+        (Variant::Rfc8289, 1100.0),
+        (Variant::Draft01, 1100.0),
+        (Variant::Kmn, 1100.0),
+        (Variant::AcmQueue, 1200.0),
+    ] {
+        let params = CodelParams { variant, ..unlimited() };
+        let (times, fates) = interventions(&params, Ecn::NotEct, 150_000);
+        let mut expected = t0;
+        assert!(times.len() > 30, "{variant:?}: {}", times.len());
+        for (n, t) in times.iter().enumerate() {
+            // the law acts at the first dequeue at or after its time
+            assert!((-1e-6..0.0101).contains(&(t - expected)), "{variant:?} drop {n}: {t} not {expected}");
+            expected += 100.0 / ((n + 1) as f64).sqrt();
+        }
+        assert!(fates.dropped.iter().all(|f| *f == (DropReason::EarlyHead, Point::Dequeue)));
+    }
+}
+
+#[test]
+fn linux_takes_one_newton_step_per_drop() {
+    // x <- x (3 - n x^2) / 2 from 1: n = 2 gives 1/2, n = 3 gives 9/16, n = 4 gives 0.48779: spacings of 100, 50, 56.25 and
+    // 48.78 ms; the first drop comes strictly after an interval
+    let (times, _) = interventions(&CodelParams { variant: Variant::Linux, ..unlimited() }, Ecn::NotEct, 150_000);
+    for (t, expected) in times.iter().zip([1100.01, 1200.01, 1250.01, 1306.26, 1355.04]) {
+        assert!((t - expected).abs() < 0.02, "{t} not {expected}");
+    }
+}
+
+#[test]
+fn ecn_marks_on_the_same_schedule() {
+    let params = CodelParams { ecn: true, ..unlimited() };
+    let (marks, fates) = interventions(&params, Ecn::Ect0, 60_000);
+    assert!(fates.dropped.is_empty() && fates.marked.iter().all(|m| *m == (MarkReason::Law, Point::Dequeue)));
+    let (drops, _) = interventions(&CodelParams { ecn: true, ..unlimited() }, Ecn::NotEct, 60_000);
+    assert_eq!(marks[..8], drops[..8]);
+}
+
+#[test]
+fn ce_threshold_marks_every_capable_packet_above_it() {
+    let params =
+        CodelParams { target: Duration::from_secs(10), ce_threshold: Some(Duration::from_millis(1001)), ..unlimited() };
+    // dequeued at 1000, 1000.01 ... 1001.99 ms: those after 1001.00 have waited longer than 1001 ms
+    let (times, fates) = interventions(&params, Ecn::Ect1, 200);
+    assert_eq!((times.len(), fates.marked[0]), (99, (MarkReason::Step, Point::Dequeue)));
+    assert!(interventions(&params, Ecn::NotEct, 200).0.is_empty());
+}
+
+/// Shows `state` one head with this sojourn time and backlog behind it.
+fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView) -> Verdict {
+    let now = Time((ms * 1e6) as u64);
+    let backlog = Backlog { packets: (behind / 1500) as u32, bytes: behind };
+    let view = View { now, backlog, sojourn: Duration::from_millis(sojourn_ms), link };
+    law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
+}
+
+/// Drives a law into `count` drops, out of the dropping state, and above again after `pause_ms`; the state on re-entry.
+fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
+    let link = LinkView::plain(BitRate(5_000_000));
+    let mut law = Codel::new(params.config());
+    let (mut t, mut seen) = (0.0, 0);
+    while seen < drops {
+        seen += u32::from(head(&mut law, t, 50, 30_000, &link) == Verdict::Drop);
+        t += 0.01;
+    }
+    head(&mut law, t, 50, 30_000, &link);
+    head(&mut law, t, 1, 30_000, &link);
+    assert!(!law.state().dropping && law.state().first_above_time.is_none());
+    let start = t + pause_ms;
+    t = start;
+    while head(&mut law, t, 50, 30_000, &link) != Verdict::Drop {
+        t += 0.01;
+    }
+    (t - start, law.state().clone())
+}
+
+#[test]
+fn count_on_reentry_is_each_versions_own() {
+    let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
+    // ten drops from count 1: count is 10, lastcount 1; soon after: RFC 8289 takes 10 - 1, the others 10 - 2
+    assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
+    assert_eq!(count(Variant::Linux, 10, 200.0), 9);
+    assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
+    assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
+    // kmn above 126: 0.9844 x 200 = 196.88
+    assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
+    // the windows: 16, 8 and 1 intervals after drop_next (which lies up to 100/sqrt(10) = 32 ms ahead)
+    assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
+    assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
+    // ACM Queue: an interval above must pass first, so it is soon only within the next 32 ms of drop_next
+    assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
+    // two drops make a delta of 1, which is not above 1
+    assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);
+    let params = CodelParams { reentry: Some(Reentry::MinusTwo), window: Some(16), ..unlimited() };
+    assert_eq!(reenter(&params, 10, 1400.0).1.count, 8);
+}
+
+#[test]
+fn partial_parole_waits_interval_over_root_count() {
+    let wait = |variant| reenter(&CodelParams { variant, ..unlimited() }, 16, 200.0).0;
+    assert!((wait(Variant::Kmn) - 25.0).abs() < 0.02, "{}", wait(Variant::Kmn));
+    assert!((wait(Variant::Draft01) - 100.0).abs() < 0.02);
+}
+
+#[test]
+fn nothing_is_dropped_while_a_packet_or_less_waits_behind() {
+    for (params, behind, drops) in [
+        (unlimited(), 1514, false),
+        (unlimited(), 1515, true),
+        (CodelParams { variant: Variant::AcmQueue, ..unlimited() }, 511, false),
+        (CodelParams { variant: Variant::AcmQueue, ..unlimited() }, 512, true),
+        (CodelParams { variant: Variant::Draft01, ..unlimited() }, 1500, false),
+        (CodelParams { variant: Variant::Draft01, ..unlimited() }, 1501, true),
+        (CodelParams { max_packet: Some(Bytes(9000)), ..unlimited() }, 9000, false),
+    ] {
+        let link = LinkView::plain(BitRate(5_000_000));
+        let mut law = Codel::new(params.config());
+        let dropped = (0..50).any(|i| head(&mut law, f64::from(i) * 10.0, 50, behind, &link) == Verdict::Drop);
+        assert_eq!(dropped, drops, "{params:?} {behind}");
+    }
+}
+
+#[test]
+fn sojourn_can_include_the_transmit_queue() {
+    let link = LinkView { downstream_delay: Duration::from_millis(4), ..LinkView::plain(BitRate(5_000_000)) };
+    for (sojourn, drops) in [(Sojourn::Queue, false), (Sojourn::QueueAndTransmit, true)] {
+        let mut law = Codel::new(CodelParams { sojourn, ..unlimited() }.config());
+        let dropped = (0..50).any(|i| head(&mut law, f64::from(i) * 10.0, 3, 30_000, &link) == Verdict::Drop);
+        assert_eq!(dropped, drops, "3 ms here + 4 ms behind against a target of 5 ms");
+    }
+}
+
+#[test]
+fn newton_converges_to_the_root() {
+    // after 40 drops in a row the 16-bit estimate of 1/sqrt(count) is within 1 % of the exact one
+    let (exact, newton) = (Variant::Rfc8289, Variant::Linux);
+    let spacing = |variant| {
+        let (t, _) = interventions(&CodelParams { variant, ..unlimited() }, Ecn::NotEct, 150_000);
+        t[45] - t[35]
+    };
+    assert!((spacing(newton) / spacing(exact) - 1.0).abs() < 0.01);
+}

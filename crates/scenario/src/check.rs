@@ -1,0 +1,248 @@
+//! What a scenario must satisfy before anything is built from it.
+
+use crate::nearest::unknown;
+use crate::{App, Link, Scenario};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{BitRate, Duration, Problem};
+
+/// Most nodes, links and applications that a world can number.
+const MAX_NODES: usize = 4096;
+const MAX_LINKS: usize = 16_384;
+const MAX_APPS: usize = 16_384;
+/// Most bins of a series: 1 000 000 bins of one series take about 32 MB.
+const MAX_BINS: u64 = 1_000_000;
+
+impl Scenario {
+    /// Everything that is wrong with this scenario; empty if it can be built.
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.duration.is_zero() {
+            problems.push(Problem::new("duration", "0s is not valid; expected a duration above zero"));
+        }
+        if self.link.is_empty() {
+            problems.push(Problem::new("link", "there is no link; expected at least one [link.NAME] table"));
+        }
+        for (what, n, most) in [("link", self.link.len(), MAX_LINKS), ("app", self.app.len(), MAX_APPS)] {
+            if n > most {
+                problems.push(Problem::new(what, format!("{n} is too many; at most {most} are possible")));
+            }
+        }
+        for (name, link) in &self.link {
+            problems.extend(check_link(link, self.duration).into_iter().map(|p| p.under(name).under("link")));
+        }
+        for (name, stack) in &self.tcp {
+            if let Err(p) = stack.resolve().and_then(|s| s.validate()) {
+                problems.push(p.under(name).under("tcp"));
+            }
+        }
+        self.check_record(&mut problems);
+        if problems.is_empty() {
+            // names resolve only in a network whose parts are sound
+            self.check_network(&mut problems);
+        }
+        problems
+    }
+
+    fn check_record(&self, problems: &mut Vec<Problem>) {
+        let bins = self.duration.0.checked_div(self.bin().0).unwrap_or(u64::MAX);
+        if bins > MAX_BINS {
+            let least = Duration(self.duration.0 / MAX_BINS + 1);
+            let message = format!("{} gives more than {MAX_BINS} bins; expected at least {least}", self.bin());
+            problems.push(Problem::new("record.interval", message));
+        }
+        let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let apps: Vec<&str> = self.app.keys().map(String::as_str).collect();
+        for (path, what, given, known) in [
+            ("record.links", "link", &self.record.links, &links),
+            ("record.apps", "application", &self.record.apps, &apps),
+        ] {
+            for name in given.iter().flatten() {
+                if !known.contains(&name.as_str()) {
+                    problems.push(Problem::new(path, unknown(what, name, known)));
+                }
+            }
+        }
+    }
+
+    fn check_network(&self, problems: &mut Vec<Problem>) {
+        let links = self.directed_links();
+        let nodes: BTreeSet<&str> = links.iter().flat_map(|(_, l)| [l.from.as_str(), l.to.as_str()]).collect();
+        let node_list: Vec<&str> = nodes.iter().copied().collect();
+        if nodes.len() > MAX_NODES {
+            problems.push(Problem::new("link", format!("{} nodes are too many; at most {MAX_NODES}", nodes.len())));
+            return;
+        }
+        for (i, route) in self.route.iter().enumerate() {
+            let at = format!("route.{i}");
+            for (key, name) in [("at", &route.at), ("to", &route.to)] {
+                if !nodes.contains(name.as_str()) {
+                    problems.push(Problem::new(format!("{at}.{key}"), unknown("node", name, &node_list)));
+                }
+            }
+            match links.iter().find(|(n, _)| *n == route.via) {
+                None => {
+                    let known: Vec<&str> = links.iter().map(|(n, _)| n.as_str()).collect();
+                    problems.push(Problem::new(format!("{at}.via"), unknown("link", &route.via, &known)));
+                }
+                Some((_, link)) if link.from != route.at => {
+                    let message = format!("link \"{}\" starts at \"{}\", not at \"{}\"", route.via, link.from, route.at);
+                    problems.push(Problem::new(format!("{at}.via"), message));
+                }
+                Some(_) => {}
+            }
+        }
+        for (name, app) in &self.app {
+            problems.extend(self.check_app(app, &nodes, &node_list).into_iter().map(|p| p.under(name).under("app")));
+        }
+        if problems.is_empty() {
+            self.check_reachable(&links, problems);
+        }
+    }
+
+    fn check_app(&self, app: &App, nodes: &BTreeSet<&str>, node_list: &[&str]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let named = std::iter::once(("from".to_owned(), &app.from))
+            .chain(app.to.iter().enumerate().map(|(i, n)| (format!("to.{i}"), n)));
+        for (key, name) in named {
+            if !nodes.contains(name.as_str()) {
+                problems.push(Problem::new(key, unknown("node", name, node_list)));
+            } else if key != "from" && *name == app.from {
+                problems.push(Problem::new(key, format!("\"{name}\" is the application's own node; expected another one")));
+            }
+        }
+        if app.dscp > 63 {
+            problems.push(Problem::new("dscp", format!("{} is not valid; expected 0 to 63", app.dscp)));
+        }
+        if app.stop.is_some_and(|s| s <= app.start) {
+            problems.push(Problem::new("stop", format!("expected a time after the start at {}", app.start)));
+        }
+        for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
+            if let Some(Err(p)) = stack.map(|s| self.stack(s)) {
+                problems.push(p.under(key));
+            }
+        }
+        if let Err(p) = app.traffic.validate() {
+            problems.push(p.under("traffic"));
+        }
+        let needs = app.traffic.servers();
+        if app.to.len() < needs {
+            let message = format!("{} given; this traffic needs at least {needs}", app.to.len());
+            problems.push(Problem::new("to", message));
+        }
+        problems
+    }
+
+    /// Follows the routes of every application there and back, as the simulator will.
+    fn check_reachable(&self, links: &[(String, Link)], problems: &mut Vec<Problem>) {
+        let next = next_hops(self, links);
+        for (name, app) in &self.app {
+            for server in &app.to {
+                for (a, b) in [(&app.from, server), (server, &app.from)] {
+                    if let Err(message) = follow(a, b, &next, links) {
+                        problems.push(Problem::new(format!("app.{name}"), message));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Next link from each (node, destination): shortest by number of links, ties to the first link name; then the explicit
+/// routes on top.
+pub(crate) fn next_hops<'a>(scenario: &'a Scenario, links: &'a [(String, Link)]) -> BTreeMap<(&'a str, &'a str), usize> {
+    // links that lead to each node, in order of link names
+    let mut into: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+    for (i, (_, link)) in links.iter().enumerate() {
+        into.entry(&link.to).or_default().push((i, &link.from));
+        into.entry(&link.from).or_default();
+    }
+    let mut next = BTreeMap::new();
+    for &to in into.keys() {
+        // breadth first, backwards from the destination
+        let mut reached = BTreeSet::from([to]);
+        let mut frontier = vec![to];
+        while !frontier.is_empty() {
+            let mut hops: Vec<(usize, &str)> = frontier.iter().flat_map(|n| into[n].iter().copied()).collect();
+            hops.sort_unstable();
+            frontier.clear();
+            for (i, from) in hops {
+                if reached.insert(from) {
+                    next.insert((from, to), i);
+                    frontier.push(from);
+                }
+            }
+        }
+    }
+    for route in &scenario.route {
+        if let Some(i) = links.iter().position(|(n, _)| *n == route.via) {
+            next.insert((route.at.as_str(), route.to.as_str()), i);
+        }
+    }
+    next
+}
+
+fn follow(a: &str, b: &str, next: &BTreeMap<(&str, &str), usize>, links: &[(String, Link)]) -> Result<(), String> {
+    let mut at = a;
+    for _ in 0..=links.len() {
+        if at == b {
+            return Ok(());
+        }
+        match next.get(&(at, b)) {
+            Some(&i) => at = &links[i].1.to,
+            None => return Err(format!("there is no route from \"{a}\" to \"{b}\" (stuck at \"{at}\"); add a link that leads there")),
+        }
+    }
+    Err(format!("the routes from \"{a}\" to \"{b}\" go in a circle"))
+}
+
+impl Scenario {
+    /// The routing table: for each (node, destination) the index into [`Scenario::directed_links`] of the link to take.
+    /// Nodes are named as in the links.
+    pub fn routing(&self) -> BTreeMap<(String, String), usize> {
+        let links = self.directed_links();
+        next_hops(self, &links).into_iter().map(|((a, b), i)| ((a.to_owned(), b.to_owned()), i)).collect()
+    }
+}
+
+fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if link.from == link.to {
+        problems.push(Problem::new("to", format!("a link from \"{}\" to itself leads nowhere", link.from)));
+    }
+    if link.rate == Some(BitRate(0)) {
+        problems.push(Problem::new("rate", "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one"));
+    }
+    if let Err(p) = link.queue.validate() {
+        problems.push(p.under("queue"));
+    }
+    if let Some(Err(p)) = link.shaper.as_ref().map(docsis::ShaperParams::validate) {
+        problems.push(p.under("shaper"));
+    }
+    if let Some(Err(p)) = link.docsis.as_ref().map(docsis::DocsisParams::validate) {
+        problems.push(p.under("docsis"));
+    }
+    if link.shaper.is_some() && link.docsis.is_some() {
+        problems.push(Problem::new("shaper", "a link has a shaper or a modem (docsis), not both"));
+    }
+    let spec = link.for_port();
+    let mut last = Duration::ZERO;
+    for (i, change) in link.changes.iter().enumerate() {
+        let at = format!("changes.{i}");
+        if change.at < last {
+            problems.push(Problem::new(format!("{at}.at"), format!("{} lies in the past of the change before it ({last})", change.at)));
+        }
+        last = last.max(change.at);
+        if change.at > duration {
+            problems.push(Problem::new(format!("{at}.at"), format!("{} lies after the end of the run ({duration})", change.at)));
+        }
+        if change.rate.is_some() && link.rate.is_none() {
+            problems.push(Problem::new(format!("{at}.rate"), "this link has no rate that could change; give it one"));
+        }
+        if let Err(p) = change.for_port().validate(&spec) {
+            problems.push(p.under(&at));
+        }
+    }
+    problems
+}

@@ -1,0 +1,39 @@
+//! A TCP stack of one's own: a preset and what differs from it.
+
+use crate::nearest::unknown;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use units::Problem;
+
+/// A preset's name and the parameters that differ from it; every parameter of a stack may be given (`bloatlab list tcp`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stack {
+    /// The preset to start from.
+    pub preset: String,
+    /// What differs.
+    #[serde(flatten)]
+    pub differs: BTreeMap<String, Value>,
+}
+
+impl Stack {
+    /// The full parameters.   Errors: unknown preset, unknown parameter, a value that does not fit.
+    pub fn resolve(&self) -> Result<tcp::TcpParams, Problem> {
+        let base = tcp::TcpParams::preset(&self.preset).ok_or_else(|| {
+            let known: Vec<&str> = tcp::PRESETS.iter().map(|p| p.0).collect();
+            Problem::new("preset", unknown("preset", &self.preset, &known))
+        })?;
+        let mut tree = serde_json::to_value(&base).map_err(|e| Problem::new("", e.to_string()))?;
+        if let Some(map) = tree.as_object_mut() {
+            for (key, value) in &self.differs {
+                if !map.contains_key(key) {
+                    let known: Vec<&str> = map.keys().map(String::as_str).collect();
+                    return Err(Problem::new(key, unknown("parameter", key, &known)));
+                }
+                map.insert(key.clone(), value.clone());
+            }
+        }
+        crate::read::typed::<tcp::TcpParams>(tree)
+    }
+}

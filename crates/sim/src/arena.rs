@@ -1,0 +1,64 @@
+//! What only end hosts read of a packet in flight, by index: freed where the packet is delivered or meets its fate.
+
+/// Slots for values that are put once and taken once. The free list is last-in first-out, so hot slots stay hot.
+#[derive(Clone, Debug)]
+pub struct Arena<T> {
+    slots: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Arena<T> {
+    /// Stores `value`.
+    #[inline]
+    pub fn put(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(i) => {
+                self.slots[i as usize] = Some(value);
+                i
+            }
+            None => {
+                self.slots.push(Some(value));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes the value out; panics if it is not there, which means that a packet was delivered twice.
+    #[inline]
+    pub fn take(&mut self, index: u32) -> T {
+        let value = self.slots[index as usize].take().expect("a body is taken once");
+        self.free.push(index);
+        value
+    }
+
+    /// Values stored.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// True when every value has been taken.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_reused() {
+        let mut a = Arena::default();
+        let i = a.put('x');
+        let j = a.put('y');
+        assert_eq!(a.take(i), 'x');
+        assert_eq!(a.put('z'), i);
+        assert_eq!((a.take(i), a.take(j), a.is_empty()), ('z', 'y', true));
+    }
+}

@@ -1,0 +1,199 @@
+//! From a scenario to a world.
+
+use crate::arena::Arena;
+use crate::event::{Events, Target};
+use crate::fifo::{Fifo, Room};
+use crate::meter::LinkMeter;
+use crate::net::{Kind, Link, NO_LINK, Net, link_id};
+use crate::tally::Tally;
+use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
+use packet::{FlowTable, NodeId};
+use port::Port;
+use record::{Mask, Sink};
+use scenario::Scenario;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use tcp::{Segment, TcpParams};
+use traffic::Application;
+use units::{Limit, Problem, Rng, Time};
+
+impl World<()> {
+    /// A world that keeps measures and nothing else.   Errors: the first problem of the scenario.
+    pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
+        World::with_sink(scenario, ())
+    }
+}
+
+impl<S: Sink> World<S> {
+    /// A world whose records go to `sink`.
+    ///
+    /// A sink that asks for records of links takes the plain links off their fast path; every result stays the same.
+    pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
+        if let Some(problem) = scenario.validate().into_iter().next() {
+            return Err(problem);
+        }
+        let links = scenario.directed_links();
+        let names: BTreeSet<&str> = links.iter().flat_map(|(_, l)| [l.from.as_str(), l.to.as_str()]).collect();
+        let node: BTreeMap<&str, u16> = names.iter().enumerate().map(|(i, n)| (*n, i as u16)).collect();
+        let end = Time(scenario.duration.0);
+        let bin = scenario.bin();
+
+        let mut events = Events::default();
+        let mut chores = Vec::new();
+        let mut built = Vec::new();
+        for (i, (name, link)) in links.iter().enumerate() {
+            let recorded = match &scenario.record.links {
+                Some(list) => list.contains(name),
+                None => link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some(),
+            };
+            let plain = sink.mask() == Mask::NONE;
+            built.push(Link {
+                name: name.clone(),
+                to: NodeId(node[link.to.as_str()]),
+                kind: if plain && let Some(fifo) = fast_path(link) {
+                    Kind::Fifo(Box::new(fifo))
+                } else {
+                    let at = format!("link.{name}");
+                    let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
+                    Kind::Port { port: Box::new(port), pending: Time::NEVER }
+                },
+                meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
+            });
+            chores.extend(link.changes.iter().map(|c| {
+                (Time(c.at.0), Chore::Change(i as u16, c.for_port()))
+            }));
+        }
+        // stable: changes of one moment happen in the order of link names; the list is taken from its end
+        chores.sort_by_key(|(at, _)| *at);
+        for (at, _) in &chores {
+            events.push(*at, Target::Clock);
+        }
+        chores.reverse();
+
+        let nodes = node.len();
+        let mut next = vec![NO_LINK; nodes * nodes];
+        for ((at, to), link) in scenario.routing() {
+            next[usize::from(node[at.as_str()]) * nodes + usize::from(node[to.as_str()])] = link as u16;
+        }
+        let net = Net {
+            events,
+            links: built,
+            next,
+            nodes,
+            bodies: Arena::default(),
+            flows: FlowTable::default(),
+            sink,
+            fated: Vec::new(),
+            landed: Vec::new(),
+        };
+        let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };
+        world.add_apps(scenario, &node)?;
+        world.core.net.events.push(world.next_sample, Target::Clock);
+        Ok(world)
+    }
+
+    fn add_apps(&mut self, scenario: &Scenario, node: &BTreeMap<&str, u16>) -> Result<(), Problem> {
+        let mut stacks: BTreeMap<&str, u16> = BTreeMap::new();
+        for (name, app) in &scenario.app {
+            let mut stack = |name: &'_ str| -> Result<u16, Problem> {
+                let known = scenario.stack(name)?;
+                let i = self.core.stacks.len() as u16;
+                self.core.headers.push(known.wire_size(&Segment::default()));
+                self.core.stacks.push(known);
+                Ok(i)
+            };
+            let mut index = |name: &'_ str| match stacks.get(name) {
+                Some(i) => Ok(*i),
+                None => stack(name),
+            };
+            let client = index(&app.tcp).map_err(|p| p.under(&format!("app.{name}.tcp")))?;
+            let server_name = app.tcp_server.as_deref().unwrap_or(&app.tcp);
+            let server = if server_name == app.tcp {
+                client
+            } else {
+                index(server_name).map_err(|p| p.under(&format!("app.{name}.tcp_server")))?
+            };
+            stacks.insert(&app.tcp, client);
+            stacks.insert(server_name, server);
+            let machine = app.traffic.build();
+            let i = self.apps.len() as u16;
+            let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(name));
+            let rows = rows(&app.traffic);
+            let series = listed.then_some((scenario.duration, self.bin));
+            let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
+            let mut desk = AppDesk {
+                rng: Rng::named(scenario.seed, &format!("app.{name}")),
+                timers: BinaryHeap::new(),
+                asked: 0,
+                pending: Time::NEVER,
+                at: NodeId(node[app.from.as_str()]),
+                servers: app.to.iter().map(|n| NodeId(node[n.as_str()])).collect(),
+                stacks: [client, server],
+                dscp: app.dscp,
+                counts: machine.counts_bytes(),
+                stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
+                first_row,
+                rows_used: vec![false; rows],
+                udp: vec![None; app.to.len()],
+            };
+            desk.timers.push(Reverse((Time(app.start.0), 0, START)));
+            self.core.desks.push(desk);
+            self.apps.push(AppSlot { name: name.clone(), machine });
+            self.core.arm_app(i);
+        }
+        Ok(())
+    }
+}
+
+/// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
+fn rows(traffic: &traffic::Traffic) -> usize {
+    match traffic {
+        traffic::Traffic::Ftp(p) => p.flows as usize,
+        _ => 1,
+    }
+}
+
+fn empty_core<S>(net: Net<S>) -> Core<S> {
+    Core {
+        net,
+        conns: Vec::new(),
+        free_slots: Vec::new(),
+        stacks: Vec::<TcpParams>::new(),
+        headers: Vec::new(),
+        desks: Vec::new(),
+        notices: VecDeque::new(),
+        tally: Tally::default(),
+        next_port: 1024,
+    }
+}
+
+/// Packets for which the distribution of the queue's length has a bin of its own.
+fn queue_cap(link: &scenario::Link) -> u32 {
+    match &link.queue {
+        qdisc::Spec::Droptail(p) => packets_of(p.limit),
+        qdisc::Spec::Codel(p) => packets_of(p.limit),
+    }
+}
+
+fn packets_of(limit: Limit) -> u32 {
+    match limit {
+        Limit::Packets(n) => n,
+        _ => 4096,
+    }
+}
+
+/// A link that can be computed at enqueue, if this is one.
+fn fast_path(link: &scenario::Link) -> Option<Fifo> {
+    let qdisc::Spec::Droptail(p) = &link.queue else { return None };
+    let plain = link.shaper.is_none() && link.docsis.is_none() && link.loss.get() == 0.0 && link.changes.is_empty();
+    if !plain || p.drop_head {
+        return None;
+    }
+    let short = u64::from(p.ns2_off_by_one);
+    let room = match p.limit {
+        Limit::Packets(n) => Room::Packets(n - short as u32),
+        Limit::Bytes(b) => Room::Bytes(b.0 - short),
+        Limit::Time(t) => Room::Bytes(link.rate?.bytes_in(t).saturating_sub(short)),
+    };
+    Some(Fifo::new(link.rate, link.delay, room))
+}

@@ -1,0 +1,173 @@
+//! Connections: two TCP ends and what the host knows about them, and the way between segments and packets.
+//!
+//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless it follows from what both
+//! ends know. Two kinds of segments make up nearly all traffic and need no arena: a plain data segment of a side that has
+//! received nothing but the other's SYN (its ACK field is 1), which carries its time stamp inline; and a pure ACK without
+//! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest.
+
+use crate::net::{Body, Net};
+use crate::tally::Tally;
+use packet::{Flags, FlowId, NodeId, PacketMeta};
+use record::Sink;
+use std::collections::VecDeque;
+use tcp::{Endpoint, Event, Io, Segment, TcpParams};
+use units::{Duration, Time};
+
+/// What a slot of the connection table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Free,
+    Tcp,
+    Udp,
+}
+
+/// What the packets of one side have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    pub flow: FlowId,
+    /// Where this side is, and where the other is.
+    pub at: NodeId,
+    pub peer: NodeId,
+    pub direction: Flags,
+    pub dscp: u8,
+    /// Index into the world's stacks.
+    pub stack: u16,
+    pub app: u16,
+    /// The row of counters that this connection adds to.
+    pub row: u32,
+    /// Whether the application wants to be told of every byte.
+    pub counts: bool,
+}
+
+/// One end: the machine, its lane, and the earliest event in the event set for its timer.
+pub(crate) struct End {
+    pub lane: Lane,
+    pub timer: Time,
+    pub closed: bool,
+    pub tcp: Endpoint,
+}
+
+/// A slot of the connection table.
+pub(crate) struct Conn {
+    pub used: Use,
+    pub ends: [End; 2],
+}
+
+/// Something an application must hear, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notice {
+    pub app: u16,
+    pub flow: FlowId,
+    pub side: u8,
+    pub what: What,
+}
+
+/// What it must hear.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Connected,
+    Received(u64),
+    Closed,
+    /// This side gave up: the other will never hear of it.
+    Failed,
+}
+
+/// Microseconds since the start, modulo 2^32: the clock of time stamps.
+#[inline]
+pub(crate) fn clock_us(now: Time) -> u32 {
+    (now.0 / 1000) as u32
+}
+
+/// The delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes.
+#[inline]
+pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
+    Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
+}
+
+/// Takes what an end sends and says.
+pub(crate) struct Wire<'a, S> {
+    pub net: &'a mut Net<S>,
+    pub lane: Lane,
+    pub stack: &'a TcpParams,
+    pub tally: &'a mut Tally,
+    pub notices: &'a mut VecDeque<Notice>,
+    pub closed: &'a mut bool,
+}
+
+/// Flags that make a segment more than plain data or a plain ACK.
+const SPECIAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ECE.0 | Flags::CWR.0);
+
+impl<S: Sink> Io for Wire<'_, S> {
+    #[inline]
+    fn send(&mut self, segment: &Segment) {
+        let now = self.net.now();
+        let lane = self.lane;
+        let mut packet = PacketMeta {
+            stamp: now,
+            seq: segment.seq,
+            flow: lane.flow,
+            body: 0,
+            size: self.stack.wire_size(segment),
+            dst: lane.peer,
+            tos: lane.dscp << 2 | segment.ecn as u8,
+            class: 0,
+            flags: segment.flags.with(lane.direction),
+            segs: 1,
+        };
+        let plain = !segment.flags.any(SPECIAL);
+        if plain && segment.flags.has(Flags::PURE_ACK) {
+            packet.seq = segment.ack;
+            packet.body = segment.ts_ecr;
+            packet.flags = packet.flags.with(Flags::INLINE);
+        } else if plain && segment.ack == 1 {
+            packet.body = clock_us(now);
+            packet.flags = packet.flags.with(Flags::INLINE);
+        } else {
+            if segment.flags.has(Flags::PURE_ACK) {
+                packet.seq = segment.ack;
+            }
+            packet.body = self.net.bodies.put(Body { segment: *segment, sent: now });
+        }
+        self.net.send(lane.at, packet);
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        let side = u8::from(self.lane.direction.has(Flags::REVERSE));
+        let what = match event {
+            Event::Received { bytes } => {
+                // what this side receives was sent by the other
+                self.tally.goodput(self.lane.row, usize::from(1 - side), self.net.now(), bytes);
+                if !self.lane.counts {
+                    return;
+                }
+                What::Received(bytes)
+            }
+            Event::Connected => What::Connected,
+            Event::Closed => {
+                *self.closed = true;
+                What::Closed
+            }
+            Event::Failed => What::Failed,
+            Event::PeerFinished | Event::Acked { .. } => return,
+        };
+        self.notices.push_back(Notice { app: self.lane.app, flow: self.lane.flow, side, what });
+    }
+}
+
+/// The segment that a packet stands for.
+#[inline]
+pub(crate) fn segment_of(packet: &PacketMeta, header: u16) -> Segment {
+    let mut segment = Segment { has_ack: true, ecn: packet.ecn(), ..Segment::default() };
+    if packet.flags.has(Flags::PURE_ACK) {
+        segment.flags = Flags::PURE_ACK;
+        segment.ack = packet.seq;
+        segment.ts_ecr = packet.body;
+    } else {
+        segment.seq = packet.seq;
+        segment.ack = 1;
+        segment.len = u32::from(packet.size - header);
+        segment.ts_val = packet.body;
+    }
+    segment
+}

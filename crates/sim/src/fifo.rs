@@ -1,0 +1,156 @@
+//! A plain first-in first-out link, computed at enqueue.
+//!
+//! With one rate, one delay and no early drops, the moment at which a packet starts to be sent is known when it arrives:
+//! `start = max(now, free_at)`, `free_at' = start + size * 8 / rate`, far end at `free_at' + delay`. So the link needs one
+//! event per packet (its arrival at the far end), and only the first of them is in the event set. Who waits, who is being
+//! sent and who is on the wire share one ring; a cursor parts the waiting from the rest and is moved when somebody looks.
+//!
+//! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss or a schedule. A differential
+//! test (`tests/fast_path.rs`) proves the two equal.
+//!
+//! Among equal times a departure goes before an arrival, as in `port`.
+
+use crate::meter::LinkMeter;
+use crate::ring::Ring;
+use packet::{Backlog, PacketMeta};
+use units::{BitRate, Duration, Time};
+
+/// A packet and when its transmission starts; `packet.stamp` is the moment of enqueue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    start: Time,
+    packet: PacketMeta,
+}
+
+/// How much may wait; the packet in transmission does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// Serialisation times by size: links see two or three sizes, and a division costs more than the comparison.
+#[derive(Clone, Copy, Debug)]
+struct TxTime {
+    rate: Option<BitRate>,
+    size: [u16; 2],
+    time: [Duration; 2],
+}
+
+impl TxTime {
+    #[inline]
+    fn of(&mut self, size: u16) -> Duration {
+        if size == self.size[0] {
+            self.time[0]
+        } else if size == self.size[1] {
+            self.time[1]
+        } else {
+            self.miss(size)
+        }
+    }
+
+    fn miss(&mut self, size: u16) -> Duration {
+        let time = self.rate.map_or(Duration::ZERO, |r| r.time_for(u64::from(size)));
+        self.size[0] = self.size[1];
+        self.time[0] = self.time[1];
+        self.size[1] = size;
+        self.time[1] = time;
+        time
+    }
+}
+
+/// The link.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    ring: Ring<Slot>,
+    /// How many at the front of the ring have started to be sent.
+    started: usize,
+    waiting: Backlog,
+    free_at: Time,
+    tx: TxTime,
+    delay: Duration,
+    room: Room,
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// Taken, behind others: their event is pending.
+    Behind,
+    /// Taken, and the first on the link: it reaches the far end at this moment.
+    First(Time),
+    /// No room.
+    Full,
+}
+
+impl Fifo {
+    /// An idle link. No rate: serialisation takes no time.
+    pub fn new(rate: Option<BitRate>, delay: Duration, room: Room) -> Self {
+        let tx = TxTime { rate, size: [0; 2], time: [Duration::ZERO; 2] };
+        Self {
+            ring: Ring::default(),
+            started: 0,
+            waiting: Backlog::default(),
+            free_at: Time::ZERO,
+            tx,
+            delay,
+            room,
+        }
+    }
+
+    /// Who waits at the moment of the last call.
+    pub fn backlog(&self) -> Backlog {
+        self.waiting
+    }
+
+    /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.
+    #[inline]
+    pub fn settle(&mut self, now: Time, meter: &mut LinkMeter) {
+        while let Some(slot) = self.ring.get(self.started) {
+            if slot.start > now {
+                break;
+            }
+            self.started += 1;
+            self.waiting.packets -= 1;
+            self.waiting.bytes -= slot.packet.bytes();
+            let sojourn = slot.start.since(slot.packet.stamp);
+            meter.dequeued(slot.start, slot.packet.flow, slot.packet.size, self.waiting.packets, sojourn);
+        }
+    }
+
+    /// An arrival.
+    #[inline]
+    pub fn offer(&mut self, now: Time, mut packet: PacketMeta, meter: &mut LinkMeter) -> Offered {
+        self.settle(now, meter);
+        let full = match self.room {
+            Room::Packets(n) => self.waiting.packets >= n,
+            Room::Bytes(n) => self.waiting.bytes + packet.bytes() > n,
+        };
+        if full {
+            return Offered::Full;
+        }
+        packet.stamp = now;
+        let start = self.free_at.max(now);
+        let sent = start + self.tx.of(packet.size);
+        self.free_at = sent;
+        self.ring.push(Slot { start, packet });
+        self.waiting.packets += 1;
+        self.waiting.bytes += packet.bytes();
+        meter.enqueued(now, packet.flow, packet.size, self.waiting);
+        self.settle(now, meter);
+        if self.ring.len() == 1 { Offered::First(sent + self.delay) } else { Offered::Behind }
+    }
+
+    /// The first packet has reached the far end: the packet, and when the next one will.
+    #[inline]
+    pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
+        self.settle(now, meter);
+        let slot = self.ring.pop().expect("an arrival event implies a packet in flight");
+        debug_assert!(self.started > 0, "a packet arrives after it has started");
+        self.started -= 1;
+        let next = self.ring.get(0).copied();
+        (slot.packet, next.map(|s| s.start + self.tx.of(s.packet.size) + self.delay))
+    }
+}

@@ -1,0 +1,106 @@
+//! What an application asks of its host, done.
+
+use crate::conn::{Use, clock_us};
+use crate::world::Core;
+use packet::{Flags, FlowId, PacketMeta};
+use record::Sink;
+use std::cmp::Reverse;
+use traffic::{ConnId, Host, Side};
+use units::{Rng, Time};
+
+/// The host of one application, for one call.
+pub(crate) struct AppHost<'a, S> {
+    pub core: &'a mut Core<S>,
+    pub app: u16,
+}
+
+impl<S: Sink> AppHost<'_, S> {
+    /// The slot of a connection that still exists.
+    fn slot(&self, conn: ConnId) -> Option<usize> {
+        let flow = FlowId(conn.0);
+        let c = &self.core.conns[flow.slot()];
+        (c.used == Use::Tcp && c.ends[0].lane.flow == flow).then(|| flow.slot())
+    }
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}
+
+impl<S: Sink> Host for AppHost<'_, S> {
+    fn now(&self) -> Time {
+        self.core.net.now()
+    }
+
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.core.desks[usize::from(self.app)].rng
+    }
+
+    fn open(&mut self, peer: usize) -> ConnId {
+        let flow = self.core.claim(self.app, peer, Use::Tcp);
+        self.core.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
+        ConnId(flow.0)
+    }
+
+    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
+        if let Some(slot) = self.slot(conn) {
+            self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.write(stack, now, bytes, wire));
+        }
+    }
+
+    fn close(&mut self, conn: ConnId, side: Side) {
+        if let Some(slot) = self.slot(conn) {
+            self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.close(stack, now, wire));
+        }
+    }
+
+    fn datagram(&mut self, peer: usize, size: u16, number: u64) {
+        let flow = match self.core.desks[usize::from(self.app)].udp[peer] {
+            Some(flow) => flow,
+            None => {
+                let flow = self.core.claim(self.app, peer, Use::Udp);
+                self.core.desks[usize::from(self.app)].udp[peer] = Some(flow);
+                flow
+            }
+        };
+        let lane = self.core.conns[flow.slot()].ends[0].lane;
+        let now = self.core.net.now();
+        let packet = PacketMeta {
+            stamp: now,
+            seq: number,
+            flow,
+            body: clock_us(now),
+            size,
+            dst: lane.peer,
+            tos: lane.dscp << 2,
+            class: 0,
+            flags: Flags::INLINE,
+            segs: 1,
+        };
+        self.core.tally.apps[usize::from(self.app)].datagrams += 1;
+        self.core.net.send(lane.at, packet);
+    }
+
+    fn timer(&mut self, at: Time, token: u64) {
+        let desk = &mut self.core.desks[usize::from(self.app)];
+        desk.asked += 1;
+        let at = at.max(self.core.net.events.now());
+        desk.timers.push(Reverse((at, desk.asked, token)));
+        self.core.arm_app(self.app);
+    }
+
+    fn page_loaded(&mut self, started: Time, _objects: u32, _bytes: u64) {
+        let now = self.core.net.now();
+        if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
+            pages.loaded(started, now);
+        }
+    }
+
+    fn file_done(&mut self, started: Time, _bytes: u64) {
+        let now = self.core.net.now();
+        self.core.tally.apps[usize::from(self.app)].files.record(now.since(started));
+    }
+}

@@ -1,0 +1,106 @@
+//! What a link counts, and what it measures if it is recorded.
+
+use measure::LinkMeterParams;
+use packet::{Backlog, DropReason, FlowId};
+use record::{LinkId, Record, Sink};
+use units::{Duration, Problem, Time};
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// Counters of every link; series and distributions of a recorded one.
+#[derive(Clone, Debug)]
+pub struct LinkMeter {
+    link: LinkId,
+    /// Arrivals at the queue.
+    pub offered: Count,
+    /// Arrivals at the far end.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Dropped packets by reason, in the order of [`DropReason::ALL`].
+    pub drops: [u64; DropReason::ALL.len()],
+    /// Packets marked with CE.
+    pub marked: u64,
+    /// The rest.
+    pub full: Option<Box<measure::LinkMeter>>,
+}
+
+impl LinkMeter {
+    /// Counters, and if `recorded` the rest: `limit` queue lengths told apart, bins of `bin` over `duration`.
+    pub fn new(link: LinkId, recorded: bool, limit: u32, duration: Duration, bin: Duration) -> Result<Self, Problem> {
+        let params = LinkMeterParams { link, limit, start: Time::ZERO, duration, bin };
+        let full = if recorded { Some(Box::new(measure::LinkMeter::new(params)?)) } else { None };
+        Ok(Self {
+            link,
+            offered: Count::default(),
+            delivered: Count::default(),
+            dropped: Count::default(),
+            drops: [0; DropReason::ALL.len()],
+            marked: 0,
+            full,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn offered(&mut self, size: u16) {
+        self.offered.add(size);
+    }
+
+    #[inline]
+    pub(crate) fn delivered(&mut self, size: u16) {
+        self.delivered.add(size);
+    }
+
+    #[inline]
+    pub(crate) fn enqueued(&mut self, now: Time, flow: FlowId, size: u16, backlog: Backlog) {
+        if let Some(full) = &mut self.full {
+            let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
+            full.put(now, Record::Enqueued { link: self.link, flow, size, backlog_packets, backlog_bytes });
+        }
+    }
+
+    #[inline]
+    pub(crate) fn dequeued(&mut self, now: Time, flow: FlowId, size: u16, backlog_packets: u32, sojourn: Duration) {
+        if let Some(full) = &mut self.full {
+            full.put(now, Record::Dequeued { link: self.link, flow, size, backlog_packets, sojourn });
+        }
+    }
+
+    /// A record of a port.
+    #[inline]
+    pub(crate) fn put(&mut self, now: Time, record: Record) {
+        match record {
+            Record::Dropped { size, reason, .. } => {
+                self.dropped.add(size);
+                self.drops[reason as usize] += 1;
+            }
+            Record::Marked { .. } => self.marked += 1,
+            _ => {}
+        }
+        if let Some(full) = &mut self.full {
+            full.put(now, record);
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&mut self, now: Time) {
+        if let Some(full) = &mut self.full {
+            full.finish(now);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A growing ring buffer: power-of-two capacity, indexed from its front.
+
+/// First-in first-out storage of plain values.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Self { slots: vec![T::default(); 16], head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Entries held.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `value`; doubles the storage when full.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let i = (self.head + self.len) & mask;
+        self.slots[i] = value;
+        self.len += 1;
+    }
+
+    /// Removes and returns the oldest entry.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.slots[self.head];
+        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// The `i`-th oldest entry.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<&T> {
+        if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let old = self.slots.len();
+        self.slots.rotate_left(self.head);
+        self.head = 0;
+        self.slots.resize(old * 2, T::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_survives_growth() {
+        let mut r = Ring::default();
+        let (mut next_in, mut next_out) = (0u32, 0u32);
+        for round in 0..200u32 {
+            for _ in 0..round % 7 + 3 {
+                r.push(next_in);
+                next_in += 1;
+            }
+            for _ in 0..round % 5 {
+                assert_eq!(r.pop(), Some(next_out));
+                next_out += 1;
+            }
+            assert_eq!(r.get(0), Some(&next_out));
+            assert_eq!(r.get(r.len()), None);
+        }
+        assert_eq!(r.len() as u32, next_in - next_out);
+    }
+}

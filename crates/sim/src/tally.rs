@@ -1,0 +1,204 @@
+//! What end hosts count and measure: per flow (a row for each parallel transfer), per application.
+//!
+//! Direction 0 is forward, from the application's client to its server; 1 is back.
+
+use measure::{Channel, Histogram, PageLoads, Series, VoipMeter};
+use packet::PacketMeta;
+use tcp::{Endpoint, Stats, TcpParams};
+use traffic::Traffic;
+use units::{Duration, Problem, Time};
+
+/// Most rows of one application that get series: beyond it, only counters.
+const ROWS_WITH_SERIES: usize = 32;
+
+/// One direction of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    /// Packets that arrived at the end host.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Payload that arrived in order.
+    pub goodput_bytes: u64,
+    /// Packets dropped on the way, in queues or on links.
+    pub dropped: u64,
+    /// Segments that its sender sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts of its sender.
+    pub timeouts: u64,
+    /// Times that its sender entered fast recovery.
+    pub fast_recoveries: u64,
+    /// Rates and windows over time.
+    pub series: Option<Box<RowSeries>>,
+}
+
+/// A direction over time.
+#[derive(Clone, Debug)]
+pub struct RowSeries {
+    /// Bytes on the wire that arrived in each bin.
+    pub wire: Series,
+    /// Payload that arrived in order in each bin.
+    pub goodput: Series,
+    /// The sender's congestion window at the end of each bin, bytes.
+    pub cwnd: Series,
+    /// Its slow start threshold, bytes.
+    pub ssthresh: Series,
+    /// Its smoothed round-trip time, ns.
+    pub srtt: Series,
+}
+
+/// One flow: a long transfer, or all connections of an application that opens many.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The application.
+    pub app: u16,
+    /// Forward and back.
+    pub ways: [Direction; 2],
+}
+
+/// An application.
+#[derive(Clone, Debug)]
+pub struct AppTally {
+    /// Its name in the scenario.
+    pub name: String,
+    /// What it is.
+    pub kind: &'static str,
+    /// Its first row, and how many it has.
+    pub first_row: usize,
+    /// How many.
+    pub rows: usize,
+    /// One-way delays of packets with payload, forward and back.
+    pub delay: Box<[Histogram; 2]>,
+    /// A call's judgement.
+    pub voip: Option<Box<VoipMeter>>,
+    /// Page loads.
+    pub pages: Option<PageLoads>,
+    /// Datagrams sent.
+    pub datagrams: u64,
+    /// Files (or messages) finished and how long they took.
+    pub files: Box<Histogram>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Applications in order of their names.
+    pub apps: Vec<AppTally>,
+    /// Flows, application by application.
+    pub rows: Vec<Row>,
+    /// Packets that arrived for a connection that no longer existed.
+    pub flow_gone: u64,
+    /// Whether any row has series.
+    pub has_series: bool,
+}
+
+impl RowSeries {
+    fn new(duration: Duration, bin: Duration) -> Result<Self, Problem> {
+        let series = |channel| Series::new(channel, Time::ZERO, bin, duration);
+        Ok(Self {
+            wire: series(Channel::Sum)?,
+            goodput: series(Channel::Sum)?,
+            cwnd: series(Channel::Last)?,
+            ssthresh: series(Channel::Last)?,
+            srtt: series(Channel::Last)?,
+        })
+    }
+}
+
+impl Tally {
+    /// Adds an application with `rows` flows; returns the first one's row.
+    pub(crate) fn add_app(
+        &mut self,
+        name: &str,
+        traffic: &Traffic,
+        rows: usize,
+        series: Option<(Duration, Duration)>,
+    ) -> Result<usize, Problem> {
+        let app = self.apps.len() as u16;
+        let first_row = self.rows.len();
+        let voip = match traffic {
+            Traffic::Voip(p) => Some(Box::new(VoipMeter::new(p.late_after, p.network_delay))),
+            _ => None,
+        };
+        self.apps.push(AppTally {
+            name: name.to_owned(),
+            kind: traffic.name(),
+            first_row,
+            rows,
+            delay: Box::default(),
+            voip,
+            pages: matches!(traffic, Traffic::Web(_)).then(PageLoads::default),
+            datagrams: 0,
+            files: Box::default(),
+        });
+        for _ in 0..rows {
+            let mut ways = [Direction::default(), Direction::default()];
+            if let Some((duration, bin)) = series.filter(|_| rows <= ROWS_WITH_SERIES) {
+                for way in &mut ways {
+                    way.series = Some(Box::new(RowSeries::new(duration, bin)?));
+                }
+                self.has_series = true;
+            }
+            self.rows.push(Row { app, ways });
+        }
+        Ok(first_row)
+    }
+
+    /// A packet has arrived at its end host; `delay` if it carried payload.
+    #[inline]
+    pub(crate) fn arrived(&mut self, row: u32, way: usize, now: Time, size: u16, delay: Option<Duration>) {
+        let r = &mut self.rows[row as usize];
+        let direction = &mut r.ways[way];
+        direction.packets += 1;
+        direction.wire_bytes += u64::from(size);
+        if let Some(series) = &mut direction.series {
+            series.wire.put(now, u64::from(size));
+        }
+        if let Some(delay) = delay {
+            self.apps[usize::from(r.app)].delay[way].record(delay);
+        }
+    }
+
+    /// Payload has arrived in order.
+    #[inline]
+    pub(crate) fn goodput(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
+        let direction = &mut self.rows[row as usize].ways[way];
+        direction.goodput_bytes += bytes;
+        if let Some(series) = &mut direction.series {
+            series.goodput.put(now, bytes);
+        }
+    }
+
+    /// A datagram has arrived.
+    pub(crate) fn datagram(&mut self, row: u32, now: Time, packet: &PacketMeta, delay: Duration) {
+        self.arrived(row, 0, now, packet.size, Some(delay));
+        // IPv4 and UDP headers are no payload; a smaller packet has none
+        self.goodput(row, 0, now, packet.bytes().saturating_sub(28));
+        let app = self.rows[row as usize].app;
+        if let Some(voip) = &mut self.apps[usize::from(app)].voip {
+            voip.arrival(packet.seq, now - delay, now);
+        }
+    }
+
+    /// The sender of a direction is no more, or the run is over: its counters are added up.
+    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats, fated: u64) {
+        let direction = &mut self.rows[row as usize].ways[way];
+        direction.dropped += fated;
+        direction.retransmits += u64::from(stats.retransmits);
+        direction.timeouts += u64::from(stats.timeouts);
+        direction.fast_recoveries += u64::from(stats.fast_recoveries);
+    }
+
+    /// The sender's state at the end of a bin.
+    pub(crate) fn sample(&mut self, row: u32, way: usize, bin_end: Time, tcp: &Endpoint, stack: &TcpParams) {
+        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+            let probe = tcp.probe(stack);
+            let within = bin_end - Duration::from_nanos(1);
+            series.cwnd.put(within, probe.cwnd_bytes);
+            series.ssthresh.put(within, probe.ssthresh_bytes);
+            if !probe.srtt.is_zero() {
+                series.srtt.put(within, probe.srtt.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! The world: a network, connections, applications and one clock, stepped event by event.
+//!
+//! A step takes the earliest event, lets its target act, and then lets applications hear what happened to them. A test, a
+//! trace and a run are the same loop over [`World::step`]; [`World::run`] adds only the end and a way to stop.
+//!
+//! Nothing here depends on anything but the scenario and its seed.
+
+use crate::conn::{Conn, End, Lane, Notice, Use, What, Wire, inline_delay, segment_of};
+use crate::event::Target;
+use crate::host::AppHost;
+use crate::net::{Net, free};
+use crate::tally::Tally;
+use packet::{DropReason, Flags, FlowId, PacketMeta};
+use port::Change;
+use record::{Mask, Record, Sink};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use tcp::{Endpoint, TcpParams};
+use traffic::{Application, ConnId, Side};
+use units::{Duration, Rng, Time};
+
+/// An application in its host.
+pub(crate) struct AppSlot {
+    pub name: String,
+    pub machine: traffic::App,
+}
+
+/// What the host keeps for an application.
+pub(crate) struct AppDesk {
+    pub rng: Rng,
+    /// Timers by (moment, order of asking): token.
+    pub timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
+    pub asked: u64,
+    /// The moment of its earliest event in the event set.
+    pub pending: Time,
+    pub at: packet::NodeId,
+    pub servers: Vec<packet::NodeId>,
+    pub stacks: [u16; 2],
+    pub dscp: u8,
+    pub counts: bool,
+    pub stop: Time,
+    /// First of its rows of counters, how many it has, and which are in use.
+    pub first_row: u32,
+    pub rows_used: Vec<bool>,
+    /// The UDP flow to each server, opened when first used.
+    pub udp: Vec<Option<FlowId>>,
+}
+
+/// Everything but the applications' machines, so that a machine can act on the rest.
+pub(crate) struct Core<S> {
+    pub net: Net<S>,
+    pub conns: Vec<Conn>,
+    pub free_slots: Vec<u32>,
+    pub stacks: Vec<TcpParams>,
+    /// Header bytes of a plain data segment, by stack.
+    pub headers: Vec<u16>,
+    pub desks: Vec<AppDesk>,
+    pub notices: VecDeque<Notice>,
+    pub tally: Tally,
+    pub next_port: u16,
+}
+
+/// Something that the world's own clock does.
+#[derive(Clone, Debug)]
+pub(crate) enum Chore {
+    /// Change this link.
+    Change(u16, Change),
+}
+
+/// A simulated world.
+pub struct World<S: Sink = ()> {
+    pub(crate) apps: Vec<AppSlot>,
+    pub(crate) core: Core<S>,
+    pub(crate) end: Time,
+    pub(crate) bin: Duration,
+    pub(crate) next_sample: Time,
+    /// What is to be done at which moment, last first.
+    pub(crate) chores: Vec<(Time, Chore)>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// At its duration.
+    Finished,
+    /// Because the caller said so.
+    Cancelled,
+}
+
+/// Events between two looks at the caller's wish to stop: a few milliseconds of work.
+const EVENTS_PER_LOOK: u32 = 65_536;
+
+impl<S: Sink> World<S> {
+    /// The current moment.
+    pub fn now(&self) -> Time {
+        self.core.net.now()
+    }
+
+    /// How many events have happened.
+    pub fn events(&self) -> u64 {
+        self.core.net.events.taken()
+    }
+
+    /// The sink of the run.
+    pub fn sink(&self) -> &S {
+        &self.core.net.sink
+    }
+
+    /// Packets that bodies in the arena belong to: all of them in flight or queued.
+    pub fn bodies(&self) -> usize {
+        self.core.net.bodies.len()
+    }
+
+    /// Lets the next event happen, if there is one by the end of the run.
+    pub fn step(&mut self) -> bool {
+        let Some(target) = self.core.net.events.take(self.end) else { return false };
+        match target {
+            Target::Link(i) => {
+                if let Some(packet) = self.core.net.link_event(i) {
+                    self.core.deliver(packet);
+                } else if !self.core.net.landed.is_empty() {
+                    let mut landed = std::mem::take(&mut self.core.net.landed);
+                    for packet in landed.drain(..) {
+                        self.core.deliver(packet);
+                    }
+                    self.core.net.landed = landed;
+                }
+            }
+            Target::Timer(i) => self.core.timer(i),
+            Target::App(i) => self.app_timer(i),
+            Target::Clock => self.clock(),
+        }
+        while let Some(notice) = self.core.notices.pop_front() {
+            self.tell(notice);
+        }
+        true
+    }
+
+    /// Runs to the end of the scenario. `look` is called now and then with the fraction done; false stops the run.
+    pub fn run(&mut self, mut look: impl FnMut(f64) -> bool) -> Ended {
+        loop {
+            for _ in 0..EVENTS_PER_LOOK {
+                if !self.step() {
+                    self.finish();
+                    return Ended::Finished;
+                }
+            }
+            if !look(self.now().secs() / self.end.secs()) {
+                return Ended::Cancelled;
+            }
+        }
+    }
+
+    /// Brings every account up to the end.
+    fn finish(&mut self) {
+        self.core.net.settle(self.end);
+        for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used != Use::Free) {
+            for (way, end) in conn.ends.iter().enumerate() {
+                let fated = std::mem::take(&mut self.core.net.fated[2 * slot + way]);
+                self.core.tally.retire(end.lane.row, way, end.tcp.stats(), fated);
+            }
+        }
+    }
+
+    fn app_timer(&mut self, i: u16) {
+        let now = self.now();
+        if self.core.desks[usize::from(i)].pending != now {
+            return;
+        }
+        self.core.desks[usize::from(i)].pending = Time::NEVER;
+        // bounded: each turn takes one timer that was due when it was asked for
+        while let Some(&Reverse((at, _, token))) = self.core.desks[usize::from(i)].timers.peek() {
+            if at > now {
+                break;
+            }
+            self.core.desks[usize::from(i)].timers.pop();
+            if at >= self.core.desks[usize::from(i)].stop {
+                continue;
+            }
+            let machine = &mut self.apps[usize::from(i)].machine;
+            let host = &mut AppHost { core: &mut self.core, app: i };
+            if token == START { machine.start(host) } else { machine.timer(token, host) }
+        }
+        self.core.arm_app(i);
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        let machine = &mut self.apps[usize::from(notice.app)].machine;
+        let conn = ConnId(notice.flow.0);
+        let side = if notice.side == 0 { Side::Client } else { Side::Server };
+        let host = &mut AppHost { core: &mut self.core, app: notice.app };
+        match notice.what {
+            What::Connected => machine.connected(conn, side, host),
+            What::Received(bytes) => machine.received(conn, side, bytes, host),
+            What::Failed => self.core.give_up(notice.flow),
+            What::Closed => {
+                if self.core.release(notice.flow) {
+                    let host = &mut AppHost { core: &mut self.core, app: notice.app };
+                    machine.closed(conn, host);
+                }
+            }
+        }
+    }
+
+    fn clock(&mut self) {
+        let now = self.now();
+        while let Some((at, chore)) = self.chores.pop_if(|(at, _)| *at <= now) {
+            debug_assert_eq!(at, now, "chores happen at their moment");
+            match chore {
+                Chore::Change(link, change) => self.core.net.change(link, change),
+            }
+        }
+        if now >= self.next_sample && !self.bin.is_zero() {
+            self.core.sample(now);
+            self.next_sample = now + self.bin;
+            self.core.net.events.push(self.next_sample, Target::Clock);
+        }
+    }
+}
+
+/// The token of an application's start.
+pub(crate) const START: u64 = u64::MAX;
+
+impl<S: Sink> Core<S> {
+    /// A packet has reached its host.
+    #[inline]
+    fn deliver(&mut self, packet: PacketMeta) {
+        let slot = packet.flow.slot();
+        let way = usize::from(packet.flags.has(Flags::REVERSE));
+        let side = 1 - way;
+        let now = self.net.now();
+        let conn = &mut self.conns[slot];
+        let end = &mut conn.ends[side];
+        if end.lane.flow != packet.flow || conn.used == Use::Free {
+            self.flow_gone(&packet);
+            return;
+        }
+        let row = end.lane.row;
+        if conn.used == Use::Udp {
+            let delay = inline_delay(now, packet.body);
+            self.tally.datagram(row, now, &packet, delay);
+            self.net.tell_delivered(&packet, delay);
+            return;
+        }
+        let stack = &self.stacks[usize::from(end.lane.stack)];
+        let segment = if packet.flags.has(Flags::INLINE) {
+            let segment = segment_of(&packet, self.headers[usize::from(conn.ends[1 - side].lane.stack)]);
+            if segment.len > 0 {
+                let delay = inline_delay(now, packet.body);
+                self.tally.arrived(row, way, now, packet.size, Some(delay));
+                self.net.tell_delivered(&packet, delay);
+            } else {
+                self.tally.arrived(row, way, now, packet.size, None);
+            }
+            segment
+        } else {
+            let mut body = self.net.bodies.take(packet.body);
+            body.segment.ecn = packet.ecn();
+            let delay = now.since(body.sent);
+            self.tally.arrived(row, way, now, packet.size, (body.segment.len > 0).then_some(delay));
+            self.net.tell_delivered(&packet, delay);
+            body.segment
+        };
+        let end = &mut self.conns[slot].ends[side];
+        let mut wire = Wire {
+            net: &mut self.net,
+            lane: end.lane,
+            stack,
+            tally: &mut self.tally,
+            notices: &mut self.notices,
+            closed: &mut end.closed,
+        };
+        end.tcp.on_segment(stack, now, &segment, &mut wire);
+        self.after(slot, side);
+    }
+
+    #[cold]
+    fn flow_gone(&mut self, packet: &PacketMeta) {
+        free(&mut self.net.bodies, packet);
+        self.tally.flow_gone += 1;
+        if self.net.sink.mask().has(Mask::DROPPED) {
+            let record = Record::Dropped {
+                link: record::LinkId(u16::MAX),
+                flow: packet.flow,
+                size: packet.size,
+                reason: DropReason::FlowGone,
+                point: packet::Point::Dequeue,
+            };
+            self.net.sink.put(self.net.now(), record);
+        }
+    }
+
+    /// After any call into an end: its timer is scheduled, the sink hears of its state.
+    #[inline]
+    fn after(&mut self, slot: usize, side: usize) {
+        let end = &mut self.conns[slot].ends[side];
+        let deadline = end.tcp.deadline();
+        if deadline < end.timer {
+            end.timer = deadline;
+            let at = deadline.max(self.net.now());
+            self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
+        }
+        if self.net.sink.mask().has(Mask::SENDER) {
+            let probe = end.tcp.probe(&self.stacks[usize::from(end.lane.stack)]);
+            let record = Record::Sender {
+                flow: end.lane.flow,
+                cwnd: probe.cwnd_bytes.min(u64::from(u32::MAX)) as u32,
+                ssthresh: probe.ssthresh_bytes.min(u64::from(u32::MAX)) as u32,
+                srtt_us: (probe.srtt.0 / 1000) as u32,
+            };
+            let now = self.net.now();
+            self.net.sink.put(now, record);
+        }
+    }
+
+    /// Lets one end of a connection do something.
+    pub(crate) fn with_end(
+        &mut self,
+        slot: usize,
+        side: usize,
+        act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Wire<'_, S>),
+    ) {
+        let now = self.net.now();
+        let end = &mut self.conns[slot].ends[side];
+        let stack = &self.stacks[usize::from(end.lane.stack)];
+        let mut wire = Wire {
+            net: &mut self.net,
+            lane: end.lane,
+            stack,
+            tally: &mut self.tally,
+            notices: &mut self.notices,
+            closed: &mut end.closed,
+        };
+        act(&mut end.tcp, stack, now, &mut wire);
+        self.after(slot, side);
+    }
+
+    fn timer(&mut self, i: u32) {
+        let (slot, side) = (i as usize / 2, i as usize % 2);
+        let end = &mut self.conns[slot].ends[side];
+        if end.timer != self.net.now() {
+            return; // lazy: a later event, or nobody, has taken its place
+        }
+        end.timer = Time::NEVER;
+        if end.tcp.deadline() <= self.net.now() {
+            self.with_end(slot, side, |tcp, stack, now, wire| tcp.on_timer(stack, now, wire));
+        } else {
+            self.after(slot, side);
+        }
+    }
+
+    /// Schedules an application's earliest timer.
+    pub(crate) fn arm_app(&mut self, i: u16) {
+        let desk = &mut self.desks[usize::from(i)];
+        if let Some(&Reverse((at, ..))) = desk.timers.peek()
+            && at < desk.pending
+        {
+            desk.pending = at;
+            self.net.events.push(at, Target::App(i));
+        }
+    }
+
+    /// A fresh slot for a connection or UDP flow of `app` to `server`.
+    pub(crate) fn claim(&mut self, app: u16, server: usize, used: Use) -> FlowId {
+        let desk = &mut self.desks[usize::from(app)];
+        let free_row = desk.rows_used.iter().position(|used| !used);
+        if let Some(row) = free_row {
+            desk.rows_used[row] = true;
+        }
+        // an application that opens more connections than it has rows shares its last one
+        let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
+        let lane = Lane {
+            flow: FlowId::default(),
+            at: desk.at,
+            peer: desk.servers[server],
+            direction: Flags::default(),
+            dscp: desk.dscp,
+            stack: desk.stacks[0],
+            app,
+            row,
+            counts: desk.counts,
+        };
+        let back = Lane { at: lane.peer, peer: lane.at, direction: Flags::REVERSE, stack: desk.stacks[1], ..lane };
+        let ends = |stacks: &[TcpParams]| {
+            let (a, b) = (&stacks[usize::from(lane.stack)], &stacks[usize::from(back.stack)]);
+            [(lane, Endpoint::new(a, b.receive_window.0)), (back, Endpoint::new(b, a.receive_window.0))]
+                .map(|(lane, tcp)| End { lane, timer: Time::NEVER, closed: false, tcp })
+        };
+        let slot = match self.free_slots.pop() {
+            Some(slot) => {
+                let generation = self.conns[slot as usize].ends[0].lane.flow.generation().wrapping_add(1);
+                self.conns[slot as usize] = Conn { used, ends: ends(&self.stacks) };
+                self.name(slot, generation);
+                slot
+            }
+            None => {
+                let slot = self.conns.len() as u32;
+                self.conns.push(Conn { used, ends: ends(&self.stacks) });
+                self.name(slot, 0);
+                slot
+            }
+        };
+        let flow = self.conns[slot as usize].ends[0].lane.flow;
+        self.net.fated.resize(self.net.fated.len().max(2 * self.conns.len()), 0);
+        self.next_port = self.next_port.wrapping_add(1).max(1024);
+        let protocol = if used == Use::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
+        let tuple = packet::FlowTuple {
+            src: 0x0a00_0000 | u32::from(lane.at.0),
+            dst: 0x0a00_0000 | u32::from(lane.peer.0),
+            sport: self.next_port,
+            dport: 1 + app,
+            protocol,
+            dscp: lane.dscp,
+        };
+        self.net.flows.set(flow, tuple);
+        flow
+    }
+
+    fn name(&mut self, slot: u32, generation: u32) {
+        let flow = FlowId::new(slot, generation & 0xfff);
+        for end in &mut self.conns[slot as usize].ends {
+            end.lane.flow = flow;
+        }
+    }
+
+    /// One side of `flow` has given up: the other is cut off, too, as by a reset.
+    fn give_up(&mut self, flow: FlowId) {
+        let conn = &mut self.conns[flow.slot()];
+        if conn.ends[0].lane.flow == flow {
+            for end in &mut conn.ends {
+                end.closed = true;
+            }
+        }
+    }
+
+    /// One side of `flow` has finished; true if both have, and the slot has been given back.
+    fn release(&mut self, flow: FlowId) -> bool {
+        let slot = flow.slot();
+        let conn = &mut self.conns[slot];
+        if conn.used == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
+            return false;
+        }
+        conn.used = Use::Free;
+        self.free_slots.push(slot as u32);
+        let lane = conn.ends[0].lane;
+        for (way, end) in conn.ends.iter().enumerate() {
+            let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
+            self.tally.retire(lane.row, way, end.tcp.stats(), fated);
+        }
+        let desk = &mut self.desks[usize::from(lane.app)];
+        desk.rows_used[(lane.row - desk.first_row) as usize] = false;
+        true
+    }
+
+    /// End of a bin: the senders' windows go into the series.
+    fn sample(&mut self, now: Time) {
+        if !self.tally.has_series {
+            return;
+        }
+        for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
+            for (way, end) in conn.ends.iter().enumerate() {
+                let stack = &self.stacks[usize::from(end.lane.stack)];
+                self.tally.sample(end.lane.row, way, now, &end.tcp, stack);
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it: the CUBIC of document 001.
+//!
+//! ```text
+//! bic_target = C (t - K)^3 + W_max,  t = now + min_rtt - epoch_start,  K = cbrt((W_max - cwnd) / C)
+//! cnt        = cwnd / (bic_target - cwnd) if the target is above, else 100 cwnd      cwnd grows by 1 per cnt ACKs
+//! bounds:      past K at most 16 segments per 100 ms (max_increment); at least 1 per 50 ACKs before the first loss;
+//!              at least Reno's estimate: W_tcp grows by 1 per cwnd (1 + beta) / (3 (1 - beta)) ACKs
+//! cnt is divided by the ACK ratio (segments per ACK, EWMA 1/16, starts at 2); computed at most once per HZ/32 while
+//! cwnd stays
+//! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max;  ssthresh = max(beta cwnd, 2), beta = 819/1024
+//! timeout:     ssthresh as above, then all state is forgotten
+//! ```
+//!
+//! Source: SPEC 2.1; Ha, Rhee & Xu 2008. Windows are whole segments.
+//! Departs: the cube root and the cube are real numbers, not the kernel's fixed point; its HZ is 1000 as in ns-2.
+
+use super::cubic::k;
+use super::{RateSample, Window};
+use crate::TcpParams;
+use units::{Duration, Time};
+
+/// Largest growth past the plateau, segments per 100 ms.
+const MAX_INCREMENT: f64 = 16.0;
+/// The rule before the first loss: ACKs per segment.
+const CNT_BEFORE_LOSS: u32 = 50;
+/// HZ/32 at HZ 1000, in jiffies: 31 ms.
+const RECOMPUTE: Duration = Duration::from_millis(31);
+/// After a reduction, samples of this long are not taken for the minimum.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cubic2622 {
+    last_max: f64,
+    origin: f64,
+    k: f64,
+    epoch_start: Time,
+    last_time: Time,
+    /// Smallest round trip, microseconds; 0 for none.
+    delay_min: u32,
+    /// ACKs per segment of growth, and how many have come.
+    cnt: u32,
+    cwnd_cnt: u32,
+    last_cwnd: u32,
+    /// Window at the last loss; 0 before the first.
+    loss_cwnd: u32,
+    /// Segments per ACK times 16.
+    delayed_ack: u32,
+    /// Reno's estimate: ACKs since it grew and its window.
+    ack_cnt: u32,
+    tcp_cwnd: u32,
+}
+
+impl Cubic2622 {
+    pub(super) fn new() -> Self {
+        Self {
+            last_max: 0.0,
+            origin: 0.0,
+            k: 0.0,
+            epoch_start: Time::NEVER,
+            last_time: Time::ZERO,
+            delay_min: 0,
+            cnt: 0,
+            cwnd_cnt: 0,
+            last_cwnd: 0,
+            loss_cwnd: 0,
+            delayed_ack: 2 << 4,
+            ack_cnt: 0,
+            tcp_cwnd: 0,
+        }
+    }
+
+    /// Forgets everything but the fraction of the window.
+    pub(super) fn reset(&mut self) {
+        *self = Self { cwnd_cnt: self.cwnd_cnt, ..Self::new() };
+    }
+
+    #[inline]
+    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+        self.measure(s);
+        if !s.cwnd_limited {
+            return;
+        }
+        if w.slow_start() {
+            w.grow_in_slow_start(s.credit);
+            return;
+        }
+        // windows are whole here; ssthresh and the sender's fraction are cut once
+        w.cwnd = w.cwnd.floor().max(1.0);
+        self.update(p, w.cwnd, s.now);
+        if self.cwnd_cnt >= self.cnt {
+            w.cwnd += 1.0;
+            self.cwnd_cnt = 0;
+        } else {
+            self.cwnd_cnt += 1;
+        }
+    }
+
+    fn measure(&mut self, s: &RateSample) {
+        let acked = (s.acked + 0.5) as u32;
+        if acked > 0 {
+            self.delayed_ack = self.delayed_ack - (self.delayed_ack >> 4) + acked.min(1 << 16);
+        }
+        let Some(rtt) = s.rtt_us else { return };
+        if self.epoch_start != Time::NEVER && s.now.since(self.epoch_start) < SETTLE {
+            return;
+        }
+        if self.delay_min == 0 || rtt < self.delay_min {
+            self.delay_min = rtt.max(1);
+        }
+    }
+
+    /// How many ACKs one more segment takes.
+    fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
+        self.ack_cnt += 1;
+        if self.last_cwnd == cwnd as u32 && now.since(self.last_time) <= RECOMPUTE {
+            return;
+        }
+        self.last_cwnd = cwnd as u32;
+        self.last_time = now;
+        if self.epoch_start == Time::NEVER {
+            self.begin_epoch(p, cwnd, now);
+        }
+        let t = now.since(self.epoch_start).secs() + f64::from(self.delay_min) * 1e-6;
+        let d = t - self.k;
+        let target = (self.origin + p.cubic_c * d * d * d).floor();
+        let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
+        if self.delay_min > 0 && t >= self.k {
+            // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
+            cnt = cnt.max(cwnd * 0.1 / (MAX_INCREMENT * f64::from(self.delay_min) * 1e-6));
+        }
+        let mut cnt = cnt as u32;
+        if self.loss_cwnd == 0 {
+            cnt = CNT_BEFORE_LOSS;
+        }
+        if p.tcp_friendliness {
+            cnt = cnt.min(self.friendly(p, cwnd as u32));
+        }
+        self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
+    }
+
+    fn begin_epoch(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
+        self.epoch_start = now;
+        self.ack_cnt = 1;
+        self.tcp_cwnd = cwnd as u32;
+        if self.last_max <= cwnd {
+            self.k = 0.0;
+            self.origin = cwnd;
+        } else {
+            self.k = k(p.cubic_c, self.last_max, cwnd);
+            self.origin = self.last_max;
+        }
+    }
+
+    /// ACKs per segment that keep up with Reno.
+    fn friendly(&mut self, p: &TcpParams, cwnd: u32) -> u32 {
+        let beta = p.beta();
+        // eighths of an ACK per segment of window, whole as in the kernel: 8 * 1843 / 3 / 205 = 23
+        let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
+        let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
+        // the kernel's loop `while ack_cnt > delta` at once
+        if self.ack_cnt > delta {
+            let steps = (self.ack_cnt - 1) / delta;
+            self.ack_cnt -= steps * delta;
+            self.tcp_cwnd = self.tcp_cwnd.saturating_add(steps);
+        }
+        if self.tcp_cwnd > cwnd { cwnd / (self.tcp_cwnd - cwnd) } else { u32::MAX }
+    }
+
+    pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
+        let beta = p.beta();
+        let cwnd = base.floor();
+        self.epoch_start = Time::NEVER;
+        self.last_max =
+            if p.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+        self.loss_cwnd = cwnd as u32;
+        (cwnd * beta).floor().max(2.0)
+    }
+
+    /// Departs: the kernel lets the epoch's clock run through silence, and so does this.
+    pub(super) fn on_idle(&mut self, _idle: Duration) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> TcpParams {
+        TcpParams::preset("ns2-cubic-2.6.22").unwrap()
+    }
+    fn sample(t: f64, rtt: f64) -> RateSample {
+        let rtt_us = Some((rtt * 1e6) as u32);
+        RateSample {
+            now: Time((t * 1e9) as u64),
+            acked: 1.0,
+            credit: 1.0,
+            rtt_us,
+            srtt: Duration::from_secs_f64(rtt),
+            in_flight: 0.0,
+            una: 0,
+            next: 0,
+            cwnd_limited: true,
+        }
+    }
+    fn run(c: &mut Cubic2622, w: &mut Window, rtt: f64, from: f64, to: f64) {
+        let p = params();
+        let mut t = from;
+        while t < to {
+            t += rtt / w.cwnd;
+            c.on_ack(&p, w, &sample(t, rtt));
+        }
+    }
+
+    #[test]
+    fn eight_tenths_and_fast_convergence() {
+        let p = params();
+        let mut c = Cubic2622::new();
+        // 167 * 819 / 1024 = 133.57
+        assert_eq!(c.on_congestion(&p, 167.0), 133.0);
+        assert_eq!((c.last_max, c.loss_cwnd), (167.0, 167));
+        // 133 < 167: 133 * 1843 / 2048 = 119.7
+        assert_eq!(c.on_congestion(&p, 133.0), 106.0);
+        assert_eq!(c.last_max, 119.0);
+    }
+
+    #[test]
+    fn the_plateau_of_document_001_is_reached_after_k() {
+        let p = params();
+        let mut c = Cubic2622::new();
+        let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
+        w.ssthresh = c.on_congestion(&p, 167.0);
+        w.cwnd = w.ssthresh;
+        // K = cbrt((167 - 133) / 0.4) = cbrt(85) = 4.397 s. RTT 50 ms at half of K: 167 - 0.4 * 2.2^3 = 162.7
+        run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
+        assert!((c.k - 4.397).abs() < 1e-3);
+        assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
+        run(&mut c, &mut w, 0.05, 12.2, 14.4);
+        assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
+        // past the plateau: 167 + 0.4 * (7.4 - 4.4)^3 = 177.8 (Reno's estimate: 133 + 148 rounds / 2.875 = 184)
+        run(&mut c, &mut w, 0.05, 14.4, 17.4);
+        assert!((176.0..=187.0).contains(&w.cwnd), "{}", w.cwnd);
+    }
+
+    #[test]
+    fn before_the_first_loss_one_segment_per_fifty_acks() {
+        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let mut c = Cubic2622::new();
+        let mut w = Window { cwnd: 200.0, ssthresh: 200.0 };
+        c.delayed_ack = 16;
+        let mut t = 1.0;
+        for _ in 0..5100 {
+            t += 0.05 / 200.0;
+            c.on_ack(&p, &mut w, &sample(t, 0.05));
+        }
+        // `cwnd_cnt >= cnt` fires at the 51st ACK: 5100 / 51 = 100
+        assert_eq!(w.cwnd, 300.0);
+    }
+
+    #[test]
+    fn growth_past_the_plateau_is_sixteen_per_tenth_of_a_second() {
+        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let mut c = Cubic2622::new();
+        let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
+        c.loss_cwnd = 1;
+        c.delayed_ack = 16;
+        // far past K the cube asks for more than 16 segments per 100 ms
+        c.epoch_start = Time(0);
+        c.origin = 1000.0;
+        let (mut t, rtt) = (30.0, 0.05);
+        let mut at = [0.0; 2];
+        for end in [31.0, 32.0] {
+            while t < end {
+                t += rtt / w.cwnd;
+                c.on_ack(&p, &mut w, &sample(t, rtt));
+            }
+            at[(end - 31.0) as usize] = w.cwnd;
+        }
+        // 160 segments per second; cnt is whole and one ACK late, hence the width
+        let grown = at[1] - at[0];
+        assert!((110.0..=165.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn a_timeout_forgets() {
+        let p = params();
+        let mut c = Cubic2622::new();
+        c.on_congestion(&p, 100.0);
+        c.reset();
+        assert_eq!(c, Cubic2622::new());
+    }
+}

@@ -1,0 +1,133 @@
+//! Congestion controllers: one file each, dispatched by a closed enum.
+//!
+//! A controller keeps the [`Window`] in segments with a fraction. The sender tells it what happened; how the window gets
+//! down to ssthresh during a recovery is the sender's reduction, not the controller's.
+//! None of these paces; a controller that does will add its rate here.
+
+mod cubic;
+mod cubic_2_6_22;
+mod hystart;
+mod reno;
+
+use crate::{CongestionControl, TcpParams};
+use units::{Duration, Time};
+
+use cubic::Cubic;
+use cubic_2_6_22::Cubic2622;
+
+/// Congestion window and slow start threshold, segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow start threshold; infinite until the first congestion event unless given.
+    pub ssthresh: f64,
+}
+
+impl Window {
+    /// Below ssthresh the window grows by what is acknowledged.
+    #[inline]
+    pub fn slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Grows by `credit` segments up to ssthresh; returns what is left for congestion avoidance.
+    #[inline]
+    fn grow_in_slow_start(&mut self, credit: f64) -> f64 {
+        let used = credit.min(self.ssthresh - self.cwnd);
+        self.cwnd += used;
+        credit - used
+    }
+}
+
+/// What one ACK of new data tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Moment of the ACK.
+    pub now: Time,
+    /// Segments newly acknowledged cumulatively (a fraction if they were not full).
+    pub acked: f64,
+    /// Segments that count for growth: `acked`, bounded by `abc_limit`.
+    pub credit: f64,
+    /// Round trip measured by this ACK, microseconds.
+    pub rtt_us: Option<u32>,
+    /// Smoothed round trip.
+    pub srtt: Duration,
+    /// Segments in flight before the ACK.
+    pub in_flight: f64,
+    /// Everything below is acknowledged.
+    pub una: u64,
+    /// Next new byte to send.
+    pub next: u64,
+    /// The window was what limited the sender; it may grow only then.
+    pub cwnd_limited: bool,
+}
+
+/// What was taken for congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// A loss found by duplicate ACKs or SACK.
+    Loss,
+    /// An ECN echo.
+    Ecn,
+}
+
+/// The state of one flow's controller.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Controller {
+    Reno,
+    Cubic(Cubic),
+    Cubic2622(Cubic2622),
+}
+
+impl Controller {
+    pub(crate) fn new(p: &TcpParams) -> Self {
+        match p.congestion_control {
+            CongestionControl::Reno => Self::Reno,
+            CongestionControl::Cubic => Self::Cubic(Cubic::new()),
+            CongestionControl::Cubic2622 => Self::Cubic2622(Cubic2622::new()),
+        }
+    }
+
+    /// New data was acknowledged, in open state or after a timeout.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+        match self {
+            Self::Reno => reno::on_ack(w, s),
+            Self::Cubic(c) => c.on_ack(p, w, s),
+            Self::Cubic2622(c) => c.on_ack(p, w, s),
+        }
+    }
+
+    /// Congestion: sets ssthresh from `base` (the window or the flight, segments).
+    pub(crate) fn on_congestion(&mut self, p: &TcpParams, w: &mut Window, _kind: Congestion, base: f64) {
+        w.ssthresh = match self {
+            Self::Reno => reno::ssthresh(p, base),
+            Self::Cubic(c) => c.on_congestion(p, base),
+            Self::Cubic2622(c) => c.on_congestion(p, base),
+        };
+    }
+
+    /// A timeout. `base` is as for congestion, or absent if the same data timed out before or a recovery already took
+    /// its share: then ssthresh stays.
+    pub(crate) fn on_rto(&mut self, p: &TcpParams, w: &mut Window, base: Option<f64>) {
+        if let Some(base) = base {
+            self.on_congestion(p, w, Congestion::Loss, base);
+        }
+        match self {
+            Self::Reno => {}
+            Self::Cubic(c) => c.on_rto(),
+            Self::Cubic2622(c) => c.reset(),
+        }
+        w.cwnd = 1.0;
+    }
+
+    /// The application was silent for `idle` with nothing in flight.
+    pub(crate) fn on_idle(&mut self, idle: Duration) {
+        match self {
+            Self::Reno => {}
+            Self::Cubic(c) => c.on_idle(idle),
+            Self::Cubic2622(c) => c.on_idle(idle),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! One side of a connection: handshake, both halves, timers, end.
+//!
+//! ```text
+//! Listen --SYN--> SynReceived --ACK--> Established --both sides done--> Closed
+//!   \--connect--> SynSent --SYN-ACK--------^
+//! without handshake: Listen --connect or first segment--> Established
+//! ```
+//!
+//! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
+
+use crate::receiver::Receiver;
+use crate::segment::micros;
+use crate::sender::{Cx, Sender};
+use crate::{Event, Io, Probe, Segment, Stats, TcpParams};
+use packet::Flags;
+use units::{Duration, Time};
+
+/// Where the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    Closed,
+}
+
+/// One side of a TCP connection, with a sending and a receiving half.
+///
+/// The host calls it with segments, writes and timers, and gets segments and events through an [`Io`]. All calls take
+/// the stack's parameters, which thousands of endpoints share; they must be the same (and valid) throughout. Time must
+/// not go backwards.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    deadline: Time,
+    tx: Sender,
+    rx: Receiver,
+    stats: Stats,
+    /// First transmission of the SYN, microseconds; for a sample without an echo.
+    syn_sent: u32,
+    phase: Phase,
+    /// `Closed` was reported.
+    closed: bool,
+}
+
+impl Endpoint {
+    /// A passive endpoint. It answers a SYN; [`Endpoint::connect`] makes it active.
+    ///
+    /// `peer_rwnd` is the peer's receive window in bytes, constant for the life of the connection.
+    pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
+        Self {
+            deadline: Time::NEVER,
+            tx: Sender::new(p, peer_rwnd),
+            rx: Receiver::new(p),
+            stats: Stats::default(),
+            syn_sent: 0,
+            phase: Phase::Listen,
+            closed: false,
+        }
+    }
+
+    /// Opens the connection actively; without handshake it is established at once. Ignored if already open.
+    pub fn connect(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if self.phase != Phase::Listen {
+            return;
+        }
+        if p.handshake {
+            self.phase = Phase::SynSent;
+            self.send_syn(p, now, io);
+        } else {
+            self.establish_at_once(p, io);
+            self.output(p, now, io);
+        }
+        self.finish(p, now, io);
+    }
+
+    /// The application hands over `bytes` more to send; `u64::MAX` is endless. Sent as the windows allow; before the
+    /// connection is established it waits.
+    pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
+        self.tx.write(bytes);
+        if self.phase == Phase::Established {
+            self.output(p, now, io);
+            self.finish(p, now, io);
+        }
+    }
+
+    /// Nothing more will be written: a FIN follows what was (on the last segment, if that is still unsent).
+    pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.tx.close();
+        if self.phase == Phase::Established {
+            self.output(p, now, io);
+            self.finish(p, now, io);
+        }
+    }
+
+    /// A segment arrived.
+    #[inline]
+    pub fn on_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        if self.phase != Phase::Established && !self.on_early_segment(p, now, segment, io) {
+            return;
+        }
+        if segment.has_ack {
+            let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
+            self.tx.on_ack(cx, segment);
+        }
+        if segment.seq_len() > 0 {
+            if segment.flags.has(Flags::SYN) {
+                // our ACK of the SYN-ACK was lost
+                self.rx.ack_now = true;
+            } else {
+                self.rx.on_data(p, now, segment, self.tx.ecn, &mut self.stats, io);
+            }
+        }
+        self.output(p, now, io);
+        self.finish(p, now, io);
+    }
+
+    /// Something is due at or after [`Endpoint::deadline`]. Harmless if early.
+    pub fn on_timer(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if now < self.deadline {
+            return;
+        }
+        if now >= self.rx.ack_at {
+            self.rx.ack_now = true;
+        }
+        if now >= self.tx.rto_at {
+            match self.phase {
+                Phase::SynSent | Phase::SynReceived => self.on_syn_timeout(p, now, io),
+                Phase::Established if p.retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) => {
+                    self.fail(io);
+                    return;
+                }
+                Phase::Established => self.tx.on_rto(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io }),
+                Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
+            }
+        }
+        self.finish(p, now, io);
+    }
+
+    /// The earliest timer; [`Time::NEVER`] if none runs.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// What a trace sees.
+    pub fn probe(&self, p: &TcpParams) -> Probe {
+        let bytes = |segments: f64| (segments * f64::from(p.mss)) as u64;
+        Probe {
+            cwnd_bytes: bytes(self.tx.window.cwnd),
+            ssthresh_bytes: bytes(self.tx.window.ssthresh),
+            srtt: self.tx.rtt.srtt,
+            rto: self.tx.rtt.rto(p.max_rto),
+            in_flight: self.tx.in_flight(),
+            state: self.tx.state,
+        }
+    }
+
+    /// Counters.
+    #[inline]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// True after [`Event::Closed`].
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Payload bytes acknowledged by the peer.
+    #[inline]
+    pub fn acked(&self) -> u64 {
+        self.tx.acked()
+    }
+
+    #[inline]
+    fn output(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.tx.output(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
+    }
+
+    // ---------------------------------------------------------------- opening
+
+    /// A segment before or after the established phase; true if it is to be processed further.
+    fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
+        let syn = segment.flags.has(Flags::SYN);
+        match self.phase {
+            Phase::Listen if !p.handshake => {
+                self.establish_at_once(p, io);
+                true
+            }
+            Phase::Listen if syn && !segment.has_ack => {
+                self.rx.open(segment.ts_val);
+                self.tx.ecn = p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.phase = Phase::SynReceived;
+                self.send_syn(p, now, io);
+                self.finish(p, now, io);
+                false
+            }
+            Phase::SynSent if syn && segment.has_ack && segment.ack == 1 => {
+                self.rx.open(segment.ts_val);
+                self.tx.ecn = p.ecn && segment.flags.has(Flags::ECE);
+                self.established(p, now, segment.ts_ecr, io);
+                // data that is waiting carries the ACK; otherwise a pure one does
+                self.rx.ack_now = true;
+                self.output(p, now, io);
+                self.finish(p, now, io);
+                false
+            }
+            Phase::SynReceived if syn && !segment.has_ack => {
+                // the SYN-ACK was lost, or is late: the peer's timer repeats it, so may ours
+                self.transmit_syn(p, now, io);
+                false
+            }
+            Phase::SynReceived if segment.has_ack && segment.ack >= 1 && !syn => {
+                self.established(p, now, segment.ts_ecr, io);
+                true
+            }
+            Phase::Closed if segment.seq_len() > 0 => {
+                // our last ACK was lost
+                self.send_ack(p, now, io);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
+        self.rx.open(0);
+        self.tx.open(p);
+        self.tx.ecn = p.ecn;
+        self.phase = Phase::Established;
+        io.event(Event::Connected);
+    }
+
+    fn established(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, io: &mut impl Io) {
+        let from = match ts_ecr {
+            0 if self.tx.timeouts > 0 => None,
+            ecr if p.timestamps && ecr != 0 => Some(ecr),
+            _ => Some(self.syn_sent),
+        };
+        if let Some(from) = from {
+            self.tx.rtt.sample(p, micros(now).wrapping_sub(from));
+        }
+        self.tx.open(p);
+        self.phase = Phase::Established;
+        io.event(Event::Connected);
+    }
+
+    fn send_syn(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.syn_sent = micros(now);
+        self.tx.next = 1;
+        self.transmit_syn(p, now, io);
+        self.tx.rto_at = now + self.syn_wait(p);
+    }
+
+    fn syn_wait(&self, p: &TcpParams) -> Duration {
+        self.tx.rtt.rto(p.max_syn_rto)
+    }
+
+    fn transmit_syn(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        let answer = self.phase == Phase::SynReceived;
+        let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
+        if answer {
+            self.rx.stamp(p, now, &mut s);
+            if self.tx.ecn {
+                s.flags = s.flags.with(Flags::ECE);
+            }
+        } else {
+            if p.timestamps {
+                s.ts_val = micros(now);
+            }
+            if p.ecn {
+                s.flags = s.flags.with(Flags::ECE).with(Flags::CWR);
+            }
+        }
+        s.retransmission = self.stats.segments_sent > 0;
+        self.stats.retransmits += u32::from(s.retransmission);
+        self.stats.segments_sent += 1;
+        io.send(&s);
+    }
+
+    fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) {
+            self.fail(io);
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.tx.timeouts = self.tx.timeouts.saturating_add(1);
+        self.tx.rtt.back_off(p);
+        self.transmit_syn(p, now, io);
+        self.tx.rto_at = now + self.syn_wait(p);
+    }
+
+    // ---------------------------------------------------------------- ending
+
+    fn fail(&mut self, io: &mut impl Io) {
+        self.shut(io, Some(Event::Failed));
+    }
+
+    fn shut(&mut self, io: &mut impl Io, first: Option<Event>) {
+        self.phase = Phase::Closed;
+        self.closed = true;
+        self.tx.rto_at = Time::NEVER;
+        self.rx.ack_at = Time::NEVER;
+        self.rx.ack_now = false;
+        self.deadline = Time::NEVER;
+        if let Some(event) = first {
+            io.event(event);
+        }
+        io.event(Event::Closed);
+    }
+
+    fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        let mut s = Segment { seq: self.tx.next, flags: Flags::PURE_ACK, ..Segment::default() };
+        self.rx.stamp(p, now, &mut s);
+        self.stats.acks_sent += 1;
+        io.send(&s);
+    }
+
+    /// The end of every call: an ACK that is still due, the end of the connection, the next deadline.
+    #[inline]
+    fn finish(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if self.rx.ack_now {
+            self.send_ack(p, now, io);
+        }
+        self.deadline = self.tx.rto_at.min(self.rx.ack_at);
+        if !self.closed && self.phase == Phase::Established && self.tx.done(p) {
+            if !p.handshake {
+                // without FIN nobody knows whether the peer is done: this side stays able to receive
+                self.closed = true;
+                io.event(Event::Closed);
+            } else if self.rx.finished {
+                self.shut(io, None);
+            }
+        }
+    }
+
+    /// The running counters equal a recount.
+    #[cfg(test)]
+    pub(crate) fn check(&self, p: &TcpParams) {
+        self.tx.board.check(p.dupthresh, p.mss);
+        assert_eq!(self.deadline, self.tx.rto_at.min(self.rx.ack_at));
+        assert!(self.phase != Phase::Established || (self.tx.rto_at == Time::NEVER) == (self.tx.una == self.tx.next));
+    }
+}

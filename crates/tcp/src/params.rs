@@ -1,0 +1,338 @@
+//! The axes of a TCP stack.
+
+use crate::Segment;
+use packet::Flags;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem};
+
+/// Which congestion controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CongestionControl {
+    /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
+    #[serde(rename = "reno")]
+    Reno,
+    /// CUBIC as standardised.   Source: RFC 9438.
+    #[serde(rename = "cubic")]
+    Cubic,
+    /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.   Source: SPEC 2.1.
+    #[serde(rename = "cubic-2.6.22")]
+    Cubic2622,
+}
+
+/// How slow start ends before a loss. Only CUBIC asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HyStart {
+    /// By loss or at ssthresh only.
+    Off,
+    /// Linux' HyStart: ACK trains and delay increase.   Source: SPEC 2.2; Ha & Rhee 2008.
+    Hystart,
+}
+
+/// How losses are found and repaired after duplicate ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Fast retransmit, fast recovery left at the first new ACK.   Source: RFC 5681 §3.2; guard against repeated fast
+    /// retransmits in one window as ns-2's `bugFix_`.
+    Reno,
+    /// Partial ACKs retransmit the next hole; the impatient variant of the timer.   Source: RFC 6582.
+    Newreno,
+    /// Scoreboard: pipe, IsLost, NextSeg (1)-(4), rescue retransmission.   Source: RFC 6675.
+    Sack,
+}
+
+/// How the window gets from its old size to ssthresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once.   Source: RFC 5681, RFC 6675.
+    Instant,
+    /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
+    RateHalving,
+    /// Proportional rate reduction with the slow-start reduction bound.   Source: RFC 6937.
+    Prr,
+}
+
+/// The first window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialWindow {
+    /// This many segments.
+    Segments(u32),
+    /// MSS <= 1095: 4 segments, <= 2190: 3, else 2.   Source: RFC 5681 §3.1.
+    Rfc5681,
+    /// min(4 MSS, max(2 MSS, 4380 bytes)).   Source: RFC 3390.
+    Rfc3390,
+    /// min(10 MSS, max(2 MSS, 14600 bytes)).   Source: RFC 6928.
+    Rfc6928,
+}
+
+/// What the minimum RTO bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinRto {
+    /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)).   Source: RFC 6298 §2.
+    Total,
+    /// The variation: RTO = SRTT + max(min, 4 RTTVAR).   Source: Linux.
+    Variation,
+}
+
+/// What happens to the window after silence longer than one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// Nothing.
+    Off,
+    /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
+    Restart,
+    /// Halved for every RTO of silence, not below the initial window; ssthresh remembers 3/4 of it.   Source: RFC 2861; Linux.
+    Decay,
+}
+
+/// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
+///
+/// Defaults are those of the preset `linux-6`; see [`TcpParams::preset`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpParams {
+    /// Most payload in a segment, bytes.
+    pub mss: u32,
+    /// IP and TCP header without options, bytes. 40 for IPv4.
+    pub header_bytes: u16,
+    /// Bytes that the timestamp option adds to every segment when `timestamps` is on: 12 in reality, 10 in ns-2.
+    pub timestamp_bytes: u16,
+    /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
+    pub syn_option_bytes: u16,
+    /// SACK blocks take room on the wire: 4 + 8 n bytes.
+    pub sack_on_wire: bool,
+    /// Round trips are measured with timestamps instead of one send time per segment and Karn's rule.   Source: RFC 7323.
+    pub timestamps: bool,
+    /// Three-way handshake and FIN. Off as in ns-2's one-way agents: both ends are established at once, no FIN is sent,
+    /// and a closed side is done when all it wrote is acknowledged.
+    pub handshake: bool,
+
+    /// First window.
+    pub initial_window: InitialWindow,
+    /// First slow start threshold in segments; absent: infinite.
+    pub initial_ssthresh: Option<f64>,
+    /// Largest window used in segments (ns-2's `window_`); absent: the receiver's.
+    pub window_clamp: Option<u32>,
+    /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
+    pub abc_limit: u32,
+    /// The window grows only in rounds that used it.   Source: RFC 7661; Linux. Off in ns-2.
+    pub cwnd_validation: bool,
+    /// Congestion controller.
+    pub congestion_control: CongestionControl,
+    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno, 0.7 for cubic, 819/1024 for cubic-2.6.22.
+    pub beta: Option<f64>,
+    /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
+    pub cubic_c: f64,
+    /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
+    pub fast_convergence: bool,
+    /// CUBIC never grows slower than Reno would.   Source: RFC 9438 §4.3.
+    pub tcp_friendliness: bool,
+    /// Slow start exit.
+    pub hystart: HyStart,
+    /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
+    pub reduce_from_flight: bool,
+
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Window reduction.
+    pub reduction: Reduction,
+    /// Duplicate ACKs (or discontiguous SACKed runs) that mean a loss. 3.
+    pub dupthresh: u8,
+    /// The first two duplicate ACKs let one new segment out each.   Source: RFC 3042.
+    pub limited_transmit: bool,
+    /// A timeout keeps what was SACKed (RFC 6675 §5.1 allows both; Linux keeps).
+    pub keep_sack_after_rto: bool,
+    /// What happens after silence.
+    pub idle_restart: IdleRestart,
+    /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
+    pub nagle: bool,
+    /// ECN.   Source: RFC 3168.
+    pub ecn: bool,
+
+    /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
+    pub clock_granularity: Duration,
+    /// Measured round trips are whole numbers of G, at least one (ns-2).
+    pub quantise_rtt: bool,
+    /// Smallest RTO.
+    pub min_rto: Duration,
+    /// What `min_rto` bounds.
+    pub min_rto_bounds: MinRto,
+    /// Largest RTO of data, backoff included.
+    pub max_rto: Duration,
+    /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
+    pub backoff_doublings: u8,
+    /// RTO before the first sample; also the first wait of a SYN.
+    pub initial_rto: Duration,
+    /// Largest wait between two SYNs.
+    pub max_syn_rto: Duration,
+    /// SYNs sent again before giving up; absent: never gives up.
+    pub syn_retries: Option<u32>,
+    /// Timeouts in a row of the same data before giving up; absent: never gives up.
+    pub retries: Option<u32>,
+    /// A lost SYN makes the first window one segment.   Source: RFC 5681 §3.1.
+    pub syn_loss_restricts: bool,
+
+    /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
+    pub ack_every: u32,
+    /// Longest wait of an ACK when `ack_every` > 1.
+    pub delayed_ack: Duration,
+    /// The first n data segments of a connection are acknowledged at once (Linux quickack).
+    pub quick_acks: u32,
+    /// The receiver's window; constant, since applications read at once.
+    pub receive_window: Bytes,
+}
+
+impl Default for TcpParams {
+    fn default() -> Self {
+        crate::presets::linux_6()
+    }
+}
+
+impl TcpParams {
+    /// Bytes of this segment on the wire: headers, options and payload.
+    #[inline]
+    pub fn wire_size(&self, segment: &Segment) -> u16 {
+        let options = if segment.flags.has(Flags::SYN) {
+            self.syn_option_bytes
+        } else {
+            let stamp = if self.timestamps { self.timestamp_bytes } else { 0 };
+            let sack =
+                if self.sack_on_wire && !segment.sack.is_empty() { 4 + 8 * segment.sack.len() as u16 } else { 0 };
+            stamp + sack
+        };
+        self.header_bytes + options + segment.len as u16
+    }
+
+    /// The first window in whole segments.
+    pub fn initial_window_segments(&self) -> f64 {
+        let mss = self.mss;
+        let by_bytes = |most: u32, bytes: u32| (most * mss).min((2 * mss).max(bytes)) / mss;
+        let segments = match self.initial_window {
+            InitialWindow::Segments(n) => n,
+            InitialWindow::Rfc5681 if mss <= 1095 => 4,
+            InitialWindow::Rfc5681 if mss <= 2190 => 3,
+            InitialWindow::Rfc5681 => 2,
+            InitialWindow::Rfc3390 => by_bytes(4, 4380),
+            InitialWindow::Rfc6928 => by_bytes(10, 14_600),
+        };
+        f64::from(segments)
+    }
+
+    /// The share of the window that a congestion event leaves.
+    #[inline]
+    pub fn beta(&self) -> f64 {
+        self.beta.unwrap_or(match self.congestion_control {
+            CongestionControl::Reno => 0.5,
+            CongestionControl::Cubic => 0.7,
+            CongestionControl::Cubic2622 => 819.0 / 1024.0,
+        })
+    }
+
+    /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.
+    #[inline]
+    pub(crate) fn sack_blocks(&self) -> usize {
+        match (self.recovery, self.timestamps) {
+            (Recovery::Sack, true) => 3,
+            (Recovery::Sack, false) => 4,
+            _ => 0,
+        }
+    }
+
+    /// Refuses what no connection could run with.
+    ///
+    /// Errors: the first field out of range, with its name and what would be valid.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        // 40 bytes of options and 20 + 20 of headers must fit beside the payload into 65535
+        if !(1..=65_000).contains(&self.mss) {
+            return no("mss", format!("{} is not valid; expected 1 to 65000 bytes", self.mss));
+        }
+        for (name, v) in [
+            ("header_bytes", self.header_bytes),
+            ("timestamp_bytes", self.timestamp_bytes),
+            ("syn_option_bytes", self.syn_option_bytes),
+        ] {
+            if v > 200 {
+                return no(name, format!("{v} is not valid; expected at most 200 bytes"));
+            }
+        }
+        if u32::from(self.header_bytes) + u32::from(self.timestamp_bytes) + 36 + self.mss > 65_535 {
+            return no("mss", format!("{} plus headers is more than an IP packet's 65535 bytes", self.mss));
+        }
+        if let InitialWindow::Segments(n) = self.initial_window
+            && !(1..=1_000_000).contains(&n)
+        {
+            return no("initial_window", format!("{n} is not valid; expected 1 to 1000000 segments"));
+        }
+        if let Some(s) = self.initial_ssthresh
+            && !(s >= 2.0 && s.is_finite())
+        {
+            return no(
+                "initial_ssthresh",
+                format!("{s} is not valid; expected at least 2 segments, or nothing for infinite"),
+            );
+        }
+        if self.window_clamp == Some(0) {
+            return no("window_clamp", "0 is not valid; expected at least 1 segment, or nothing".into());
+        }
+        for (name, v) in
+            [("abc_limit", self.abc_limit), ("dupthresh", self.dupthresh.into()), ("ack_every", self.ack_every)]
+        {
+            if v == 0 {
+                return no(name, "0 is not valid; expected at least 1".into());
+            }
+        }
+        if let Some(b) = self.beta
+            && !(0.05..=0.99).contains(&b)
+        {
+            return no("beta", format!("{b} is not valid; expected 0.05 to 0.99"));
+        }
+        if !(self.cubic_c > 0.0 && self.cubic_c <= 100.0) {
+            return no("cubic_c", format!("{} is not valid; expected more than 0, at most 100", self.cubic_c));
+        }
+        self.validate_timers()
+    }
+
+    fn validate_timers(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        let ms = Duration::from_millis(1);
+        for (name, v) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
+            if v < ms || v > Duration::from_secs(3600) {
+                return no(name, format!("{v} is not valid; expected 1ms to 1h"));
+            }
+        }
+        for (name, v, least) in
+            [("max_rto", self.max_rto, self.min_rto), ("max_syn_rto", self.max_syn_rto, self.initial_rto)]
+        {
+            if v < least || v > Duration::from_secs(86_400) {
+                return no(name, format!("{v} is not valid; expected {least} to 24h"));
+            }
+        }
+        if self.backoff_doublings > 16 {
+            return no("backoff_doublings", format!("{} is not valid; expected at most 16", self.backoff_doublings));
+        }
+        if self.clock_granularity > Duration::from_secs(10) {
+            return no("clock_granularity", format!("{} is not valid; expected at most 10s", self.clock_granularity));
+        }
+        if self.quantise_rtt && self.clock_granularity.is_zero() {
+            return no("clock_granularity", "0s is not valid with quantise_rtt; expected a tick such as 10ms".into());
+        }
+        if self.ack_every > 1 && self.delayed_ack.is_zero() {
+            return no("delayed_ack", "0s is not valid with ack_every above 1; expected a wait such as 40ms".into());
+        }
+        // Two segments in flight keep a connection going with every second one acknowledged.
+        if self.receive_window.0 < 2 * u64::from(self.mss) || self.receive_window.0 > 1 << 31 {
+            return no(
+                "receive_window",
+                format!("{} is not valid; expected two segments to 2GiB", self.receive_window),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! Whole stacks by name.
+
+use crate::params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
+use units::{Bytes, Duration};
+
+/// Names of the presets and what each one is.
+pub const PRESETS: &[(&str, &str)] = &[
+    (
+        "linux-6",
+        "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, PRR, IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
+    ),
+    (
+        "ns2-cubic-2.6.22",
+        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, ACK for every segment",
+    ),
+    (
+        "ns2-fulltcp-sack",
+        "ns-2 FullTcp with SACK: Reno window, handshake and FIN, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s",
+    ),
+    ("ns2-reno", "ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, IW 2, 10 ms clock, slow start restart"),
+    ("rfc", "The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s"),
+];
+
+impl TcpParams {
+    /// The stack of this name (see [`PRESETS`]).
+    pub fn preset(name: &str) -> Option<Self> {
+        Some(match name {
+            "linux-6" => linux_6(),
+            "ns2-cubic-2.6.22" => ns2_cubic_2622(),
+            "ns2-fulltcp-sack" => ns2_fulltcp_sack(),
+            "ns2-reno" => ns2_reno(),
+            "rfc" => rfc(),
+            _ => return None,
+        })
+    }
+}
+
+/// Linux 6 with its defaults, without offloads and without pacing.
+pub(crate) fn linux_6() -> TcpParams {
+    TcpParams {
+        mss: 1448,
+        header_bytes: 40,
+        timestamp_bytes: 12,
+        // MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3
+        syn_option_bytes: 20,
+        sack_on_wire: true,
+        timestamps: true,
+        handshake: true,
+        initial_window: InitialWindow::Segments(10),
+        initial_ssthresh: None,
+        window_clamp: None,
+        // Linux counts every segment that an ACK covers
+        abc_limit: 1 << 16,
+        cwnd_validation: true,
+        congestion_control: CongestionControl::Cubic,
+        beta: None,
+        cubic_c: 0.4,
+        fast_convergence: true,
+        tcp_friendliness: true,
+        hystart: HyStart::Hystart,
+        reduce_from_flight: false,
+        recovery: Recovery::Sack,
+        reduction: Reduction::Prr,
+        dupthresh: 3,
+        limited_transmit: true,
+        keep_sack_after_rto: true,
+        idle_restart: IdleRestart::Decay,
+        nagle: false,
+        ecn: false,
+        clock_granularity: Duration::from_millis(1),
+        quantise_rtt: false,
+        min_rto: Duration::from_millis(200),
+        min_rto_bounds: MinRto::Variation,
+        max_rto: Duration::from_secs(120),
+        backoff_doublings: 16,
+        initial_rto: Duration::from_secs(1),
+        max_syn_rto: Duration::from_secs(120),
+        syn_retries: Some(6),
+        retries: Some(15),
+        syn_loss_restricts: true,
+        ack_every: 2,
+        delayed_ack: Duration::from_millis(40),
+        quick_acks: 16,
+        // tcp_rmem's default maximum of 6 MB
+        receive_window: Bytes(6_291_456),
+    }
+}
+
+/// SPEC 2.1: what ns-2's agents share.
+fn ns2() -> TcpParams {
+    TcpParams {
+        mss: 1460,
+        timestamp_bytes: 0,
+        syn_option_bytes: 0,
+        sack_on_wire: false,
+        initial_window: InitialWindow::Segments(2),
+        abc_limit: 1,
+        cwnd_validation: false,
+        hystart: HyStart::Off,
+        reduction: Reduction::Instant,
+        limited_transmit: false,
+        idle_restart: IdleRestart::Restart,
+        clock_granularity: Duration::from_millis(10),
+        quantise_rtt: true,
+        min_rto_bounds: MinRto::Total,
+        max_rto: Duration::from_secs(60),
+        backoff_doublings: 6,
+        initial_rto: Duration::from_secs(3),
+        max_syn_rto: Duration::from_secs(60),
+        syn_retries: None,
+        retries: None,
+        syn_loss_restricts: false,
+        ack_every: 1,
+        delayed_ack: Duration::from_millis(100),
+        quick_acks: 0,
+        // ns-2's receivers have none; more than any window of the studies
+        receive_window: Bytes(1 << 30),
+        ..linux_6()
+    }
+}
+
+/// SPEC 2.1: Agent/TCP/Linux with the CUBIC of 2.6.22; one-way, payload 1460 in 1500 bytes, ACKs of 40 bytes.
+fn ns2_cubic_2622() -> TcpParams {
+    TcpParams {
+        handshake: false,
+        timestamps: true,
+        cwnd_validation: true,
+        congestion_control: CongestionControl::Cubic2622,
+        recovery: Recovery::Sack,
+        reduction: Reduction::RateHalving,
+        limited_transmit: true,
+        idle_restart: IdleRestart::Off,
+        clock_granularity: Duration::from_millis(1),
+        quantise_rtt: false,
+        max_rto: Duration::from_secs(120),
+        ..ns2()
+    }
+}
+
+/// SPEC 2.1: Agent/TCP/Reno; one-way, no timestamps.
+fn ns2_reno() -> TcpParams {
+    TcpParams {
+        handshake: false,
+        timestamps: false,
+        congestion_control: CongestionControl::Reno,
+        recovery: Recovery::Reno,
+        keep_sack_after_rto: false,
+        ..ns2()
+    }
+}
+
+/// SPEC 2.1: Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes.
+fn ns2_fulltcp_sack() -> TcpParams {
+    TcpParams {
+        handshake: true,
+        timestamps: true,
+        timestamp_bytes: 10,
+        syn_option_bytes: 10,
+        congestion_control: CongestionControl::Reno,
+        recovery: Recovery::Sack,
+        keep_sack_after_rto: false,
+        ..ns2()
+    }
+}
+
+/// The RFCs and nothing else; initial window of RFC 3390 (RFC 6928 is experimental).
+fn rfc() -> TcpParams {
+    TcpParams {
+        initial_window: InitialWindow::Rfc3390,
+        abc_limit: 1,
+        congestion_control: CongestionControl::Reno,
+        hystart: HyStart::Off,
+        reduce_from_flight: true,
+        reduction: Reduction::Instant,
+        idle_restart: IdleRestart::Restart,
+        min_rto: Duration::from_secs(1),
+        min_rto_bounds: MinRto::Total,
+        max_rto: Duration::from_secs(60),
+        max_syn_rto: Duration::from_secs(60),
+        // RFC 1122 §4.2.3.5: R2 of a SYN at least 3 minutes: 1 + 2 + ... + 60 + 60 = 183 s
+        syn_retries: Some(8),
+        retries: Some(15),
+        delayed_ack: Duration::from_millis(200),
+        quick_acks: 0,
+        ..linux_6()
+    }
+}

@@ -1,0 +1,133 @@
+//! Round-trip time and the retransmission timeout.
+//!
+//! Source: RFC 6298 (RFC 2988 with an initial RTO of 3 s).
+//!
+//! ```text
+//! first sample R:  SRTT = R, RTTVAR = R/2
+//! later:           RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R
+//! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled per timeout until the next sample
+//! ```
+//!
+//! With timestamps every ACK of new data gives a sample; the gains are not rescaled for that (RFC 7323 §G suggests it).
+
+use crate::{MinRto, TcpParams};
+use units::Duration;
+
+/// Estimator and backoff of one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rtt {
+    pub(crate) srtt: Duration,
+    rttvar: Duration,
+    /// Before backoff.
+    base: Duration,
+    /// Timeouts since the last sample.
+    backoff: u8,
+}
+
+impl Rtt {
+    pub(crate) fn new(p: &TcpParams) -> Self {
+        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.initial_rto, backoff: 0 }
+    }
+
+    /// A measured round trip in microseconds.
+    #[inline]
+    pub(crate) fn sample(&mut self, p: &TcpParams, us: u32) {
+        let mut r = u64::from(us) * 1_000;
+        if p.quantise_rtt {
+            let g = p.clock_granularity.0;
+            r = ((r + g / 2) / g).max(1) * g;
+        }
+        if self.srtt.is_zero() {
+            // a round trip below the clock's microsecond still counts as a sample
+            self.srtt = Duration(r.max(1));
+            self.rttvar = Duration(r / 2);
+        } else {
+            self.rttvar = Duration((3 * self.rttvar.0 + self.srtt.0.abs_diff(r)) / 4);
+            self.srtt = Duration((7 * self.srtt.0 + r) / 8).max(Duration(1));
+        }
+        let four = self.rttvar * 4;
+        self.base = match p.min_rto_bounds {
+            MinRto::Total => (self.srtt + four.max(p.clock_granularity)).max(p.min_rto),
+            MinRto::Variation => self.srtt + four.max(p.min_rto),
+        }
+        .min(p.max_rto);
+        self.backoff = 0;
+    }
+
+    /// The timeout in force.
+    #[inline]
+    pub(crate) fn rto(&self, max: Duration) -> Duration {
+        if self.backoff == 0 { self.base } else { (self.base * (1 << self.backoff)).min(max) }
+    }
+
+    /// The timer expired.   Source: RFC 6298 §5.5.
+    pub(crate) fn back_off(&mut self, p: &TcpParams) {
+        self.backoff = (self.backoff + 1).min(p.backoff_doublings);
+    }
+
+    /// The handshake is over and gave no sample: backoff of the SYN ends, and a lost SYN means at least 3 s.
+    ///
+    /// Source: RFC 6298 §5.7.
+    pub(crate) fn after_syn(&mut self) {
+        if self.srtt.is_zero() && self.backoff > 0 {
+            self.base = self.base.max(Duration::from_secs(3));
+        }
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc_6298_by_hand() {
+        let mut p = TcpParams::preset("rfc").unwrap();
+        p.clock_granularity = Duration::from_millis(1);
+        let mut r = Rtt::new(&p);
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+        // R = 400 ms: SRTT 400, RTTVAR 200, RTO 400 + 800 = 1200
+        r.sample(&p, 400_000);
+        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
+        // R = 480: RTTVAR 150 + 20 = 170, SRTT 350 + 60 = 410, RTO 410 + 680 = 1090
+        r.sample(&p, 480_000);
+        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
+        r.back_off(&p);
+        assert_eq!(r.rto(p.max_rto), Duration::from_millis(2180));
+        for _ in 0..9 {
+            r.back_off(&p);
+        }
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(60));
+        // A sample ends the backoff. 410 again: RTTVAR 127.5, RTO 410 + 510 = 920, bounded below by 1 s.
+        r.sample(&p, 410_000);
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn linux_bounds_the_variation_and_ns2_counts_ticks() {
+        let p = TcpParams::preset("linux-6").unwrap();
+        let mut r = Rtt::new(&p);
+        // 20 ms: 4 * 10 ms < 200 ms, so RTO = 20 + 200
+        r.sample(&p, 20_000);
+        assert_eq!(r.rto(p.max_rto), Duration::from_millis(220));
+
+        let p = TcpParams::preset("ns2-reno").unwrap();
+        let mut r = Rtt::new(&p);
+        // 54 ms is 5 ticks of 10 ms; RTO = 50 + 100 = 150, at least 200
+        r.sample(&p, 54_000);
+        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
+        let mut r = Rtt::new(&p);
+        // less than a tick counts as one
+        r.sample(&p, 100);
+        assert_eq!(r.srtt, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_lost_syn_leaves_three_seconds() {
+        let p = TcpParams::preset("rfc").unwrap();
+        let mut r = Rtt::new(&p);
+        r.back_off(&p);
+        r.after_syn();
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(3));
+    }
+}

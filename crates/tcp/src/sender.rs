@@ -1,0 +1,408 @@
+//! The sending half: what an acknowledgement means, what may be sent, and what a timeout does.
+//!
+//! ```text
+//!            dupthresh / IsLost                 ECN echo
+//!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (loss; no second reduction)
+//!      |  una >= recover          ^ ^                      | una >= recover
+//!      +--------------------------+ +----------------------+
+//!   Loss <--- timeout, from any state; left to Open at una >= recover
+//! ```
+//!
+//! The window is `floor(cwnd)` segments of MSS bytes against the bytes in flight: RFC 6675's pipe with SACK, otherwise
+//! what is outstanding less one MSS per duplicate ACK, which is RFC 5681's inflation seen from the other side.
+//!
+//! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
+//! Departs: entering recovery always marks the first segment lost (RFC 6675 leaves that to IsLost), so pipe is one MSS
+//! smaller when DupThresh was reached by short segments; after a timeout the lost segments are resent in order as the
+//! window opens, which is go-back-N when SACK is off or forgotten.
+
+mod output;
+
+use crate::cc::{Congestion, Controller, RateSample, Window};
+use crate::receiver::Receiver;
+use crate::reduction::Shrink;
+use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
+use crate::segment::micros;
+use crate::{Event, Io, Recovery, Segment, State, Stats, TcpParams};
+use packet::Flags;
+use units::Time;
+
+/// What a call of the sending half works with.
+pub(crate) struct Cx<'a, I: Io> {
+    pub(crate) p: &'a TcpParams,
+    pub(crate) now: Time,
+    pub(crate) rx: &'a mut Receiver,
+    pub(crate) stats: &'a mut Stats,
+    pub(crate) io: &'a mut I,
+}
+
+/// The sending half of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// First byte not acknowledged.
+    pub(crate) una: u64,
+    /// Next new byte.
+    pub(crate) next: u64,
+    /// End of what the application wrote.
+    end: u64,
+    peer_rwnd: u64,
+    /// Recovery, reduction and ECN: what was outstanding when the last one began.
+    recover: u64,
+    /// When the retransmission timer expires.
+    pub(crate) rto_at: Time,
+    /// Last transmission of data.
+    last_send: Time,
+    /// Most bytes outstanding after sending, in the round that ends when `usage_until` is acknowledged.
+    max_flight: u64,
+    usage_until: u64,
+    pub(crate) window: Window,
+    pub(crate) cc: Controller,
+    pub(crate) rtt: Rtt,
+    pub(crate) board: Scoreboard,
+    shrink: Shrink,
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    dup_bytes: u64,
+    dupacks: u32,
+    /// Timeouts in a row without progress.
+    pub(crate) timeouts: u16,
+    pub(crate) state: State,
+    /// ECN is in use on this connection.
+    pub(crate) ecn: bool,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    /// The application closed.
+    closing: bool,
+    fin_sent: bool,
+    /// A partial ACK has already restarted the timer (impatient NewReno).
+    partial_seen: bool,
+    /// The rescue retransmission of this recovery is spent.
+    rescued: bool,
+    /// In that round the window stopped the sender.
+    limited: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
+        let ssthresh = p.initial_ssthresh.unwrap_or(f64::INFINITY);
+        Self {
+            una: 0,
+            next: 0,
+            end: 1,
+            peer_rwnd,
+            recover: 0,
+            rto_at: Time::NEVER,
+            last_send: Time::ZERO,
+            max_flight: 0,
+            usage_until: 0,
+            window: Window { cwnd: p.initial_window_segments(), ssthresh },
+            cc: Controller::new(p),
+            rtt: Rtt::new(p),
+            board: Scoreboard::new(1),
+            shrink: Shrink::default(),
+            dup_bytes: 0,
+            dupacks: 0,
+            timeouts: 0,
+            state: State::Open,
+            ecn: false,
+            cwr_due: false,
+            closing: false,
+            fin_sent: false,
+            partial_seen: false,
+            rescued: false,
+            limited: false,
+        }
+    }
+
+    /// The SYN was acknowledged (or there is none).
+    pub(crate) fn open(&mut self, p: &TcpParams) {
+        self.una = 1;
+        self.next = self.next.max(1);
+        if self.timeouts > 0 && p.syn_loss_restricts {
+            self.window.cwnd = 1.0;
+        }
+        self.timeouts = 0;
+        self.rtt.after_syn();
+        self.rto_at = Time::NEVER;
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.end = self.end.saturating_add(bytes);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Everything written is acknowledged, and so is the FIN if there is one.
+    pub(crate) fn done(&self, p: &TcpParams) -> bool {
+        self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.handshake)
+    }
+
+    /// Payload bytes acknowledged.
+    pub(crate) fn acked(&self) -> u64 {
+        self.una.saturating_sub(1 + u64::from(self.fin_sent && self.una == self.next))
+    }
+
+    #[inline]
+    pub(crate) fn cwnd_bytes(&self, p: &TcpParams) -> u64 {
+        let cwnd = self.window.cwnd as u64;
+        cwnd.min(u64::from(p.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.mss)
+    }
+
+    /// Bytes believed to be in the network.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.board.pipe().saturating_sub(self.dup_bytes)
+    }
+
+    // ---------------------------------------------------------------- acknowledgements
+
+    /// The ACK part of a segment of an established connection.
+    #[inline]
+    pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
+        let (p, now) = (cx.p, cx.now);
+        if segment.ack > self.next || segment.ack < self.una {
+            return;
+        }
+        let flight_before = self.in_flight();
+        let acked = segment.ack - self.una;
+        let mut sample = None;
+        let mut delivered = acked;
+        if acked > 0 {
+            self.una = segment.ack;
+            let taken = self.board.ack(segment.ack);
+            delivered -= taken.sacked;
+            if self.state == State::Recovery && p.recovery != Recovery::Sack {
+                // duplicate ACKs have told of all but the hole
+                delivered = acked.saturating_sub(self.dup_bytes).max(acked.min(u64::from(p.mss)));
+            }
+            sample = self.measure(p, now, segment.ts_ecr, taken.sent);
+            self.timeouts = 0;
+            let fin = self.fin_sent && self.una == self.next;
+            let bytes = acked - u64::from(fin);
+            if bytes > 0 {
+                cx.io.event(Event::Acked { bytes });
+            }
+        }
+        if p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) {
+            let newly = self.on_sack(p, segment);
+            delivered += newly;
+            self.dupacks += u32::from(acked == 0 && newly > 0);
+        } else if acked == 0
+            && segment.flags.has(Flags::PURE_ACK)
+            && self.next > self.una
+            && p.recovery != Recovery::Sack
+        {
+            self.dupacks += 1;
+            delivered = u64::from(p.mss);
+        }
+        if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
+            return;
+        }
+        let rate = self.rate_sample(p, now, acked, sample, flight_before);
+        self.advance(cx, &rate, acked, delivered);
+        self.on_ece(p, segment, cx.stats);
+        self.restart_timer(p, now, acked);
+    }
+
+    fn on_sack(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
+        let mut newly = 0;
+        for b in segment.sack.as_slice() {
+            if b.end > self.una && b.end <= self.next && b.start < b.end {
+                newly += self.board.sack(b.start, b.end, p.mss);
+            }
+        }
+        if newly > 0 {
+            self.board.mark_lost(p.dupthresh, p.mss);
+        }
+        newly
+    }
+
+    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule.
+    #[inline]
+    fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
+        let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
+        let us = micros(now).wrapping_sub(from?);
+        self.rtt.sample(p, us);
+        Some(us)
+    }
+
+    #[inline]
+    fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
+        let mss = f64::from(p.mss);
+        let acked = acked as f64 / mss;
+        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * self.max_flight as f64;
+        RateSample {
+            now,
+            acked,
+            credit: acked.min(f64::from(p.abc_limit)),
+            rtt_us,
+            srtt: self.rtt.srtt,
+            in_flight: flight_before as f64 / mss,
+            una: self.una,
+            next: self.next,
+            cwnd_limited: used || !p.cwnd_validation,
+        }
+    }
+
+    /// The state machine.
+    #[inline]
+    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, rate: &RateSample, acked: u64, delivered: u64) {
+        let p = cx.p;
+        match self.state {
+            State::Open | State::Loss if acked > 0 => {
+                self.dupacks = 0;
+                self.cc.on_ack(p, &mut self.window, rate);
+                if self.state == State::Loss && self.una >= self.recover {
+                    self.state = State::Open;
+                }
+            }
+            State::Recovery if self.una >= self.recover => self.end_reduction(p),
+            State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
+            State::Recovery if p.recovery != Recovery::Sack => self.dup_bytes += delivered,
+            State::Cwr if self.una >= self.recover => self.end_reduction(p),
+            State::Cwr if acked > 0 => self.dupacks = 0,
+            _ => {}
+        }
+        if self.loss_found(p) {
+            self.enter_recovery(cx, delivered);
+        } else if matches!(self.state, State::Recovery | State::Cwr) {
+            let pipe = self.in_flight();
+            self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        }
+    }
+
+    /// Duplicate ACKs or the scoreboard say that the first segment is lost, and no recovery is under way.
+    #[inline]
+    fn loss_found(&self, p: &TcpParams) -> bool {
+        if !matches!(self.state, State::Open | State::Cwr) {
+            return false;
+        }
+        if p.recovery == Recovery::Sack {
+            return self.next > self.una && (self.board.head_lost() || self.dupacks >= u32::from(p.dupthresh));
+        }
+        // RFC 6582 §3.2 step 2: duplicates of what an earlier recovery or timeout resent are no sign of loss
+        self.dupacks >= u32::from(p.dupthresh) && (self.una > self.recover || self.state == State::Cwr)
+    }
+
+    fn reduction_base(&self, p: &TcpParams) -> f64 {
+        let cwnd = self.window.cwnd.min(f64::from(p.window_clamp.unwrap_or(u32::MAX)));
+        if p.reduce_from_flight {
+            // without what limited transmit added (RFC 3042 §2), hence not above the window
+            cwnd.min((self.next - self.una) as f64 / f64::from(p.mss))
+        } else {
+            cwnd
+        }
+    }
+
+    fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
+        let base = self.reduction_base(p);
+        self.cc.on_congestion(p, &mut self.window, kind, base);
+        self.shrink.begin(p, &mut self.window, self.next - self.una);
+        self.recover = self.next;
+    }
+
+    fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
+        let p = cx.p;
+        if self.state == State::Cwr {
+            self.recover = self.next;
+        } else {
+            self.reduce(p, Congestion::Loss);
+        }
+        self.state = State::Recovery;
+        self.partial_seen = false;
+        self.rescued = false;
+        cx.stats.fast_recoveries += 1;
+        if p.recovery != Recovery::Sack {
+            self.dup_bytes = u64::from(self.dupacks) * u64::from(p.mss);
+        }
+        self.board.mark_head_lost();
+        let pipe = self.in_flight();
+        self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
+        if let Some(piece) = self.board.next_lost() {
+            self.retransmit(cx, piece, false);
+        }
+    }
+
+    /// New data is acknowledged, but not all that was outstanding when recovery began.
+    fn on_partial_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, acked: u64) {
+        let p = cx.p;
+        match p.recovery {
+            Recovery::Sack => {}
+            Recovery::Reno => self.end_reduction(p),
+            Recovery::Newreno => {
+                // RFC 6582 §3.2: deflate by what was acknowledged, give one segment back, resend the next hole
+                self.dup_bytes = (self.dup_bytes + u64::from(p.mss)).saturating_sub(acked);
+                self.board.mark_head_lost();
+                if let Some(piece) = self.board.next_lost() {
+                    self.retransmit(cx, piece, false);
+                }
+            }
+        }
+    }
+
+    fn end_reduction(&mut self, p: &TcpParams) {
+        self.shrink.end(p, &mut self.window);
+        self.state = State::Open;
+        self.dupacks = 0;
+        self.dup_bytes = 0;
+    }
+
+    /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.
+    #[inline]
+    fn on_ece(&mut self, p: &TcpParams, segment: &Segment, stats: &mut Stats) {
+        if !(self.ecn && segment.flags.has(Flags::ECE)) || self.state != State::Open || self.una <= self.recover {
+            return;
+        }
+        self.reduce(p, Congestion::Ecn);
+        self.state = State::Cwr;
+        self.cwr_due = true;
+        stats.ecn_reductions += 1;
+        if self.una >= self.recover {
+            // nothing outstanding: no ACK will come to shrink by
+            self.end_reduction(p);
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+    }
+
+    /// RFC 6298 §5.2 and §5.3; RFC 6582's impatient variant restarts at the first partial ACK only.
+    #[inline]
+    fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
+        if self.una == self.next {
+            self.rto_at = Time::NEVER;
+        } else if acked > 0 {
+            if self.state == State::Recovery && p.recovery == Recovery::Newreno {
+                if self.partial_seen {
+                    return;
+                }
+                self.partial_seen = true;
+            }
+            self.rto_at = now + self.rtt.rto(p.max_rto);
+        }
+    }
+
+    // ---------------------------------------------------------------- timeout
+
+    /// The retransmission timer expired with data outstanding.
+    pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let (p, now) = (cx.p, cx.now);
+        cx.stats.timeouts += 1;
+        // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
+        let paid = self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight;
+        let base = (!paid).then(|| self.reduction_base(p));
+        self.cc.on_rto(p, &mut self.window, base);
+        self.timeouts = self.timeouts.saturating_add(1);
+        self.rtt.back_off(p);
+        self.board.mark_all_lost(p.keep_sack_after_rto);
+        self.state = State::Loss;
+        self.recover = self.next;
+        self.dupacks = 0;
+        self.dup_bytes = 0;
+        self.rto_at = now + self.rtt.rto(p.max_rto);
+        self.output(cx);
+    }
+}

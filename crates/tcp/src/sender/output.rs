@@ -1,0 +1,179 @@
+//! What may be sent now, and sending it.
+//!
+//! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
+
+use super::{Cx, Sender};
+use crate::scoreboard::Piece;
+use crate::segment::micros;
+use crate::{IdleRestart, Io, Recovery, Reduction, Segment, State, TcpParams};
+use packet::{Ecn, Flags};
+use units::Time;
+
+/// The end of a stream that has none.
+const ENDLESS: u64 = u64::MAX;
+
+impl Sender {
+    /// Room for a segment of `size` sequence numbers.
+    #[inline]
+    fn has_room(&self, p: &TcpParams, size: u64) -> bool {
+        match self.state {
+            State::Recovery | State::Cwr if p.reduction == Reduction::Prr => self.shrink.has_room(size),
+            State::Open if self.dupacks > 0 => {
+                // RFC 3042: two segments beyond the window, one per duplicate ACK
+                let extra = if p.limited_transmit { u64::from(self.dupacks.min(2)) * u64::from(p.mss) } else { 0 };
+                self.next - self.una + size <= self.cwnd_bytes(p) + extra
+            }
+            _ => self.in_flight() + size <= self.cwnd_bytes(p),
+        }
+    }
+
+    /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
+    #[inline]
+    fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
+        if self.fin_sent {
+            return None;
+        }
+        let left = self.end - self.next;
+        let len = left.min(u64::from(p.mss)) as u32;
+        let fin = self.closing && p.handshake && left <= u64::from(p.mss) && self.end != ENDLESS;
+        let outstanding = self.next - self.una;
+        if len == 0 && !fin || outstanding + u64::from(len) > self.peer_rwnd {
+            return None;
+        }
+        if p.nagle && len < p.mss && !fin && outstanding > 0 {
+            return None;
+        }
+        Some((len, fin))
+    }
+
+    /// Sends all that may be sent now. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    #[inline]
+    pub(crate) fn output<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let (p, now) = (cx.p, cx.now);
+        if self.next == self.una {
+            self.after_idle(p, now);
+        }
+        let before = cx.stats.segments_sent;
+        let limited = loop {
+            let repairing = matches!(self.state, State::Recovery | State::Loss);
+            if repairing && let Some(piece) = self.board.next_lost() {
+                if !self.has_room(p, u64::from(piece.len) + u64::from(piece.fin)) {
+                    break true;
+                }
+                self.retransmit(cx, piece, false);
+            } else if let Some((len, fin)) = self.next_new(p) {
+                if !self.has_room(p, u64::from(len).max(1)) {
+                    break true;
+                }
+                self.send_new(cx, len, fin);
+            } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
+                if !self.send_hole(cx) {
+                    break false;
+                }
+            } else {
+                break false;
+            }
+        };
+        if cx.stats.segments_sent > before {
+            self.note_usage(limited);
+        }
+    }
+
+    /// How much of the window a round uses; it may grow only if it is used.   Source: RFC 7661 §4.2; Linux' cwnd_validate.
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        let flight = self.next - self.una;
+        if limited || self.una >= self.usage_until || !self.limited && flight > self.max_flight {
+            self.limited = limited;
+            self.max_flight = flight;
+            self.usage_until = self.next;
+        }
+    }
+
+    /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
+    fn send_hole<I: Io>(&mut self, cx: &mut Cx<'_, I>) -> bool {
+        let p = cx.p;
+        if !self.has_room(p, u64::from(p.mss)) {
+            return false;
+        }
+        if let Some(piece) = self.board.next_hole() {
+            self.retransmit(cx, piece, false);
+            return true;
+        }
+        if !self.rescued
+            && let Some(piece) = self.board.last_hole()
+        {
+            self.rescued = true;
+            cx.stats.rescues += 1;
+            self.retransmit(cx, piece, true);
+        }
+        false
+    }
+
+    /// Silence longer than an RTO.   Source: RFC 5681 §4.1, RFC 2861.
+    fn after_idle(&mut self, p: &TcpParams, now: Time) {
+        if self.last_send == Time::ZERO || self.next_new(p).is_none() {
+            return;
+        }
+        let idle = now.since(self.last_send);
+        let rto = self.rtt.rto(p.max_rto);
+        if idle <= rto {
+            return;
+        }
+        self.cc.on_idle(idle);
+        let w = &mut self.window;
+        let restart = p.initial_window_segments().min(w.cwnd);
+        match p.idle_restart {
+            IdleRestart::Off => {}
+            IdleRestart::Restart => w.cwnd = restart,
+            IdleRestart::Decay => {
+                w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
+                // 2^20 segments is more than any window: twenty halvings reach the restart window
+                for _ in 0..(idle.0 / rto.0.max(1)).min(20) {
+                    w.cwnd = (w.cwnd * 0.5).max(restart);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
+        let mut s = Segment { seq: self.next, len, ..Segment::default() };
+        if self.ecn && len > 0 {
+            s.ecn = Ecn::Ect0;
+            if self.cwr_due {
+                s.flags = s.flags.with(Flags::CWR);
+                self.cwr_due = false;
+            }
+        }
+        self.board.push(self.next, len, fin, micros(cx.now));
+        self.next += u64::from(len) + u64::from(fin);
+        self.fin_sent = fin;
+        self.transmit(cx, s, fin);
+    }
+
+    pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
+        self.board.retransmitted(piece, micros(cx.now), rescue);
+        cx.stats.retransmits += 1;
+        let s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
+        self.transmit(cx, s, piece.fin);
+    }
+
+    #[inline]
+    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, mut s: Segment, fin: bool) {
+        let (p, now) = (cx.p, cx.now);
+        if fin {
+            s.flags = s.flags.with(Flags::FIN);
+        }
+        cx.rx.stamp(p, now, &mut s);
+        if matches!(self.state, State::Recovery | State::Cwr) {
+            self.shrink.on_send(s.seq_len());
+        }
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto(p.max_rto);
+        }
+        self.last_send = now;
+        cx.stats.segments_sent += 1;
+        cx.io.send(&s);
+    }
+}

@@ -1,0 +1,58 @@
+//! Counters and the moment's picture of an endpoint.
+
+use units::Duration;
+
+/// The sender's congestion state (names after Linux).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Nothing is wrong: slow start or congestion avoidance.
+    #[default]
+    Open,
+    /// The window is being reduced after an ECN echo.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout, until all that was outstanding is acknowledged.
+    Loss,
+}
+
+/// What a trace sees of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probe {
+    /// Congestion window, bytes (fraction of a segment included).
+    pub cwnd_bytes: u64,
+    /// Slow start threshold, bytes; `u64::MAX` is infinite.
+    pub ssthresh_bytes: u64,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Duration,
+    /// Retransmission timeout, backoff included.
+    pub rto: Duration,
+    /// Bytes believed to be in the network (RFC 6675 pipe).
+    pub in_flight: u64,
+    /// Congestion state.
+    pub state: State,
+}
+
+/// Counters since the start of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments sent with payload, SYN or FIN, retransmissions included.
+    pub segments_sent: u64,
+    /// Pure ACKs sent.
+    pub acks_sent: u64,
+    /// Payload bytes delivered in order to the application.
+    pub bytes_received: u64,
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts, SYN's included.
+    pub timeouts: u32,
+    /// Times that fast recovery was entered.
+    pub fast_recoveries: u32,
+    /// Window reductions that answered an ECN echo.
+    pub ecn_reductions: u32,
+    /// Segments that arrived without anything new in them.
+    pub duplicates_received: u32,
+    /// RFC 6675 rescue retransmissions.
+    pub rescues: u32,
+}

@@ -1,0 +1,594 @@
+//! Two endpoints and a lossy pipe between them.
+
+use crate::*;
+use packet::{Ecn, Flags};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use units::{Duration, Rng, Time};
+
+/// What the pipe does with a segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Pass,
+    Drop,
+    Late(Duration),
+    Mark,
+}
+
+#[derive(Default)]
+struct Out {
+    sent: Vec<Segment>,
+    events: Vec<Event>,
+}
+impl Io for Out {
+    fn send(&mut self, segment: &Segment) {
+        self.sent.push(*segment);
+    }
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+/// The pipe: fixed delay, a fate per segment; end 0 is the active one.
+struct Net<F> {
+    p: TcpParams,
+    ends: [Endpoint; 2],
+    flying: BTreeMap<(Time, u64), (usize, Segment)>,
+    now: Time,
+    number: u64,
+    delay: Duration,
+    fate: F,
+    log: Vec<(Time, usize, Segment)>,
+    events: [Vec<Event>; 2],
+    /// Bytes reported by `Received`, and by a model of what arrived.
+    received: [u64; 2],
+    arrived: [Vec<bool>; 2],
+    /// End 1 answers the first `.0` bytes with `.1` bytes and closes.
+    answer: Option<(u64, u64)>,
+    /// Recount the books on every call.
+    checked: bool,
+}
+
+impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
+    /// `fate(from, how many that end sent before, segment)`.
+    fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
+        p.validate().unwrap();
+        let end = || Endpoint::new(p, p.receive_window.0);
+        Self {
+            p: p.clone(),
+            ends: [end(), end()],
+            flying: BTreeMap::new(),
+            now: Time::ZERO,
+            number: 0,
+            delay: Duration::from_millis(delay_ms),
+            fate,
+            log: vec![],
+            events: [vec![], vec![]],
+            received: [0; 2],
+            arrived: [vec![], vec![]],
+            answer: None,
+            checked: true,
+        }
+    }
+
+    fn call(&mut self, i: usize, f: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
+        let mut out = Out::default();
+        f(&mut self.ends[i], &self.p, self.now, &mut out);
+        if self.checked {
+            self.ends[i].check(&self.p);
+        }
+        assert!(out.sent.len() < 5000, "unbounded output");
+        for s in out.sent {
+            let count = self.log.iter().filter(|l| l.1 == i).count();
+            let at = self.now + self.delay;
+            match if self.checked { (self.fate)(i, count, &s) } else { (self.fate)(i, 0, &s) } {
+                Fate::Pass => self.launch(at, i, s),
+                Fate::Late(d) => self.launch(at + d, i, s),
+                Fate::Mark => {
+                    let ecn = if s.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
+                    self.launch(at, i, Segment { ecn, ..s });
+                }
+                Fate::Drop => {}
+            }
+            if self.checked {
+                self.log.push((self.now, i, s));
+            }
+        }
+        for e in out.events {
+            if let Event::Received { bytes } = e {
+                self.received[i] += bytes;
+            }
+            if self.checked {
+                self.events[i].push(e);
+            }
+        }
+        if self.checked {
+            // `arrived` grows with what arrives; its full prefix is what must have been reported
+            let prefix = self.arrived[i].iter().position(|a| !a).unwrap_or(self.arrived[i].len());
+            assert_eq!(self.received[i], prefix as u64);
+        }
+    }
+
+    fn launch(&mut self, at: Time, from: usize, s: Segment) {
+        self.number += 1;
+        self.flying.insert((at, self.number), (1 - from, s));
+    }
+
+    fn connect(&mut self, bytes: u64, close: bool) {
+        self.call(0, |e, p, now, io| e.connect(p, now, io));
+        self.write(0, bytes, close);
+    }
+
+    fn write(&mut self, i: usize, bytes: u64, close: bool) {
+        self.call(i, |e, p, now, io| e.write(p, now, bytes, io));
+        if close {
+            self.call(i, |e, p, now, io| e.close(p, now, io));
+        }
+    }
+
+    /// Runs until nothing is left to do or `secs` have passed.
+    fn run(&mut self, secs: f64) {
+        let end = Time((secs * 1e9) as u64);
+        for _ in 0..20_000_000 {
+            let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
+            let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+            let next = packet.min(timer);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            if packet <= timer {
+                let (_, (to, s)) = self.flying.pop_first().unwrap();
+                if self.checked {
+                    let top = (s.seq + u64::from(s.len)).saturating_sub(1) as usize;
+                    if s.len > 0 {
+                        let a = &mut self.arrived[to];
+                        a.resize(a.len().max(top), false);
+                        a[s.seq as usize - 1..top].fill(true);
+                    }
+                }
+                // what a host's fast path does to a plain pure ACK
+                let s = if s.flags == Flags::PURE_ACK { Segment { seq: 0, ts_val: 0, ..s } } else { s };
+                self.call(to, |e, p, now, io| e.on_segment(p, now, &s, io));
+            } else {
+                let i = usize::from(self.ends[0].deadline() > timer);
+                self.call(i, |e, p, now, io| e.on_timer(p, now, io));
+            }
+            if let Some((wanted, answer)) = self.answer
+                && self.received[1] >= wanted
+            {
+                self.answer = None;
+                self.write(1, answer, true);
+            }
+        }
+        panic!("the network never rests");
+    }
+
+    fn times(&self, from: usize, f: impl Fn(&Segment) -> bool) -> Vec<f64> {
+        self.log.iter().filter(|l| l.1 == from && f(&l.2)).map(|l| l.0.0 as f64 / 1e9).collect()
+    }
+    fn has(&self, i: usize, event: Event) -> bool {
+        self.events[i].contains(&event)
+    }
+}
+
+fn preset(name: &str) -> TcpParams {
+    TcpParams::preset(name).unwrap()
+}
+fn pass(_: usize, _: usize, _: &Segment) -> Fate {
+    Fate::Pass
+}
+
+#[test]
+fn sizes() {
+    assert!(size_of::<Endpoint>() <= 544, "{}", size_of::<Endpoint>());
+    assert!(size_of::<Segment>() <= 112, "{}", size_of::<Segment>());
+}
+
+#[test]
+fn presets_are_valid_and_round_trip() {
+    for (name, doc) in PRESETS {
+        let p = preset(name);
+        p.validate().unwrap();
+        assert!(!doc.is_empty());
+        let text = serde_json::to_string(&p).unwrap();
+        assert_eq!(serde_json::from_str::<TcpParams>(&text).unwrap(), p);
+    }
+    assert!(TcpParams::preset("vegas").is_none());
+    assert!(serde_json::from_str::<TcpParams>("{\"mms\": 3}").is_err());
+    let p: TcpParams = serde_json::from_str("{\"congestion_control\": \"cubic-2.6.22\", \"min_rto\": \"1s\"}").unwrap();
+    assert_eq!(p.beta(), 819.0 / 1024.0);
+    let e = TcpParams { mss: 0, ..p.clone() }.validate().unwrap_err();
+    assert_eq!(e.path, "mss");
+    let e = TcpParams { max_rto: Duration::from_millis(1), ..p }.validate().unwrap_err();
+    assert_eq!(e.path, "max_rto");
+}
+
+#[test]
+fn wire_sizes_of_the_sources() {
+    // doc 001: SYN and ACK 50 B with ns-2's ten bytes of time stamps; Agent/TCP/Linux: 1500 and 40
+    let full = preset("ns2-fulltcp-sack");
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
+    let data = Segment { len: 1460, ..Segment::default() };
+    assert_eq!((full.wire_size(&syn), full.wire_size(&ack)), (50, 50));
+    let cubic = preset("ns2-cubic-2.6.22");
+    assert_eq!((cubic.wire_size(&data), cubic.wire_size(&ack)), (1500, 40));
+    // Linux: SYN 60, ACK 52, data 1500, ACK with one SACK block 64
+    let linux = preset("linux-6");
+    assert_eq!((linux.wire_size(&syn), linux.wire_size(&ack)), (60, 52));
+    assert_eq!(linux.wire_size(&Segment { len: 1448, ..data }), 1500);
+    let mut sack = ack;
+    sack.sack.push(SackBlock { start: 1, end: 2 });
+    assert_eq!(linux.wire_size(&sack), 64);
+}
+
+#[test]
+fn initial_windows() {
+    // RFC 3390: MSS 1460 -> 4380 / 1460 = 3; RFC 5681: 3; RFC 6928: 10; small MSS 536: RFC 3390 gives 4
+    let w = |iw, mss| TcpParams { initial_window: iw, mss, ..preset("rfc") }.initial_window_segments();
+    assert_eq!(w(InitialWindow::Rfc3390, 1460), 3.0);
+    assert_eq!(w(InitialWindow::Rfc3390, 536), 4.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 1460), 3.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 536), 4.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 4000), 2.0);
+    assert_eq!(w(InitialWindow::Rfc6928, 1460), 10.0);
+    assert_eq!(w(InitialWindow::Rfc6928, 9000), 2.0);
+}
+
+#[test]
+fn syn_times_of_document_001() {
+    // SPEC 2.1: 3, 6, 12, 24, 48, 60, 60, ... after the first SYN at 1 s
+    let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, |_, _, _| Fate::Drop);
+    n.now = Time(1_000_000_000);
+    n.connect(1000, false);
+    n.run(300.0);
+    assert_eq!(n.times(0, |_| true), [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
+}
+
+#[test]
+fn a_connection_that_never_opens_fails() {
+    // Linux: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
+    let mut n = Net::new(&preset("linux-6"), 10, |_, _, _| Fate::Drop);
+    n.connect(1000, false);
+    n.run(126.0);
+    assert_eq!(n.times(0, |_| true), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);
+    assert!(!n.has(0, Event::Failed));
+    n.run(200.0);
+    assert_eq!(n.events[0], [Event::Failed, Event::Closed]);
+    assert!(n.ends[0].is_closed() && n.ends[0].deadline() == Time::NEVER);
+}
+
+#[test]
+fn handshake_request_answer_and_end() {
+    // 10 ms one way: SYN 0, SYN-ACK 10, ACK and request 20, answer at 30
+    let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, pass);
+    n.answer = Some((250, 4000));
+    n.connect(250, false);
+    n.run(0.06);
+    assert_eq!(n.times(0, |s| s.len > 0), [0.02]);
+    assert_eq!(n.received, [4000, 250]);
+    assert!(n.has(0, Event::PeerFinished) && !n.has(0, Event::Closed));
+    n.write(0, 0, true);
+    n.run(10.0);
+    for i in 0..2 {
+        assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished) && n.has(i, Event::Closed));
+        assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
+    }
+    // IW 2: two segments, then the last one with the FIN on it
+    assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
+    assert!(n.log.iter().any(|l| l.1 == 1 && l.2.len == 4000 - 2920 && l.2.flags.has(Flags::FIN)));
+    assert_eq!(n.ends[0].stats().retransmits + n.ends[1].stats().retransmits, 0);
+}
+
+#[test]
+fn one_way_agents_start_at_once_and_send_no_fin() {
+    let mut n = Net::new(&preset("ns2-reno"), 10, pass);
+    n.connect(20 * 1460, true);
+    assert_eq!(n.log.len(), 2);
+    n.run(10.0);
+    assert_eq!(n.received[1], 29_200);
+    assert!(n.has(0, Event::Closed));
+    assert!(n.log.iter().all(|l| !l.2.flags.any(Flags::SYN.with(Flags::FIN))));
+}
+
+#[test]
+fn slow_start_doubles_and_avoidance_adds_one() {
+    let p = TcpParams { initial_ssthresh: Some(16.0), ..preset("ns2-reno") };
+    let mut n = Net::new(&p, 50, pass);
+    n.connect(u64::MAX, false);
+    n.run(0.999);
+    // rounds of 100 ms: 2 4 8 16, then +1 (the sum of 1/cwnd over a round is slightly less: 16 + 15.5/16...)
+    let mut rounds = [0; 10];
+    n.times(0, |_| true).iter().for_each(|t| rounds[(t * 10.0 + 0.01) as usize] += 1);
+    assert_eq!(rounds[..5], [2, 4, 8, 16, 16]);
+    for r in 5..9 {
+        assert!((0..=1).contains(&(rounds[r + 1] - rounds[r])), "{rounds:?}");
+    }
+    assert!((20..=21).contains(&rounds[9]), "{rounds:?}");
+}
+
+/// Drops the data segments with these numbers (offsets in segments) at their first transmission.
+fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
+    let mss = u64::from(p.mss);
+    move |from, _, s| {
+        let lost = from == 0 && !s.retransmission && s.len > 0 && list.contains(&((s.seq - 1) / mss));
+        if lost { Fate::Drop } else { Fate::Pass }
+    }
+}
+
+#[test]
+fn fast_retransmit_halves_once_for_a_window() {
+    for (recovery, timeouts) in [(Recovery::Sack, 0), (Recovery::Newreno, 0), (Recovery::Reno, 1)] {
+        let p = TcpParams { recovery, initial_window: InitialWindow::Segments(20), ..preset("ns2-reno") };
+        let p = TcpParams { initial_ssthresh: Some(20.0), ..p };
+        let mut n = Net::new(&p, 50, lose(&p, &[3, 7, 11]));
+        n.connect(200 * 1460, true);
+        n.run(60.0);
+        assert_eq!(n.received[1], 200 * 1460, "{recovery:?}");
+        let st = *n.ends[0].stats();
+        assert_eq!((st.fast_recoveries, st.timeouts), (1, timeouts), "{recovery:?}");
+        if timeouts == 0 {
+            assert_eq!(st.retransmits, 3, "{recovery:?}");
+            // 20 and three ACKs of congestion avoidance: 20.15 / 2
+            assert!((n.ends[0].probe(&p).ssthresh_bytes as f64 / 1460.0 - 10.07).abs() < 0.05);
+        }
+    }
+}
+
+#[test]
+fn newreno_repairs_one_hole_per_round_trip_and_sack_all_at_once() {
+    for (recovery, span) in [(Recovery::Newreno, 0.2), (Recovery::Sack, 0.0)] {
+        let p = TcpParams { recovery, initial_window: InitialWindow::Segments(20), ..preset("ns2-reno") };
+        let p = TcpParams { initial_ssthresh: Some(20.0), ..p };
+        let mut n = Net::new(&p, 50, lose(&p, &[1, 2, 3]));
+        n.connect(100 * 1460, true);
+        n.run(60.0);
+        let t = n.times(0, |s| s.retransmission);
+        assert_eq!(t.len(), 3);
+        assert!((t[2] - t[0] - span).abs() < 0.001, "{recovery:?}: {t:?}");
+    }
+}
+
+#[test]
+fn limited_transmit_sends_on_the_first_two_duplicates() {
+    // window 3: without RFC 3042 a loss of the first leaves two duplicates, hence a timeout
+    for (limited_transmit, timeouts) in [(true, 0), (false, 1)] {
+        for recovery in [Recovery::Sack, Recovery::Newreno] {
+            let p = TcpParams { limited_transmit, recovery, ..preset("ns2-reno") };
+            let p = TcpParams {
+                initial_window: InitialWindow::Segments(3),
+                initial_ssthresh: Some(3.0),
+                window_clamp: Some(3),
+                ..p
+            };
+            let mut n = Net::new(&p, 50, lose(&p, &[0]));
+            n.connect(30 * 1460, true);
+            n.run(60.0);
+            assert_eq!(n.received[1], 30 * 1460);
+            assert_eq!(n.ends[0].stats().timeouts, timeouts, "{recovery:?}");
+        }
+    }
+}
+
+#[test]
+fn a_timeout_goes_back_and_doubles() {
+    // the eight segments of the third round, sent at 0.2 s, are lost
+    let p = preset("ns2-reno");
+    let mut n = Net::new(&p, 50, pass);
+    n.connect(400 * 1460, true);
+    n.run(0.22);
+    n.flying.clear();
+    let first = n.ends[0].deadline();
+    n.run(first.secs());
+    assert_eq!(n.ends[0].probe(&p).state, State::Loss);
+    assert_eq!(n.ends[0].probe(&p).cwnd_bytes, 1460);
+    // from now on all is well: go-back-N in slow start
+    n.run(60.0);
+    assert_eq!(n.received[1], 400 * 1460);
+    assert_eq!(n.ends[0].stats().timeouts, 1);
+    // 8 segments were in flight: all of them are resent
+    assert_eq!(n.ends[0].stats().retransmits, 8);
+}
+
+#[test]
+fn repeated_timeouts_double_up_to_the_cap_and_then_fail() {
+    let p = TcpParams { retries: Some(9), max_rto: Duration::from_secs(10), ..preset("ns2-reno") };
+    let mut n = Net::new(&p, 50, |from, _, s| if from == 0 && s.seq > 1 { Fate::Drop } else { Fate::Pass });
+    n.connect(30 * 1460, false);
+    n.run(500.0);
+    let t = n.times(0, |s| s.seq == 1461);
+    // RTT sample of 100 ms: RTO 0.3 s after the ACK at 0.1 s (SRTT + 4 * 50); 64-fold would be 19.2, cap 10
+    let gaps: Vec<f64> = t.windows(2).map(|w| ((w[1] - w[0]) * 1000.0).round()).collect();
+    assert_eq!(gaps, [400.0, 600.0, 1200.0, 2400.0, 4800.0, 9600.0, 10000.0, 10000.0, 10000.0]);
+    assert!(n.has(0, Event::Failed));
+}
+
+#[test]
+fn delayed_acks_halve_the_acks() {
+    let p = TcpParams { quick_acks: 0, ..preset("linux-6") };
+    let mut n = Net::new(&p, 10, pass);
+    n.connect(1000 * 1448, true);
+    n.run(20.0);
+    let acks = n.ends[1].stats().acks_sent;
+    assert!((500..530).contains(&acks), "{acks}");
+    // one lone segment waits 40 ms
+    let mut n = Net::new(&p, 10, pass);
+    n.connect(100, false);
+    n.run(1.0);
+    assert_eq!(n.times(1, |s| s.flags == Flags::PURE_ACK), [0.07]);
+}
+
+#[test]
+fn silence_restarts_the_window() {
+    for (idle_restart, segments) in [(IdleRestart::Off, 32), (IdleRestart::Restart, 2), (IdleRestart::Decay, 8)] {
+        let p = TcpParams { idle_restart, ..preset("ns2-reno") };
+        let mut n = Net::new(&p, 50, pass);
+        // 2 + 4 + 8 + 16 segments acknowledged: window 32
+        n.connect(30 * 1460, false);
+        // RTO 200 ms (after five samples of 100 ms) to 300; silent since 0.3 s
+        n.run(0.5);
+        let rto = n.ends[0].probe(&p).rto;
+        let before = n.log.len();
+        n.now = Time(300_000_000) + rto * 2 + Duration::from_millis(10);
+        n.write(0, 100 * 1460, false);
+        assert_eq!(n.log.len() - before, segments, "{idle_restart:?}");
+    }
+}
+
+#[test]
+fn ecn_reduces_once_per_window_and_loses_nothing() {
+    for reduction in [Reduction::Instant, Reduction::RateHalving, Reduction::Prr] {
+        let p = TcpParams { ecn: true, reduction, initial_ssthresh: Some(20.0), ..preset("rfc") };
+        let mss = u64::from(p.mss);
+        // two segments of one window are marked
+        let mut n = Net::new(&p, 50, move |from, _, s| {
+            let i = (s.seq.max(1) - 1) / mss;
+            if from == 0 && s.len > 0 && (i == 300 || i == 302) { Fate::Mark } else { Fate::Pass }
+        });
+        n.connect(600 * mss, true);
+        n.run(60.0);
+        let st = n.ends[0].stats();
+        assert_eq!((st.ecn_reductions, st.retransmits, n.received[1]), (1, 0, 600 * mss), "{reduction:?}");
+        assert_eq!(n.log.iter().filter(|l| l.1 == 0 && l.2.flags.has(Flags::CWR) && l.2.len > 0).count(), 1);
+        // echoed from the mark until CWR arrives: about a round trip
+        let echoes = n.times(1, |s| s.flags.has(Flags::ECE) && s.flags.has(Flags::PURE_ACK));
+        assert!(echoes.len() > 3 && echoes[echoes.len() - 1] - echoes[0] < 0.11, "{echoes:?}");
+    }
+}
+
+#[test]
+fn a_lost_last_ack_is_repeated() {
+    // the ACK of the passive side's FIN is lost: the closed active side answers its retransmission
+    let mut dropped = false;
+    let mut n = Net::new(&preset("rfc"), 10, move |from, _, s| {
+        let last = from == 0 && s.flags.has(Flags::PURE_ACK) && s.ack > 1 && !std::mem::replace(&mut dropped, true);
+        if last { Fate::Drop } else { Fate::Pass }
+    });
+    n.connect(500, true);
+    n.run(0.2);
+    n.write(1, 0, true);
+    n.run(30.0);
+    assert!(n.ends[0].is_closed() && n.ends[1].is_closed());
+    assert_eq!(n.ends[1].stats().retransmits, 1);
+}
+
+/// Mean window of an endless flow under random loss `p`, in segments: segments delivered per round trip.
+fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
+    let mut rng = Rng::named(seed, "loss");
+    let mut n = Net::new(
+        params,
+        50,
+        move |from, _, s| {
+            if from == 0 && s.len > 0 && rng.chance(loss) { Fate::Drop } else { Fate::Pass }
+        },
+    );
+    n.checked = false;
+    n.connect(u64::MAX, false);
+    n.run(secs);
+    n.received[1] as f64 / f64::from(params.mss) / (secs / 0.1)
+}
+
+#[test]
+fn response_function_of_reno() {
+    // SPEC 5.5: W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
+    let p = TcpParams { recovery: Recovery::Sack, limited_transmit: true, ..preset("ns2-reno") };
+    let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
+    assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
+    // with every second segment acknowledged 0.866 / sqrt(p) = 8.66 holds for growth of 1/cwnd per ACK
+    let p = TcpParams { ack_every: 2, abc_limit: 1, ..p };
+    let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
+    assert!((w / 8.66 - 1.0).abs() < 0.2, "{w}");
+}
+
+#[test]
+fn response_function_of_cubic() {
+    // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
+    let p =
+        TcpParams { hystart: HyStart::Off, ack_every: 1, receive_window: units::Bytes(1 << 30), ..preset("linux-6") };
+    let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
+    assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
+}
+
+fn any_params() -> impl Strategy<Value = TcpParams> {
+    (
+        prop::sample::select(PRESETS).prop_map(|(name, _)| preset(name)),
+        prop::sample::select(vec![Recovery::Reno, Recovery::Newreno, Recovery::Sack]),
+        prop::sample::select(vec![Reduction::Instant, Reduction::RateHalving, Reduction::Prr]),
+        any::<[bool; 7]>(),
+        1u32..4,
+        prop::sample::select(vec![CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::Cubic2622]),
+    )
+        .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| TcpParams {
+            recovery,
+            reduction,
+            handshake: b[0],
+            timestamps: b[1],
+            limited_transmit: b[2],
+            keep_sack_after_rto: b[3],
+            nagle: b[4],
+            ecn: b[5],
+            reduce_from_flight: b[6],
+            ack_every,
+            congestion_control,
+            retries: None,
+            syn_retries: None,
+            max_rto: Duration::from_secs(20),
+            receive_window: units::Bytes(100_000),
+            ..base
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Whatever is dropped, delayed or marked: every byte arrives in order exactly once, the books balance on every
+    /// call (`Net::call`), and both ends finish.
+    #[test]
+    fn every_byte_once(
+        p in any_params(),
+        seed: u64,
+        loss in 0.0..0.25f64,
+        late in 0.0..0.3f64,
+        request in 1u64..20_000,
+        answer in 0u64..150_000,
+        pieces in 1u64..5,
+    ) {
+        let mut rng = Rng::named(seed, "pipe");
+        let mut n = Net::new(&p, 20, move |_, count, _| {
+            // the pipe is good in the end, so that the test ends
+            if count < 2000 && rng.chance(loss) {
+                Fate::Drop
+            } else if rng.chance(late) {
+                Fate::Late(Duration(rng.below(60_000_000)))
+            } else if rng.chance(0.05) {
+                Fate::Mark
+            } else {
+                Fate::Pass
+            }
+        });
+        n.answer = Some((request, answer));
+        n.connect(request / pieces, false);
+        for i in 1..pieces {
+            n.run(0.3 * i as f64);
+            let last = i == pieces - 1;
+            n.write(0, if last { request - request / pieces * (pieces - 1) } else { request / pieces }, last);
+        }
+        if pieces == 1 {
+            n.write(0, 0, true);
+        }
+        n.run(100_000.0);
+        prop_assert_eq!(n.received, [answer, request]);
+        if p.handshake {
+            for i in 0..2 {
+                prop_assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished));
+            }
+        }
+        for i in 0..2 {
+            prop_assert!(n.has(i, Event::Closed), "end {} is open: {:?}", i, n.ends[i]);
+            prop_assert!(!n.has(i, Event::Failed));
+            prop_assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Constant bit rate over UDP.
+//!
+//! Source: doc 001 §3.2.1 (1 Mbit/s beside TCP), doc 003 (the unresponsive blast).
+//!
+//! ```text
+//!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
+//! ```
+//!
+//! Each moment is computed from k, not from the moment before, so the rate has no drift. The order is always that of k.
+//! Departs: ns-2's `random_` accumulates its noise (the rate wanders); ours shakes each datagram around its own place.
+//!
+//! Datagrams go from the application's `from` to its `to`; a downstream source is one whose `from` is a server.
+
+use crate::{Application, ConnId, Host, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Bytes, Prob, Problem, Time};
+
+/// Largest datagram: what an IP packet's 16-bit length can say.
+pub const MAX_SIZE: u64 = 65_535;
+
+fn default_size() -> Bytes {
+    Bytes(1000)
+}
+
+/// UDP datagrams at a constant rate, numbered from 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CbrParams {
+    /// Rate on the wire in bit/s. Required.
+    pub rate: BitRate,
+    /// Size of a datagram in bytes on the wire, every header included. Default 1000.
+    #[serde(default = "default_size")]
+    pub size: Bytes,
+    /// How far each datagram may be shaken from its place, as a share of the spacing: 0 exact, 1 anywhere up to the next
+    /// one's place. Default 0.
+    #[serde(default)]
+    pub randomize: Prob,
+    /// Datagrams to send; without it, until the end. Default none.
+    #[serde(default)]
+    pub count: Option<u64>,
+}
+
+impl CbrParams {
+    /// A source of this rate with the defaults of everything else.
+    pub fn new(rate: BitRate) -> Self {
+        Self { rate, size: default_size(), randomize: Prob::default(), count: None }
+    }
+
+    /// Refuses what cannot run.
+    pub fn validate(&self) -> Result<(), Problem> {
+        if self.rate.0 == 0 {
+            return Err(Problem::new("rate", "0bit is not valid; expected at least 1 bit/s"));
+        }
+        if self.size.0 == 0 || self.size.0 > MAX_SIZE {
+            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {MAX_SIZE}B", self.size)));
+        }
+        if self.rate.time_for(self.size.0).is_zero() {
+            return Err(Problem::new("rate", format!("{} leaves less than 1 ns between datagrams", self.rate)));
+        }
+        if self.count == Some(0) {
+            return Err(Problem::new(
+                "count",
+                "0 is not valid; expected at least 1, or no count to send until the end",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The machine in its first state.
+    pub fn build(&self) -> Cbr {
+        Cbr {
+            size: self.size.0 as u16,
+            spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
+            randomize: self.randomize.get(),
+            count: self.count.unwrap_or(u64::MAX),
+            start: Time::ZERO,
+            next: 0,
+        }
+    }
+}
+
+/// The exact spacing `bits / rate` seconds, as a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spacing {
+    pub(crate) bits: u64,
+    pub(crate) rate: u64,
+}
+
+impl Spacing {
+    /// `k` spacings and the fraction `shift` of one more, in nanoseconds, rounded down.
+    fn at(self, k: u64, shift: f64) -> u64 {
+        // the fraction with 32 bits: integer arithmetic from here on
+        let part = (shift * 4_294_967_296.0) as u128;
+        let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
+        let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
+        u64::try_from(ns + more).unwrap_or(u64::MAX)
+    }
+}
+
+/// The machine of [`CbrParams`]; [`crate::Voip`] is one, too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cbr {
+    pub(crate) size: u16,
+    pub(crate) spacing: Spacing,
+    pub(crate) randomize: f64,
+    pub(crate) count: u64,
+    pub(crate) start: Time,
+    pub(crate) next: u64,
+}
+
+impl Cbr {
+    /// Datagrams sent so far; the next one's number.
+    pub fn sent(&self) -> u64 {
+        self.next
+    }
+
+    fn arm<H: Host>(&mut self, host: &mut H) {
+        if self.next < self.count {
+            let shift = if self.randomize > 0.0 { self.randomize * host.rng().unit() } else { 0.0 };
+            let at = Time(self.start.0.saturating_add(self.spacing.at(self.next, shift)));
+            host.timer(at.max(host.now()), self.next);
+        }
+    }
+
+    fn send<H: Host>(&mut self, host: &mut H) {
+        host.datagram(0, self.size, self.next);
+        self.next += 1;
+        self.arm(host);
+    }
+}
+
+impl Application for Cbr {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.start = host.now();
+        if self.randomize > 0.0 { self.arm(host) } else { self.send(host) }
+    }
+    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
+        self.send(host);
+    }
+    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
+    fn received<H: Host>(&mut self, _: ConnId, _: Side, _: u64, _: &mut H) {}
+    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
+    fn counts_bytes(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+    use units::Duration;
+
+    #[test]
+    fn the_spacing_does_not_drift() {
+        // 1000 B at 3 Mbit/s: 8/3 ms, no whole number of nanoseconds. In 600 s: 600 * 375 = 225 000 datagrams.
+        let mut fake = Fake::new(&[0]);
+        let mut app = CbrParams::new(BitRate(3_000_000)).build();
+        fake.run(&mut app, Time(600_000_000_000));
+        assert_eq!(app.sent(), 225_000);
+        for (k, &(at, size, number)) in fake.datagrams.iter().enumerate() {
+            assert_eq!((size, number), (1000, k as u64));
+            // k * 8/3 ms = k * 8 000 000 / 3 ns, rounded down
+            assert_eq!(at.0, k as u64 * 8_000_000 / 3);
+        }
+    }
+
+    #[test]
+    fn shaken_datagrams_keep_their_rate_and_order() {
+        let mut fake = Fake::new(&[0]);
+        let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
+        let mut app = params.build();
+        fake.run(&mut app, Time(100_000_000_000));
+        // 8 ms apart: the last of 100 s is number 12 499, in its own 8 ms
+        assert_eq!(fake.datagrams.len(), 12_500);
+        let mut sum = 0;
+        for (k, d) in fake.datagrams.iter().enumerate() {
+            let place = k as u64 * 8_000_000;
+            assert!((place..place + 8_000_000).contains(&d.0.0));
+            sum += d.0.0 - place;
+        }
+        // mean shift 4 ms, standard error 8/sqrt(12*12500) = 0.021 ms
+        assert!((sum as f64 / 12_500.0 * 1e-6 - 4.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn counts_and_refusals() {
+        let mut fake = Fake::new(&[0]);
+        CbrParams { count: Some(7), ..CbrParams::new(BitRate(1_000_000)) }.validate().unwrap();
+        let mut app = CbrParams { count: Some(7), ..CbrParams::new(BitRate(1_000_000)) }.build();
+        fake.run(&mut app, Time(Duration::from_secs(10).0));
+        assert_eq!(fake.datagrams.len(), 7);
+        let bad = |p: CbrParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
+        assert_eq!(bad(CbrParams { size: Bytes(70_000), ..CbrParams::new(BitRate(1)) }), "size");
+        assert!(serde_json::from_str::<CbrParams>("{}").unwrap_err().to_string().contains("rate"));
+    }
+}

@@ -1,0 +1,219 @@
+//! A scripted host for tests: no network, only delays. Opening takes one round trip, bytes take half of one.
+
+use crate::{Application, ConnId, Host, Side};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{Rng, Time};
+
+/// Something the fake network will tell the application.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Connected(ConnId, Side),
+    Received(ConnId, Side, u64),
+    Closed(ConnId),
+    Timer(u64),
+}
+
+/// A connection that was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) at: Time,
+    pub(crate) peer: usize,
+    /// When both sides had asked to close it.
+    pub(crate) closed: Option<Time>,
+    /// When the application was told that it is over.
+    pub(crate) ended: Option<Time>,
+}
+
+/// A call of `Host::write`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) side: Side,
+    pub(crate) bytes: u64,
+}
+
+/// Per connection id (ids are reused as a real host may).
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    ordinal: usize,
+    peer: usize,
+    ready: Time,
+    closed: [bool; 2],
+    fails: bool,
+}
+
+/// The host.
+pub(crate) struct Fake {
+    now: Time,
+    rng: Rng,
+    rtt: Vec<u64>,
+    /// What will happen, and to which connection (by ordinal): a broken one hears no more.
+    queue: BTreeMap<(Time, u64), (Event, usize)>,
+    order: u64,
+    slots: Vec<Slot>,
+    free: BTreeSet<u32>,
+    failing: BTreeSet<usize>,
+    fails_after: u64,
+    /// Every connection breaks with this probability, within this time after its opening.
+    breaking: Option<(f64, u64)>,
+    /// Bytes come in pieces of this many.
+    pub(crate) piece: u64,
+    /// Time between two pieces in nanoseconds.
+    pub(crate) gap: u64,
+    pub(crate) opened: Vec<Opened>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) datagrams: Vec<(Time, u16, u64)>,
+    pub(crate) files: Vec<(Time, Time, u64)>,
+    pub(crate) pages: Vec<(Time, Time, u32, u64)>,
+}
+
+impl Fake {
+    /// `rtt` in nanoseconds by server.
+    pub(crate) fn new(rtt: &[u64]) -> Self {
+        Self {
+            now: Time::ZERO,
+            rng: Rng::named(1, "fake"),
+            rtt: rtt.to_vec(),
+            queue: BTreeMap::new(),
+            order: 0,
+            slots: Vec::new(),
+            free: BTreeSet::new(),
+            failing: BTreeSet::new(),
+            fails_after: 0,
+            breaking: None,
+            piece: u64::MAX,
+            gap: 0,
+            opened: Vec::new(),
+            writes: Vec::new(),
+            datagrams: Vec::new(),
+            files: Vec::new(),
+            pages: Vec::new(),
+        }
+    }
+
+    /// The connections with these ordinals never connect and end after `ns`.
+    pub(crate) fn failing(mut self, ordinals: &[usize], ns: u64) -> Self {
+        self.failing = ordinals.iter().copied().collect();
+        self.fails_after = ns;
+        self
+    }
+
+    /// Each connection breaks with probability `p`, at a moment uniform in the `ns` after its opening.
+    pub(crate) fn breaking(mut self, p: f64, ns: u64) -> Self {
+        self.breaking = Some((p, ns));
+        self
+    }
+
+    /// Runs `app` from time 0 to `until` (exclusive).
+    pub(crate) fn run<A: Application>(&mut self, app: &mut A, until: Time) {
+        app.start(self);
+        while let Some(((at, _), (event, ordinal))) = self.queue.pop_first() {
+            if at >= until {
+                break;
+            }
+            self.now = at;
+            if self.opened.get(ordinal).is_some_and(|o| o.ended.is_some()) {
+                continue;
+            }
+            match event {
+                Event::Connected(c, side) => app.connected(c, side, self),
+                Event::Received(c, side, bytes) => app.received(c, side, bytes, self),
+                Event::Timer(token) => app.timer(token, self),
+                Event::Closed(c) => {
+                    self.opened[ordinal].ended = Some(at);
+                    app.closed(c, self);
+                    self.free.insert(c.0);
+                }
+            }
+        }
+    }
+
+    /// Connections that have not ended.
+    pub(crate) fn open_now(&self) -> usize {
+        self.opened.iter().filter(|o| o.ended.is_none()).count()
+    }
+
+    fn push(&mut self, at: Time, event: Event) {
+        self.order += 1;
+        let ordinal = match event {
+            Event::Connected(c, _) | Event::Received(c, ..) | Event::Closed(c) => self.slots[c.0 as usize].ordinal,
+            Event::Timer(_) => usize::MAX,
+        };
+        self.queue.insert((at, self.order), (event, ordinal));
+    }
+}
+
+fn index(side: Side) -> usize {
+    usize::from(side == Side::Server)
+}
+
+impl Host for Fake {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+    fn open(&mut self, peer: usize) -> ConnId {
+        let ordinal = self.opened.len();
+        let id = self.free.pop_first().unwrap_or(self.slots.len() as u32);
+        if id as usize == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        let ready = Time(self.now.0 + self.rtt[peer]);
+        let fails = self.failing.contains(&ordinal);
+        self.slots[id as usize] = Slot { ordinal, peer, ready, closed: [false; 2], fails };
+        self.opened.push(Opened { at: self.now, peer, closed: None, ended: None });
+        if fails {
+            self.push(Time(self.now.0 + self.fails_after), Event::Closed(ConnId(id)));
+        } else {
+            self.push(ready, Event::Connected(ConnId(id), Side::Client));
+            self.push(ready, Event::Connected(ConnId(id), Side::Server));
+        }
+        if let Some((p, ns)) = self.breaking
+            && self.rng.chance(p)
+        {
+            let at = Time(self.now.0 + self.rng.below(ns));
+            self.push(at, Event::Closed(ConnId(id)));
+        }
+        ConnId(id)
+    }
+    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
+        self.writes.push(Write { side, bytes });
+        let slot = self.slots[conn.0 as usize];
+        assert!(!slot.closed[index(side)], "written after close");
+        if slot.fails || bytes == u64::MAX {
+            return;
+        }
+        let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
+        let (mut left, mut at) = (bytes, at);
+        while left > 0 {
+            let n = left.min(self.piece);
+            self.push(at, Event::Received(conn, side.other(), n));
+            left -= n;
+            at = Time(at.0 + self.gap);
+        }
+    }
+    fn close(&mut self, conn: ConnId, side: Side) {
+        let slot = &mut self.slots[conn.0 as usize];
+        assert!(!slot.closed[index(side)], "closed twice");
+        slot.closed[index(side)] = true;
+        if slot.closed == [true; 2] && !slot.fails {
+            self.opened[slot.ordinal].closed = Some(self.now);
+            let at = Time(self.now.0 + self.rtt[slot.peer]);
+            self.push(at, Event::Closed(conn));
+        }
+    }
+    fn datagram(&mut self, _peer: usize, size: u16, number: u64) {
+        self.datagrams.push((self.now, size, number));
+    }
+    fn timer(&mut self, at: Time, token: u64) {
+        assert!(at >= self.now);
+        self.push(at, Event::Timer(token));
+    }
+    fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64) {
+        self.pages.push((started, self.now, objects, bytes));
+    }
+    fn file_done(&mut self, started: Time, bytes: u64) {
+        self.files.push((started, self.now, bytes));
+    }
+}

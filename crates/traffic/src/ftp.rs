@@ -1,0 +1,350 @@
+//! File transfers: endless, repeated, or bursty.
+//!
+//! Source: doc 001 §3.2.1 (one endless transfer; five sessions that repeat a moderately sized file; 18.75 MB then 16 s of
+//! silence), doc 000 (90 MB objects, 4 s apart, ten sessions), SPEC 4.4.
+//!
+//! Each flow runs through its files alone:
+//!
+//! ```text
+//!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
+//! ```
+//!
+//! A file *starts* when its connection is opened (when it is written, on a connection that is kept) and is *finished* when
+//! its last byte has arrived in order at the receiver; then [`Host::file_done`] is called, and the pause counts from there.
+//! With a new connection for each file the sender closes right after writing (its FIN follows the last byte) and the
+//! receiver closes when it has everything.
+
+use crate::conns::Conns;
+use crate::{Application, ConnId, Direction, Host, OnFailure, RETRY_AFTER, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem, Time};
+
+/// Most flows in one application: as many as there are flow slots in a world.
+pub const MAX_FLOWS: u32 = 1 << 20;
+
+/// File transfers over TCP between the client and its first server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FtpParams {
+    /// Parallel flows, each with its own files. Default 1.
+    pub flows: u32,
+    /// Which way the files go. Default `up`.
+    pub direction: Direction,
+    /// Size of a file in bytes of payload; without it one transfer never ends. Default none.
+    pub size: Option<Bytes>,
+    /// Files per flow; without it they repeat until the end. Needs `size`. Default none.
+    pub count: Option<u64>,
+    /// Silence between the end of a file and the start of the next of the same flow. Needs `size`. Default 0s.
+    pub pause: Duration,
+    /// Extra silence, drawn uniformly from [0, `pause_spread`] before each file but the first. Needs `size`. Default 0s.
+    pub pause_spread: Duration,
+    /// A new connection for each file (true), or all files of a flow over one (false: the idle restart of TCP matters).
+    /// Default true.
+    pub new_connection: bool,
+    /// Flow number i (from 0) starts this much times i after the application. Default 0s.
+    pub stagger: Duration,
+    /// What to do when a connection fails: `retry` (default) or `give_up` (this flow stays silent).
+    pub on_failure: OnFailure,
+}
+
+impl Default for FtpParams {
+    fn default() -> Self {
+        Self {
+            flows: 1,
+            direction: Direction::Up,
+            size: None,
+            count: None,
+            pause: Duration::ZERO,
+            pause_spread: Duration::ZERO,
+            new_connection: true,
+            stagger: Duration::ZERO,
+            on_failure: OnFailure::Retry,
+        }
+    }
+}
+
+impl FtpParams {
+    /// The bursty user of doc 001 §3.2.1: 18.75 MB, then 16 s of silence, over one connection.
+    pub fn bursty() -> Self {
+        Self { size: Some(Bytes(18_750_000)), pause: Duration::from_secs(16), new_connection: false, ..Self::default() }
+    }
+
+    /// Refuses what cannot run.
+    pub fn validate(&self) -> Result<(), Problem> {
+        if self.flows == 0 || self.flows > MAX_FLOWS {
+            return Err(Problem::new("flows", format!("{} is not valid; expected 1 to {MAX_FLOWS}", self.flows)));
+        }
+        if self.size.is_some_and(|s| s.0 == 0) {
+            return Err(Problem::new(
+                "size",
+                "0B is not valid; expected at least 1 byte, or no size for an endless file",
+            ));
+        }
+        if self.count == Some(0) {
+            return Err(Problem::new(
+                "count",
+                "0 is not valid; expected at least 1, or no count to repeat until the end",
+            ));
+        }
+        if self.size.is_none() {
+            let needs = |field: &str| Err(Problem::new(field, "needs `size`: without it the first file never ends"));
+            if self.count.is_some() {
+                return needs("count");
+            }
+            if !self.pause.is_zero() {
+                return needs("pause");
+            }
+            if !self.pause_spread.is_zero() {
+                return needs("pause_spread");
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine in its first state.
+    pub fn build(&self) -> Ftp {
+        Ftp {
+            params: self.clone(),
+            flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, got: 0, done: 0 }; self.flows as usize],
+            conns: Conns::default(),
+        }
+    }
+}
+
+/// One flow. At most one timer of it is pending, and only while it is not `busy`; the timer's token is its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flow {
+    /// The open connection, if there is one.
+    conn: Option<ConnId>,
+    /// A file is under way.
+    busy: bool,
+    /// Start of the current file.
+    started: Time,
+    /// Bytes of the current file that arrived.
+    got: u64,
+    /// Files finished.
+    done: u64,
+}
+
+/// The machine of [`FtpParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ftp {
+    params: FtpParams,
+    flows: Vec<Flow>,
+    conns: Conns,
+}
+
+impl Ftp {
+    /// Files finished by all flows.
+    pub fn files_done(&self) -> u64 {
+        self.flows.iter().map(|f| f.done).sum()
+    }
+
+    fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
+        let (sender, size) = (self.params.direction.sender(), self.params.size);
+        let flow = &mut self.flows[i];
+        let conn = match flow.conn {
+            Some(conn) => conn,
+            None => {
+                let conn = host.open(0);
+                self.conns.insert(conn, i);
+                conn
+            }
+        };
+        *flow = Flow { conn: Some(conn), busy: true, started: host.now(), got: 0, done: flow.done };
+        host.write(conn, sender, size.map_or(u64::MAX, |s| s.0));
+        if self.params.new_connection && size.is_some() {
+            host.close(conn, sender);
+        }
+    }
+
+    fn finished<H: Host>(&mut self, i: usize, conn: ConnId, size: u64, host: &mut H) {
+        let flow = &mut self.flows[i];
+        flow.busy = false;
+        flow.done += 1;
+        let last = self.params.count.is_some_and(|n| flow.done >= n);
+        let started = flow.started;
+        if self.params.new_connection || last {
+            flow.conn = None;
+            self.conns.remove(conn);
+        }
+        host.file_done(started, size);
+        if last && !self.params.new_connection {
+            host.close(conn, self.params.direction.sender());
+        }
+        if self.params.new_connection || last {
+            host.close(conn, self.params.direction.receiver());
+        }
+        if !last {
+            let extra = match self.params.pause_spread.0 {
+                0 => 0,
+                spread => host.rng().below(spread.saturating_add(1)),
+            };
+            let wait = self.params.pause + Duration(extra);
+            if wait.is_zero() {
+                self.begin(i, host);
+            } else {
+                host.timer(host.now() + wait, i as u64);
+            }
+        }
+    }
+}
+
+impl Application for Ftp {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        let start = host.now();
+        for i in 0..self.flows.len() {
+            if i == 0 || self.params.stagger.is_zero() {
+                self.begin(i, host);
+            } else {
+                host.timer(start + self.params.stagger * i as u64, i as u64);
+            }
+        }
+    }
+
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        self.begin(token as usize, host);
+    }
+
+    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        let (Some(i), Some(size)) = (self.conns.get(conn), self.params.size) else { return };
+        if side != self.params.direction.receiver() {
+            return;
+        }
+        let flow = &mut self.flows[i];
+        flow.got += bytes;
+        debug_assert!(flow.got <= size.0, "more bytes arrived than were written");
+        if flow.busy && flow.got >= size.0 {
+            self.finished(i, conn, size.0, host);
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        // a connection whose last file is finished was forgotten then
+        let Some(i) = self.conns.remove(conn) else { return };
+        let flow = &mut self.flows[i];
+        flow.conn = None;
+        // between two files the pending timer opens a new connection
+        if flow.busy {
+            flow.busy = false;
+            if self.params.on_failure == OnFailure::Retry {
+                host.timer(host.now() + RETRY_AFTER, i as u64);
+            }
+        }
+    }
+
+    fn counts_bytes(&self) -> bool {
+        self.params.size.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    fn run(params: FtpParams, fake: &mut Fake, until: u64) -> Ftp {
+        params.validate().unwrap();
+        let mut app = params.build();
+        fake.run(&mut app, Time(until));
+        app
+    }
+
+    #[test]
+    fn an_endless_file_writes_once_and_asks_for_no_bytes() {
+        let mut fake = Fake::new(&[20 * MS]);
+        let app = run(FtpParams { flows: 5, ..Default::default() }, &mut fake, 10 * S);
+        assert!(!app.counts_bytes());
+        assert_eq!(fake.opened.len(), 5);
+        assert!(fake.writes.iter().all(|w| (w.side, w.bytes) == (Side::Client, u64::MAX)));
+        assert_eq!((fake.writes.len(), fake.files.len()), (5, 0));
+    }
+
+    #[test]
+    fn flows_start_one_after_the_other() {
+        let mut fake = Fake::new(&[20 * MS]);
+        run(FtpParams { flows: 3, stagger: Duration::from_millis(100), ..Default::default() }, &mut fake, S);
+        let at: Vec<u64> = fake.opened.iter().map(|o| o.at.0 / MS).collect();
+        assert_eq!(at, [0, 100, 200]);
+    }
+
+    #[test]
+    fn files_repeat_over_new_connections_and_stop_at_the_count() {
+        // the fake network: handshake 20 ms, then half of it (10 ms) to the receiver; a file lasts 30 ms
+        let mut fake = Fake::new(&[20 * MS]);
+        let params = FtpParams {
+            size: Some(Bytes(1000)),
+            count: Some(3),
+            pause: Duration::from_millis(70),
+            direction: Direction::Down,
+            ..Default::default()
+        };
+        let app = run(params, &mut fake, 100 * S);
+        assert_eq!(app.files_done(), 3);
+        let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();
+        assert_eq!(files, [(0, 30, 1000), (100, 130, 1000), (200, 230, 1000)]);
+        assert_eq!(fake.opened.len(), 3);
+        assert!(fake.writes.iter().all(|w| w.side == Side::Server));
+        assert_eq!(fake.open_now(), 0, "both sides of every connection were closed");
+    }
+
+    #[test]
+    fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
+        let mut fake = Fake::new(&[20 * MS]);
+        let params = FtpParams { count: Some(3), ..FtpParams::bursty() };
+        let app = run(params, &mut fake, 100 * S);
+        // first 20 + 10 ms, then 10 ms each
+        let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();
+        assert_eq!(files, [(0, 30, 18_750_000), (16_030, 16_040, 18_750_000), (32_040, 32_050, 18_750_000)]);
+        assert_eq!((app.files_done(), fake.opened.len(), fake.open_now()), (3, 1, 0));
+    }
+
+    #[test]
+    fn pauses_spread_within_their_bounds() {
+        let mut fake = Fake::new(&[0]);
+        let params = FtpParams {
+            size: Some(Bytes(1)),
+            count: Some(2001),
+            pause: Duration::from_millis(300),
+            pause_spread: Duration::from_millis(200),
+            ..Default::default()
+        };
+        run(params, &mut fake, 10_000 * S);
+        let gaps: Vec<u64> = fake.files.windows(2).map(|w| (w[1].0.0 - w[0].1.0) / MS).collect();
+        assert_eq!(gaps.len(), 2000);
+        assert!(gaps.iter().all(|g| (300..=500).contains(g)));
+        // mean 400 ms, standard error 200/sqrt(12*2000) = 1.3 ms
+        let mean = gaps.iter().sum::<u64>() as f64 / 2000.0;
+        assert!((mean - 400.0).abs() < 7.0, "{mean}");
+    }
+
+    #[test]
+    fn a_failed_connection_is_retried_or_given_up() {
+        for (on_failure, files) in [(OnFailure::Retry, 1), (OnFailure::GiveUp, 0)] {
+            let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1], 5 * S);
+            let params = FtpParams { size: Some(Bytes(10)), count: Some(1), on_failure, ..Default::default() };
+            run(params, &mut fake, 100 * S);
+            assert_eq!(fake.files.len(), files);
+            if files == 1 {
+                // two failures of 5 s, each followed by 1 s
+                assert_eq!(fake.files[0].0, Time(12 * S));
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let bad = |p: FtpParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(FtpParams { flows: 0, ..Default::default() }), "flows");
+        assert_eq!(bad(FtpParams { size: Some(Bytes(0)), ..Default::default() }), "size");
+        assert_eq!(bad(FtpParams { count: Some(3), ..Default::default() }), "count");
+        assert_eq!(bad(FtpParams { pause: Duration::from_secs(1), ..Default::default() }), "pause");
+        assert_eq!(bad(FtpParams { size: Some(Bytes(1)), count: Some(0), ..Default::default() }), "count");
+    }
+}

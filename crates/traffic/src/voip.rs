@@ -1,0 +1,103 @@
+//! A telephone call: G.711 with 20 ms of speech in a packet.
+//!
+//! Source: doc 001 §3.2.2, SPEC 4.1. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
+//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of doc 001. The call sends from the application's `from` to its
+//! `to` only, without silence suppression.
+//!
+//! The judgement (lost, late, E-model) is made by `measure::VoipMeter`, which takes [`VoipParams::late_after`] and
+//! [`VoipParams::network_delay`] from here.
+
+use crate::cbr::Spacing;
+use crate::{Cbr, cbr};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem, Time};
+
+/// A G.711 call in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VoipParams {
+    /// Size of a frame in bytes on the wire, every header included. Default 218.
+    pub size: Bytes,
+    /// Time between frames. Default 20ms.
+    pub interval: Duration,
+    /// Frames to send; without it, until the end. Default none.
+    pub count: Option<u64>,
+    /// A frame is late when its delay exceeds the least delay of the call by more than this. Default 60ms.
+    pub late_after: Duration,
+    /// Delay of the network beyond the simulated one, added to the measured delay in the E-model only. Default 20ms.
+    pub network_delay: Duration,
+}
+
+impl Default for VoipParams {
+    fn default() -> Self {
+        Self {
+            size: Bytes(218),
+            interval: Duration::from_millis(20),
+            count: None,
+            late_after: Duration::from_millis(60),
+            network_delay: Duration::from_millis(20),
+        }
+    }
+}
+
+impl VoipParams {
+    /// Refuses what cannot run.
+    pub fn validate(&self) -> Result<(), Problem> {
+        if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
+            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
+        }
+        if self.interval.is_zero() {
+            return Err(Problem::new("interval", "0s is not valid; expected more than 0s (G.711: 20ms)"));
+        }
+        if self.count == Some(0) {
+            return Err(Problem::new(
+                "count",
+                "0 is not valid; expected at least 1, or no count to send until the end",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The machine in its first state.
+    pub fn build(&self) -> Voip {
+        // "bits" per "rate" is just the interval in seconds: interval ns / 1e9
+        let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
+        Cbr {
+            size: self.size.0 as u16,
+            spacing,
+            randomize: 0.0,
+            count: self.count.unwrap_or(u64::MAX),
+            start: Time::ZERO,
+            next: 0,
+        }
+    }
+}
+
+/// The machine of [`VoipParams`]: a constant bit rate source.
+pub type Voip = Cbr;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    #[test]
+    fn ten_minutes_of_g711() {
+        // SPEC 4.1: 30 000 frames of 218 B in 600 s; 30 000 * 218 B = 6.54 MB (SPEC 3.6)
+        let mut fake = Fake::new(&[0]);
+        let mut app = VoipParams::default().build();
+        fake.run(&mut app, Time(Duration::from_secs(600).0));
+        assert_eq!(fake.datagrams.len(), 30_000);
+        assert_eq!(fake.datagrams.iter().map(|d| u64::from(d.1)).sum::<u64>(), 6_540_000);
+        assert!(fake.datagrams.iter().enumerate().all(|(k, d)| d.0.0 == k as u64 * 20_000_000 && d.2 == k as u64));
+    }
+
+    #[test]
+    fn the_frame_is_what_its_headers_add_up_to() {
+        let p = VoipParams::default();
+        assert_eq!(p.size.0, 160 + 12 + 8 + 20 + 18);
+        assert_eq!(p.size.0 * 8 * 50, 87_200);
+        assert_eq!(VoipParams { interval: Duration::ZERO, ..p }.validate().unwrap_err().path, "interval");
+    }
+}
