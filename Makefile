@@ -50,7 +50,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 # The release build of bloatlab._core, and the package itself, editable: Python edits need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
 	@touch $@
 
 venv: $(VENV)/.core-stamp
@@ -85,8 +85,9 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.core-stamp
-	cargo bench --workspace --exclude bloatlab-py --locked
+bench:
+	@tools/preflight.sh $(PYTHON) rust
+	cargo run --release --locked --quiet -p bloatlab-speed
 
 format: $(VENV)/.dev-stamp
 	cargo fmt --all

@@ -31,7 +31,8 @@ SHELVES: dict[str, int] = {
             ("scenario",),
             ("live", "sim"),
             ("py",),
-            ("benches", "fuzz"),
+            ("floor", "fuzz"),
+            ("speed",),
         )
     )
     for name in names

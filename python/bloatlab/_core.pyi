@@ -30,9 +30,6 @@ def resolve(text: str, format: Literal["toml", "json"], source: str, sets: list[
 def schema() -> str:
     """JSON Schema of a scenario."""
 
-def scenario_hash(resolved: str) -> str:
-    """Hexadecimal hash of a resolved scenario; equal for equal scenarios, whatever the order of their keys."""
-
 def run(resolved: str, seed: int | None = None, progress: Callable[[float], None] | None = None) -> RunOutput:
     """Simulate to the end without the GIL.
 

@@ -47,8 +47,7 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     for stale in (folder / TABLES).iterdir():
         if stale.suffix.removeprefix(".") in FORMS:
             stale.unlink()
-    scenario = result.scenario.data | {"seed": result.seed}
-    write_json(folder / SCENARIO, scenario)
+    write_json(folder / SCENARIO, result.scenario.data, sort_keys=False)
     write_json(folder / SUMMARY, result.summary)
     for name, frame in result.tables.items():
         write_table(frame, folder / TABLES / f"{name}.{form}")
@@ -70,7 +69,7 @@ def open_result(folder: str | Path) -> Result:
         raise ResultError(f"{folder}: not a result folder: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise ResultError(f"{folder}: a table cannot be read: {str(error).splitlines()[0]}") from None
-    return Result(Scenario(canonical(scenario)), scenario["seed"], summary, tables)
+    return Result(Scenario(canonical(scenario)), summary, tables)
 
 
 def digest(folder: str | Path) -> str:
@@ -103,13 +102,13 @@ def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
 
 
 def canonical(data: dict[str, Any]) -> str:
-    """Plain values as the core writes them: keys sorted, no spaces."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """A resolved scenario's values as the core writes them: keys as they come, no spaces."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Plain values as readable JSON with sorted keys and a final newline."""
-    path.write_text(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
+    """Plain values as readable JSON with a final newline."""
+    path.write_text(json.dumps(data, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:

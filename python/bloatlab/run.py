@@ -24,14 +24,18 @@ Progress = Callable[[float], None]
 class Result:
     """What one run measured. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `summary` is the run in numbers (per link and per application); `tables` are polars frames by name: series,
+    `scenario` carries the seed of the run. `summary` is the run in numbers (per link and per application); `tables` are polars frames by name: series,
     histograms, page loads, flows. Columns end in their unit; kB = 1000 bytes.
     """
 
     scenario: Scenario
-    seed: int
     summary: dict[str, Any]
     tables: Mapping[str, pl.DataFrame]
+
+    @property
+    def seed(self) -> int:
+        """The seed that this was run with."""
+        return self.scenario.seed
 
     def table(self, name: str) -> pl.DataFrame:
         """One table. Raises `KeyError` naming the tables there are."""
@@ -46,9 +50,11 @@ def run(scenario: Scenario, seed: int | None = None, progress: Progress | None =
     `seed` replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C
     raises `KeyboardInterrupt` within about a tenth of a second.
     """
-    output = _core.run(scenario.text, seed, progress if progress is not None else _go_on)
+    if seed is not None and seed != scenario.seed:
+        scenario = scenario.with_sets(("seed", str(seed)))
+    output = _core.run(scenario.text, None, progress if progress is not None else _go_on)
     tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
-    return Result(scenario, scenario.seed if seed is None else seed, json.loads(output["summary"]), tables)
+    return Result(scenario, json.loads(output["summary"]), tables)
 
 
 def _go_on(_fraction: float) -> None:

@@ -73,16 +73,15 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> pl.DataFrame:
-    """`t_s` (end of bin) and `rate_mbit` from a series of bytes per bin, summed over all its flows.
+    """`t_s` (where a bin begins) and `rate_mbit` from a series of bytes per bin, summed over all its flows.
 
-    `smooth` is how many bins a running mean covers. The first bin is taken to begin at 0.
+    Bins are equally wide; `smooth` is how many of them a running mean covers. Fewer than two bins are no series.
     """
     total = frame.group_by("t_s").agg(pl.col(bytes_column).sum()).sort("t_s")
-    if total.is_empty():
+    if total.height < 2:
         return pl.DataFrame({"t_s": [], "rate_mbit": []}, schema={"t_s": pl.Float64, "rate_mbit": pl.Float64})
     t = total["t_s"].to_numpy()
-    width = np.diff(t, prepend=0.0)
-    rate = np.divide(total[bytes_column].to_numpy() * 8e-6, width, out=np.zeros(len(t)), where=width > 0)
+    rate = total[bytes_column].to_numpy() * 8e-6 / (t[1] - t[0])
     if smooth > 1:
         rate = running_mean(rate, smooth)
     return pl.DataFrame({"t_s": t, "rate_mbit": rate})
@@ -128,17 +127,21 @@ def _row(name: str, *values: str) -> list[TextCell]:
     return [TextCell(name), *(TextCell(v) for v in values)]
 
 
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100.0
+
+
 def _links(links: Mapping[str, Any]) -> TextTable:
     rows = [
         _row(
             name,
             number(link["delivered_packets"], 0),
             number(link["delivered_bytes"] / 1e6, 3),
-            number(link["utilisation"] * 100),
+            number(_percent(link["utilisation"])),
             number(link["dropped_packets"], 0),
             " ".join(f"{reason} {number(n, 0)}" for reason, n in sorted(link["drops"].items()) if n) or "-",
-            *(number(link["sojourn_ms"][p], 2) for p in ("mean", "p50", "p99", "max")),
-            number(link["queue_packets"]["max"], 0),
+            *(number(link.get("sojourn_ms", {}).get(p), 2) for p in ("mean", "p50", "p99", "max")),
+            number(link.get("queue_packets", {}).get("max"), 0),
         )
         for name, link in links.items()
     ]

@@ -19,7 +19,7 @@ BIN = 0.1
 def made_up(rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit: str = "21p") -> Result:
     """A result whose upstream and FTP series follow `rate_mbit`, one value per 0.1 s."""
     n = len(rate_mbit)
-    t = np.arange(1, n + 1) * BIN
+    t = np.arange(n) * BIN
     sent = rate_mbit * 1e6 / 8 * BIN
     delay = np.zeros(n) if delay_ms is None else delay_ms
     scenario = Scenario('{"link": {"up": {"queue": {"droptail": {"limit": "%s"}}}}}' % limit)
@@ -28,15 +28,17 @@ def made_up(rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit:
             {
                 "link": ["up"] * n,
                 "t_s": t,
-                "delivered_bytes": sent,
+                "sent_bytes": sent,
                 "sojourn_ms_max": delay,
                 "sojourn_ms_mean": delay,
             }
         ),
-        "flow_series": pl.DataFrame({"app": ["ftp"] * n, "flow": [0] * n, "t_s": t, "wire_bytes": sent}),
+        "flow_series": pl.DataFrame(
+            {"app": ["ftp"] * n, "flow": [0] * n, "direction": ["forward"] * n, "t_s": t, "wire_bytes": sent}
+        ),
         "queue_histogram": pl.DataFrame({"link": ["up"] * 3, "packets": [15, 16, 20], "time_share": [0.25, 0.25, 0.5]}),
     }
-    return Result(scenario, 1, {"apps": {"ftp": {}}}, tables)
+    return Result(scenario, {"apps": {"ftp": {}}}, tables)
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():

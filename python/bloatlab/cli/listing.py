@@ -73,7 +73,18 @@ def _table(kind: str, entries: list[dict[str, Any]]) -> Table:
 
 def _words(entry: dict[str, Any]) -> str:
     """Everything an entry says about itself, a line each."""
-    head = [str(entry[key]) for key in ("doc", "type", "source") if entry.get(key)]
-    more = entry.get("params") or entry.get("experiments") or {}
-    pairs = more.items() if isinstance(more, dict) else ((p["name"], p.get("doc", "")) for p in more)
-    return "\n".join([" · ".join(head), *(f"  {name}  {text}" for name, text in pairs)]).strip()
+    head = [str(entry[key]) for key in ("doc", "summary", "type", "source") if entry.get(key)]
+    params = entry.get("params") or []
+    if isinstance(params, dict):  # a preset: its values
+        lines = ["  ".join(f"{name}={_value(value)}" for name, value in params.items())]
+    else:
+        lines = [
+            f"  {p['name']} = {_value(p['default'])}  {' '.join((p['description'] or '').split())}" for p in params
+        ]
+    lines += [f"  -e {name}  {text}" for name, text in entry.get("experiments", {}).items()]
+    return "\n".join(["; ".join(head), *lines]).strip()
+
+
+def _value(value: Any) -> str:
+    """A default as it would stand in a file; "none" for what is absent."""
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

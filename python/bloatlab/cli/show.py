@@ -74,7 +74,15 @@ def print_result(result: Result, console: Console) -> None:
 
 
 def _drawn(table: TextTable) -> Table:
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    drawn = Table(
+        title=table.title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, 2, 0, 0),
+    )
     heads: dict[int, str] = {}
     place = 0
     for name, width in table.groups:

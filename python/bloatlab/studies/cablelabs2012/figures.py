@@ -16,6 +16,7 @@ from bloatlab.plots import Mark, Panel, Series, figure
 from bloatlab.run import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
+from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
 from bloatlab.tables import cumulative_share, rate_series
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def keep(result: Result) -> Frames:
     """The part of a result that the figures draw."""
     up = pl.col("link") == UP
     return {
-        "flow_series": result.table("flow_series").filter(pl.col("app") == "ftp").select("flow", "t_s", "wire_bytes"),
-        "queue_series": result.table("queue_series").filter(up),
+        "flow_series": forward_ftp(result).select("flow", "t_s", "wire_bytes"),
+        "queue_series": upstream(result),
         "queue_histogram": result.table("queue_histogram").filter(up),
     }
 

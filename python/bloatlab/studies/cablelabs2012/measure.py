@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from bloatlab.run import Result
 from bloatlab.studies.cablelabs2012.build import UP
@@ -60,13 +60,12 @@ def burst(result: Result) -> Measures:
     """How the bulk transfer ramps up, how long the burst lasts, and at what rate it goes after its first flight."""
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "plateau_share"), math.nan)
-    series = result.table("flow_series").filter(pl.col("app") == "ftp")
+    series = forward_ftp(result)
     rate = rate_series(series, "wire_bytes", smooth=3)
     t, mbit = rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy()
     begun = np.flatnonzero(mbit > 0)
     start = float(t[begun[0]]) if len(begun) else 0.0
-    up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
-    burst_s = _burst_used(up["t_s"].to_numpy(), up["delivered_bytes"].to_numpy())
+    burst_s = _burst_used(upstream(result))
     full = np.flatnonzero(mbit >= 0.95 * PEAK_MBIT)
     ramp = float(t[full[0]]) if len(full) else math.inf
     left = np.flatnonzero((t > ramp) & (mbit < 0.9 * PEAK_MBIT)) if len(full) else np.array([])
@@ -80,23 +79,34 @@ def burst(result: Result) -> Measures:
     }
 
 
-def _burst_used(t: np.ndarray[Any, Any], delivered: np.ndarray[Any, Any]) -> float:
-    """When the token bucket first falls under 2 % of its 10 MB: tokens(t) = min(burst, tokens + rate dt) - sent."""
-    tokens, before = BURST_MB, 0.0
-    for now, sent in zip(t, delivered, strict=True):
-        tokens = min(BURST_MB, tokens + SUSTAINED_MBIT / 8.0 * (now - before)) - sent * 1e-6
-        before = float(now)
+def upstream(result: Result) -> pl.DataFrame:
+    """The series of the rate shaping queue; `t_s` is where a bin begins."""
+    return result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
+
+
+def forward_ftp(result: Result) -> pl.DataFrame:
+    """The series of the bulk transfers' data, flow by flow."""
+    return result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
+
+
+def _burst_used(up: pl.DataFrame) -> float:
+    """When the token bucket first falls under 2 % of its 10 MB: tokens <- min(burst, tokens + rate dt) - sent."""
+    begin, sent = up["t_s"].to_numpy(), up["sent_bytes"].to_numpy() * 1e-6
+    width = float(begin[1] - begin[0])
+    tokens = BURST_MB
+    for start, gone in zip(begin, sent, strict=True):
+        tokens = min(BURST_MB, tokens + SUSTAINED_MBIT / 8.0 * width) - gone
         if tokens < 0.02 * BURST_MB:
-            return float(now)
+            return float(start) + width
     return math.inf
 
 
 def queueing(result: Result) -> Measures:
     """Queueing delay in the rate shaping queue: while the burst lasts, afterwards, typically, and its first spike."""
-    up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
+    up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()
-    end = _burst_used(t, up["delivered_bytes"].to_numpy())
+    end = _burst_used(up)
     early, late = worst[t < end - 0.2], worst[t > end + 0.2]
     spike = float(np.nanmax(worst[t < 60.0], initial=0.0))
     return {
@@ -109,7 +119,7 @@ def queueing(result: Result) -> Measures:
     }
 
 
-def _settled(t: np.ndarray[Any, Any], mean: np.ndarray[Any, Any], start: float) -> float:
+def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) -> float:
     """Seconds from `start` (the change of rate) until the mean delay of half a second is below CoDel's 5 ms."""
     after = np.flatnonzero(t > start + 0.2)
     smooth = running_mean(np.nan_to_num(mean), 5)

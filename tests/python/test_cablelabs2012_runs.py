@@ -1,0 +1,131 @@
+"""Study 001 against the core: every scenario resolves, identities hold in runs, and the command does what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.scenario import emodel
+from bloatlab.studies.cablelabs2012 import published
+from bloatlab.studies.cablelabs2012.build import Setup, build, describe
+from bloatlab.studies.cablelabs2012.cases import Queue, case, grid
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, plateau, tables, trials
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free, differences
+
+
+@pytest.mark.parametrize("name", ["tables", "plateau", *EXPERIMENTS])
+def test_every_scenario_resolves(name: str):
+    given = {"tables": tables, "plateau": plateau}.get(name, lambda: trials(name))()
+    assert given
+    for trial in given:
+        assert build(trial.case, 1, trial.setup).name == f"cablelabs2012 {trial.case.key}"
+    assert len({t.key for t in given}) == len(given)
+
+
+def test_the_system_of_figure_1():
+    scenario = describe(case(5, Queue.DROPTAIL_417), 1, Setup())
+    links = scenario["link"]
+    up = links["up"]
+    assert up["docsis"]["flow"] == {
+        "max_sustained_rate": "5mbit",
+        "max_traffic_burst": "10MB",
+        "peak_traffic_rate": "20mbit",
+        "peak_burst": "1522B",
+    }
+    # 100 ms = 2 x (1 + 49); the web's 20, 30, 50, 100 ms likewise
+    assert links["ftp"]["delay"] == "49ms"
+    assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
+    assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
+    assert up["queue"] == {"droptail": {"limit": "417p", "ns2_off_by_one": True}}
+
+
+def test_free_parameters_are_one_set_with_arguments():
+    named = {u.field for u in UNKNOWNS}
+    assert differences(Free()) == {}
+    assert differences(Free().with_(file_size="1MB")) == {"file_size": "1MB"}
+    for unknown in UNKNOWNS:
+        assert getattr(Free(), unknown.field) not in unknown.others
+        assert len(unknown.why) > 20
+    # companions of a named one, and what cannot matter
+    assert {f for f in Free.__slots__ if f not in named} == {
+        "file_pause_spread",
+        "down_link_rate",
+        "lan_rate",
+        "ftp_start",
+    }
+
+
+def test_seeds_differ_in_starts_and_cases_share_them():
+    one, two = (describe(case(4, Queue.CODEL), seed, Setup()) for seed in (1, 2))
+    assert one["app"]["web"]["start"] != two["app"]["web"]["start"]
+    other = describe(case(2, Queue.DROPTAIL_21), 1, Setup())
+    assert one["app"]["web"]["start"] == other["app"]["web"]["start"]
+
+
+def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
+    """The core's listed page: 614 402 B of objects and 102 400 B of HTML come down per page."""
+    total = sum(map(sum, published.appendix_a())) + 102_400
+    trial = next(t for t in trials("pages") if t.key == "D01/417 listed sizes")
+    result = bloatlab.run(build(trial.case, 1, trial.setup.with_(seconds=60)))
+    web = result.summary["apps"]["web"]
+    pages = web["goodput_bytes_reverse"] / total
+    assert web["web"]["pages"] <= pages < web["web"]["pages"] + 1
+
+
+def test_mos_of_all_published_cells():
+    """SPEC 4.2: the E-model without delay gives every printed MOS from the printed loss."""
+    for c in grid():
+        loss = published.by_key()[c.key, published.PLR].values[0]
+        mos = emodel(loss / 100.0)[1]
+        assert published.by_key()[c.key, published.MOS].values[0] == pytest.approx(mos, abs=0.0501), c.key
+
+
+def test_shaper_ceiling():
+    """SPEC 3.6: 10 MB + 5 Mbit/s x 600 s = 385.000 MB, and a busy modem sends all of it but a packet or two."""
+    result = bloatlab.run(build(case(4, Queue.DROPTAIL_417), 1))
+    sent = result.summary["links"]["up"]["delivered_bytes"]
+    assert 384_500_000 < sent <= 385_000_000 + 1522
+
+
+def test_thirty_thousand_voice_packets():
+    scenario = build(case(1, Queue.CODEL), 1, Setup(free=Free(start_spread_ms=0.0)))
+    assert bloatlab.run(scenario).summary["apps"]["voip"]["voip"]["sent"] == 30_000
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("study")
+    assert call(["reproduce", "cablelabs2012", "--quick", "-o", str(out), "-e", "bytes", "-f", "json"]) == 0
+    return out
+
+
+def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
+    data = json.loads((quick / "scorecard.json").read_text())
+    assert data["summary"]["met"] is None
+    assert "proves" in data["summary"]["note"]
+    assert len(data["cells"]) == 216 + 90
+    assert {c["claim"] for c in data["claims"]} >= {"plateau", "syn-times", "nearly-full"}
+    assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8
+    assert len(list((quick / "figures").glob("fig[2-9]_*.png"))) == 8
+    page = (quick / "report.html").read_text()
+    assert page.count("<svg") == 8
+    assert "A quick look" in page
+    assert "bytes: a DropTail buffer" in page
+    runs = pl.read_parquet(quick / "runs.parquet")
+    assert runs.height == (27 + 2 + 18) * 2
+    assert set(runs["seed"]) == {1, 2}
+
+
+def test_workers_change_no_byte(quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = ["reproduce", "cablelabs2012", "--quick", "-o", str(tmp_path), "-e", "bytes", "--jobs", "1"]
+    assert call([*arguments, "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((quick / "scorecard.json").read_text())
+    ours = {p.relative_to(quick) for p in quick.rglob("*") if p.is_file()}
+    assert ours == {p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file()}
+    differ = {str(p) for p in ours if (quick / p).read_bytes() != (tmp_path / p).read_bytes()}
+    assert differ == {"provenance.json"}

@@ -1,0 +1,112 @@
+"""The command line as a person meets it: exit codes, one line per error, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bloatlab.cli.main import call
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]):
+    """Calls the command; returns exit code, standard output and standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = call([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return command
+
+
+def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: Path):
+    folder = tmp_path / "result"
+    code, out, err = say("run", scenario_file, "--set", "link.up.rate=2mbit", "-o", folder, "--seed", 4)
+    assert (code, str(folder) in err) == (0, True)
+    assert "Links" in out
+    assert "Voice" in out
+    names = {p.name for p in folder.iterdir()}
+    assert names == {"scenario.resolved.json", "summary.json", "provenance.json", "tables"}
+    resolved = json.loads((folder / "scenario.resolved.json").read_text())
+    assert (resolved["seed"], resolved["link"]["up"]["rate"]) == (4, "2mbit")
+    assert pl.read_parquet(folder / "tables" / "queue_series.parquet").height > 0
+
+    shown = say("show", folder)[1]
+    assert "Links" in shown
+    assert "seed 4" in shown
+    summary = json.loads(say("show", folder, "-f", "json")[1])
+    assert summary == json.loads((folder / "summary.json").read_text())
+    csv = say("show", folder, "--table", "queue_series", "-f", "csv")[1]
+    assert csv.splitlines()[0].startswith("link,t_s,")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_tables_in_each_form(say, scenario_file: Path, tmp_path: Path, form: str):
+    assert say("run", scenario_file, "-q", "-o", tmp_path / "r", "-f", form)[:2] == (0, "")
+    assert {p.suffix for p in (tmp_path / "r" / "tables").iterdir()} == {f".{form}"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "missing.toml"], ["missing.toml: no such file"]),
+        (["run"], ["FILE"]),
+        (["run", "SCENARIO", "--set", "link.up.rate"], ["--set link.up.rate: not path=value"]),
+        (["run", "SCENARIO", "--set", "link.up.rate=5mbps"], ["SCENARIO: link.up.rate", "5mbps"]),
+        (["run", "SCENARIO", "--set", "link.up.rte=5mbit"], ["SCENARIO: link.up", "rte", "rate"]),
+        (["run", "SCENARIO", "--seed", "x"], ["--seed"]),
+        (["run", "SCENARIO", "-f", "xml"], ["xml", "csv"]),
+        (["run", "SCENARIO", "-o", "/proc/nowhere"], ["/proc/nowhere: cannot write"]),
+        (["rnu", "SCENARIO"], ['"rnu"', '"run"']),
+        (["show", "/"], ["/: not a result folder"]),
+        (["reproduce", "cablelabs2021"], ["no such study", '"cablelabs2012"']),
+        (["reproduce", "cablelabs2012", "-e", "tragets"], ["tragets", '"targets"']),
+        (["reproduce", "cablelabs2012", "--seeds", "0"], ["--seeds"]),
+        (["list", "qdsics"], ["qdsics", "qdiscs"]),
+    ],
+)
+def test_bad_input_is_said_in_a_line_and_ends_with_2(say, scenario_file: Path, arguments: list[str], words: list[str]):
+    here = str(scenario_file)
+    code, out, err = say(*(a.replace("SCENARIO", here) for a in arguments))
+    assert (code, out) == (2, "")
+    assert all(word.replace("SCENARIO", here) in err for word in words), err
+    assert len([line for line in err.splitlines() if line.strip() and "--help" not in line]) == 1, err
+
+
+def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
+    scenario_file.write_text(scenario_file.read_text()[:-3])
+    code, _, err = say("run", scenario_file)
+    assert code == 2
+    assert err.startswith(f"{scenario_file}: ")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    assert say("run", tmp_path / "binary.toml")[::2] == (2, f"{tmp_path / 'binary.toml'}: not a text file\n")
+
+
+def test_schema_and_lists_are_json(say):
+    assert json.loads(say("schema")[1])["properties"]["link"]
+    lists = json.loads(say("list", "-f", "json")[1])
+    assert set(lists) == {"qdiscs", "apps", "tcp", "studies"}
+    assert "codel" in say("list", "qdiscs")[1]
+    assert "cablelabs2012" in say("list", "studies")[1]
+
+
+@pytest.mark.parametrize("name", ["", "run", "reproduce", "list", "schema", "show"])
+def test_help_is_there(say, name: str):
+    code, out, _ = say(*name.split(), "--help")
+    assert code == 0
+    assert "Usage: bloatlab" in out
+
+
+def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_file: Path):
+    def broken(*_a: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("bloatlab.cli.run.run", broken)
+    code, _, err = say("run", scenario_file)
+    assert (code, err.count("\n")) == (70, 1)
+    assert "a bug: ZeroDivisionError: oh" in err

@@ -1,0 +1,276 @@
+"""The compiled core through its Python face: scenarios, runs, determinism, cancelling."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import results
+from bloatlab.scenario import AppDict, LinkDict, RecordDict, ScenarioDict, catalogue, emodel, problems
+from conftest import DUMBBELL
+
+
+@pytest.fixture(scope="module")
+def dumbbell() -> bloatlab.Scenario:
+    return bloatlab.parse(DUMBBELL)
+
+
+@pytest.fixture(scope="module")
+def result(dumbbell: bloatlab.Scenario) -> bloatlab.Result:
+    return bloatlab.run(dumbbell)
+
+
+# ---------------------------------------------------------------------------------------------------------- scenarios
+
+
+def test_resolving_fills_in_defaults_and_is_stable(dumbbell: bloatlab.Scenario):
+    assert (dumbbell.name, dumbbell.seed) == ("dumbbell", 7)
+    assert dumbbell.data["link"]["up"]["queue"]["codel"]["target"] == "5ms"
+    again = bloatlab.parse(dumbbell.text, form="json")
+    assert again == dumbbell
+    assert again.hash == dumbbell.hash
+    assert len(dumbbell.hash) == 64
+
+
+def test_json_and_toml_and_dict_mean_the_same(dumbbell: bloatlab.Scenario, scenario_file: Path, tmp_path: Path):
+    (tmp_path / "same.json").write_text(dumbbell.text)
+    assert bloatlab.load(scenario_file) == dumbbell == bloatlab.load(tmp_path / "same.json")
+    assert bloatlab.from_dict(dumbbell.data) == dumbbell  # type: ignore[arg-type]
+
+
+def test_sets_lie_over_the_scenario(dumbbell: bloatlab.Scenario):
+    changed = dumbbell.with_sets(("link.up.rate", "1mbit"), ("seed", "9"))
+    assert (changed.data["link"]["up"]["rate"], changed.seed) == ("1mbit", 9)
+    assert changed.hash != dumbbell.hash
+
+
+def test_resolved_scenarios_obey_the_schema(dumbbell: bloatlab.Scenario):
+    jsonschema.Draft202012Validator.check_schema(bloatlab.schema())
+    jsonschema.validate(dumbbell.data, bloatlab.schema())
+
+
+@pytest.mark.parametrize(
+    ("face", "definition"), [(ScenarioDict, None), (LinkDict, "Link"), (AppDict, "App"), (RecordDict, "Record")]
+)
+def test_python_face_has_the_names_of_the_schema(face: type, definition: str | None):
+    schema = bloatlab.schema()
+    declared = schema if definition is None else schema["$defs"][definition]
+    assert set(face.__annotations__) == set(declared["properties"])
+
+
+def test_catalogue_names_what_there_is():
+    known = {kind: {entry["name"] for entry in entries} for kind, entries in catalogue().items()}
+    assert {"droptail", "codel"} <= known["qdiscs"]
+    assert {"ftp", "cbr", "voip", "web"} <= known["apps"]
+    assert {"linux-6", "ns2-cubic-2.6.22", "ns2-fulltcp-sack", "ns2-reno", "rfc"} <= known["tcp"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('rate = "5mbit"', 'rate = "5mbps"'), ["link.up.rate", "5mbps"]),
+        (('rate = "5mbit"', 'rate = "-5mbit"'), ["link.up.rate", "-5mbit"]),
+        (('rate = "5mbit"', 'raet = "5mbit"'), ["link.up", "raet", "rate"]),
+        (("queue.codel", "queue.cobel"), ["link.up.queue", "cobel", "codel"]),
+        (('tcp = "rfc"', 'tcp = "rcf"'), ["app.file.tcp", "rcf", "rfc"]),
+        (('to = ["net"]\ntcp', 'to = ["nowhere"]\ntcp'), ["app.file", "nowhere"]),
+        (('[link.down]\nfrom = "net"', '[link.down]\nfrom = "island"'), ["net", "home"]),
+        (('duration = "5s"', 'duration = "5"'), ["duration"]),
+        (("limit = ", "limt = "), ["link.up.queue.codel", "limt", "limit"]),
+        (("traffic.voip = {}", "traffic.voip = {"), []),
+    ],
+)
+def test_bad_scenarios_are_one_clear_line_each(change: tuple[str, str], words: list[str]):
+    assert change[0] in DUMBBELL
+    with pytest.raises(bloatlab.ScenarioError) as error:
+        bloatlab.parse(DUMBBELL.replace(*change), source="modem.toml")
+    lines = problems(error.value)
+    assert lines
+    assert all("\n" not in line and "modem.toml" in line for line in lines)
+    assert any(all(word in line for word in words) for line in lines), lines
+
+
+MODEM = """
+duration = "1s"
+[link.up]
+from = "a"
+to = "b"
+rate = "100mbit"
+{0}
+[link.down]
+from = "b"
+to = "a"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('docsis = { flow = { max_sustained_rate = "5mbit" }, map_interval = "0s" }', ["map_interval", "0s"]),
+        ('changes = [{ at = "2ms", rate = "1mbit" }, { at = "1ms", rate = "2mbit" }]', ["changes"]),
+        ("loss = 1.5", ["loss", "1.5"]),
+        ("loss = -0.1", ["loss"]),
+    ],
+)
+def test_bad_links_are_one_clear_line_each(line: str, words: list[str]):
+    with pytest.raises(bloatlab.ScenarioError) as error:
+        bloatlab.parse(MODEM.format(line), source="modem.toml")
+    (found,) = problems(error.value)
+    assert all(word in found for word in ["link.up", *words]), found
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def test_result_has_a_summary_and_frames(result: bloatlab.Result):
+    voice = result.summary["apps"]["voip"]["voip"]
+    assert voice["sent"] == 250  # 5 s at 50 a second
+    assert result.summary["apps"]["file"]["goodput_bytes"] > 2_000_000
+    series = result.table("queue_series").filter(pl.col("link") == "up")
+    assert series["sent_bytes"].sum() == result.summary["links"]["up"]["delivered_bytes"]
+    with pytest.raises(KeyError, match="there are .*queue_series"):
+        result.table("nothing")
+
+
+def test_books_balance(result: bloatlab.Result):
+    for name, link in result.summary["links"].items():
+        out = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
+        assert link["offered_packets"] == out, name
+
+
+def test_shares_of_the_queue_histogram_sum_to_one(result: bloatlab.Result):
+    shares = result.table("queue_histogram").group_by("link").agg(pl.col("time_share").sum())
+    assert shares["time_share"].to_list() == pytest.approx([1.0] * shares.height)
+
+
+def same(one: bloatlab.Result, two: bloatlab.Result) -> bool:
+    frames = all(one.tables[name].equals(two.tables[name], null_equal=True) for name in one.tables)
+    return frames and one.summary == two.summary and set(one.tables) == set(two.tables)
+
+
+def test_same_seed_same_numbers_alone_or_in_company(dumbbell: bloatlab.Scenario, result: bloatlab.Result):
+    with ThreadPoolExecutor(2) as pool:
+        for other in pool.map(lambda _: bloatlab.run(dumbbell), range(4)):
+            assert same(result, other)
+
+
+def test_seed_argument_is_the_scenarios_seed(dumbbell: bloatlab.Scenario):
+    by_argument = bloatlab.run(dumbbell, seed=3)
+    by_scenario = bloatlab.run(dumbbell.with_sets(("seed", "3")))
+    assert by_argument.seed == by_scenario.seed == 3
+    assert same(by_argument, by_scenario)
+
+
+def test_results_can_be_pickled(result: bloatlab.Result):
+    back = pickle.loads(pickle.dumps(result))  # noqa: S301  our own
+    assert same(back, result)
+    assert back.scenario == result.scenario
+
+
+def test_progress_goes_from_nothing_to_all(dumbbell: bloatlab.Scenario):
+    heard: list[float] = []
+    bloatlab.run(dumbbell.with_sets(("duration", "60s")), progress=heard.append)
+    assert heard == sorted(heard)
+    assert all(0.0 <= f <= 1.0 for f in heard)
+
+
+def test_what_progress_raises_cancels_the_run(dumbbell: bloatlab.Scenario):
+    class EnoughError(Exception):
+        pass
+
+    def enough(_fraction: float) -> None:
+        raise EnoughError
+
+    with pytest.raises(EnoughError):
+        bloatlab.run(dumbbell.with_sets(("duration", "600s")), progress=enough)
+
+
+def test_the_gil_is_free_while_a_world_runs(dumbbell: bloatlab.Scenario):
+    done = threading.Event()
+    counted = 0
+
+    def work() -> None:
+        bloatlab.run(dumbbell.with_sets(("duration", "2000s")))
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        counted += 1
+    thread.join()
+    assert counted > 1000
+
+
+# ------------------------------------------------------------------------------------------------------------- folders
+
+
+def test_folder_there_and_back(result: bloatlab.Result, tmp_path: Path):
+    for form in results.FORMS:
+        folder = bloatlab.save(result, tmp_path / form, form=form)
+        back = bloatlab.open_result(folder)
+        assert back.summary == result.summary
+        assert (back.scenario, back.seed) == (result.scenario, result.seed)
+        assert {n: t.shape for n, t in back.tables.items()} == {n: t.shape for n, t in result.tables.items()}
+
+
+def test_equal_runs_leave_equal_bytes_but_for_provenance(dumbbell: bloatlab.Scenario, tmp_path: Path):
+    folders = [
+        bloatlab.save(bloatlab.run(dumbbell), tmp_path / name, seconds=s) for name, s in (("a", 1.0), ("b", 2.0))
+    ]
+    assert results.digest(folders[0]) == results.digest(folders[1])
+    files = {p.relative_to(folders[0]) for p in folders[0].rglob("*") if p.is_file()}
+    differ = {str(p) for p in files if (folders[0] / p).read_bytes() != (folders[1] / p).read_bytes()}
+    assert differ == {"provenance.json"}
+    other = bloatlab.save(bloatlab.run(dumbbell, seed=8), tmp_path / "c")
+    assert results.digest(other) != results.digest(folders[0])
+
+
+def test_saving_again_in_another_form_leaves_one_form(result: bloatlab.Result, tmp_path: Path):
+    bloatlab.save(result, tmp_path, form="csv")
+    bloatlab.save(result, tmp_path, form="parquet")
+    assert {p.suffix for p in (tmp_path / "tables").iterdir()} == {".parquet"}
+
+
+def test_what_is_no_result_is_said_so(tmp_path: Path):
+    with pytest.raises(results.ResultError, match=r"not a result folder: scenario\.resolved\.json is missing"):
+        bloatlab.open_result(tmp_path)
+    (tmp_path / results.SCENARIO).write_text("{")
+    with pytest.raises(results.ResultError, match="not a result folder"):
+        bloatlab.open_result(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------- other entrances
+
+
+def test_emodel_is_the_formula_of_the_paper():
+    r, mos = emodel(0.0911)
+    wanted = 94.2 - 30.0 * np.log(1.0 + 15.0 * 0.0911)
+    assert r == pytest.approx(wanted)
+    assert mos == pytest.approx(3.5, abs=0.05)  # C04 in Table 7
+    assert emodel(0.0, 177.3)[0] == pytest.approx(94.2 - 0.024 * 177.3)
+    assert emodel(0.0, 200.0)[0] == pytest.approx(94.2 - 0.024 * 200.0 - 0.11 * 22.7)
+
+
+def test_ctrl_c_stops_a_run_in_a_moment(scenario_file: Path):
+    code = (
+        "import os, signal, sys, threading, bloatlab\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        f"s = bloatlab.load({str(scenario_file)!r}, [('duration', '1000000s'), ('record.interval', '1000s')])\n"
+        "try:\n    bloatlab.run(s)\nexcept KeyboardInterrupt:\n    sys.exit(5)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=20, check=False).returncode == 5
+
+
+def test_summary_is_plain_json(result: bloatlab.Result):
+    json.dumps(result.summary, allow_nan=False)
