@@ -194,8 +194,7 @@ impl Port {
         self.run(now, false, env);
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         let kept = self.queue.enqueue(packet, &mut cx);
         if kept {
             let (link, backlog) = (self.link, self.queue.backlog());
@@ -431,8 +430,7 @@ impl Port {
     fn dequeue<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) -> Option<PacketMeta> {
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         let packet = self.queue.dequeue(&mut cx)?;
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
@@ -448,8 +446,7 @@ impl Port {
     fn wake<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         self.queue.wake(&mut cx);
         if self.idle {
             self.serve(now, env);

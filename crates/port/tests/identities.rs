@@ -64,7 +64,8 @@ fn shaper_ceiling_and_burst_phase() {
 #[test]
 fn bursty_file_takes_14_seconds() {
     // SPEC 5.4: 18.75 MB = 5.333 s at 20 Mbit/s + 8.667 s at 5 Mbit/s
-    let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
+    let mut b =
+        Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.burst(ms(0.0), 12_500, 1500);
     b.run(Time(1 << 40));
     assert_eq!((b.out.len(), b.out.last().unwrap().stamp), (12_500, Time(14_000_000_000)));
