@@ -285,8 +285,8 @@ impl Port {
     }
 
     /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
-    pub fn transmit_backlog(&mut self, now: Time) -> Backlog {
-        match &mut self.server {
+    pub fn transmit_backlog(&self, now: Time) -> Backlog {
+        match &self.server {
             Server::Modem { mac, .. } => mac.backlog(now),
             _ => Backlog::default(),
         }
