@@ -133,6 +133,8 @@ impl Flight {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     link: LinkId,
+    /// Up to here everything has been done.
+    now: Time,
     queue: Queue,
     server: Server,
     rate: Option<BitRate>,
@@ -167,6 +169,7 @@ impl Port {
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         Ok(Self {
             link,
+            now: Time::ZERO,
             queue: Queue::new(spec.queue.build()),
             server,
             rate: spec.rate,
@@ -354,6 +357,8 @@ impl Port {
     /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
     #[inline]
     fn run<S: Sink>(&mut self, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
+        assert!(now >= self.now, "time goes back: {now} after {}", self.now);
+        self.now = now;
         loop {
             let (time, step) = self.next_step();
             if time == Time::NEVER || time > now || (time == now && !inclusive) {
