@@ -12,8 +12,9 @@
 //! Tokens that find the queue empty are thrown away. Byte counts are integers.
 //!
 //! Source: SPEC 3.4 (ns-2 link/docsislink.cc, facts only).
-//! Readings: a contention request always succeeds; peak tokens count from the last request that asked for something; a packet
-//! that finds the modem idle is requested at the next MAP boundary.
+//! Readings: a contention request always succeeds; the last request is the last occasion for one, even if it asked for
+//! nothing, so an idle modem (which has an occasion in every MAP) has one interval's worth of peak tokens; a packet that finds
+//! the modem idle is requested at the next MAP boundary.
 
 use crate::map::{MapClock, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
@@ -39,6 +40,7 @@ pub struct GrantedLink {
     /// MSR tokens; its peak bucket is not used.
     msr: TokenBucket,
     peak_rate: BitRate,
+    /// The last occasion for a request.
     last_request: Time,
     rate: Option<BitRate>,
     req: [u64; 2],
@@ -83,6 +85,8 @@ impl GrantedLink {
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
+            // the occasion at the boundary before, which needed no event
+            self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
 
@@ -135,9 +139,9 @@ impl GrantedLink {
         let wanted = waiting.saturating_sub(self.req[0] + self.req[1] + self.tokens);
         let peak_tokens = self.peak_rate.bytes_in(now.since(self.last_request));
         let bytes = wanted.min(peak_tokens).min(self.msr.tokens(now).0);
+        self.last_request = now;
         if bytes > 0 {
             self.msr.take(now, bytes);
-            self.last_request = now;
             self.req[1] += bytes;
         }
     }
@@ -248,7 +252,8 @@ mod tests {
     fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
         // waiting at 4.5 ms, requested by contention at 6 ms, granted at 10 ms: (REQ(1) at 6, REQ(0) at 8, grant at 10),
         // somewhere in [10 ms, 12 ms - 120 us], then 120 us on the channel
-        let wide = DocsisParams { max_grant: Some(Bytes(1500)), ..params() };
+        let flow = ShaperParams { peak_traffic_rate: Some(BitRate(20_000_000)), ..params().flow };
+        let wide = DocsisParams { flow, ..params() };
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);

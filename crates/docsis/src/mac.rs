@@ -166,10 +166,10 @@ impl Mac {
         self.busy_until = moment(used);
     }
 
-    /// Packets whose transmission has not begun.
-    pub fn backlog(&mut self, now: Time) -> Backlog {
-        self.settle(now);
-        self.waiting
+    /// Packets whose transmission has not begun by `now`.
+    pub fn backlog(&self, now: Time) -> Backlog {
+        let begun = self.starts.iter().take_while(|s| s.0 <= now);
+        begun.fold(self.waiting, |b, s| Backlog { packets: b.packets - 1, bytes: b.bytes - u64::from(s.1) })
     }
 
     /// Packets not yet handed to `depart`, the one in pieces included.

@@ -137,15 +137,19 @@ impl DocsisParams {
             return Err(Problem::new("map_interval", "0s is not valid; expected a positive duration"));
         }
         if self.max_grant == Some(Bytes(0)) {
-            return Err(Problem::new("max_grant", "0B is not valid: nothing could be sent; expected at least 1B or null"));
+            return Err(Problem::new(
+                "max_grant",
+                "0B is not valid: nothing could be sent; expected at least 1B or null",
+            ));
         }
         if self.grant_variation.get() > 0.0 && self.max_grant.is_none() && self.model == Model::TwoQueue2012 {
             return Err(Problem::new("grant_variation", "needs max_grant: without a limit there is nothing to vary"));
         }
         match self.transmit_limit {
-            Limit::Packets(0) | Limit::Bytes(Bytes(0)) => {
-                Err(Problem::new("transmit_limit", format!("{} is not valid; expected at least 1p", self.transmit_limit)))
-            }
+            Limit::Packets(0) | Limit::Bytes(Bytes(0)) => Err(Problem::new(
+                "transmit_limit",
+                format!("{} is not valid; expected at least 1p", self.transmit_limit),
+            )),
             Limit::Time(d) => {
                 Err(Problem::new("transmit_limit", format!("{d} is not valid; expected packets (\"32p\") or bytes")))
             }

@@ -133,6 +133,8 @@ impl Flight {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     link: LinkId,
+    /// Up to here everything has been done.
+    now: Time,
     queue: Queue,
     server: Server,
     rate: Option<BitRate>,
@@ -167,6 +169,7 @@ impl Port {
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         Ok(Self {
             link,
+            now: Time::ZERO,
             queue: Queue::new(spec.queue.build()),
             server,
             rate: spec.rate,
@@ -194,8 +197,7 @@ impl Port {
         self.run(now, false, env);
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         let kept = self.queue.enqueue(packet, &mut cx);
         if kept {
             let (link, backlog) = (self.link, self.queue.backlog());
@@ -286,8 +288,8 @@ impl Port {
     }
 
     /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
-    pub fn transmit_backlog(&mut self, now: Time) -> Backlog {
-        match &mut self.server {
+    pub fn transmit_backlog(&self, now: Time) -> Backlog {
+        match &self.server {
             Server::Modem { mac, .. } => mac.backlog(now),
             _ => Backlog::default(),
         }
@@ -355,6 +357,8 @@ impl Port {
     /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
     #[inline]
     fn run<S: Sink>(&mut self, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
+        assert!(now >= self.now, "time goes back: {now} after {}", self.now);
+        self.now = now;
         loop {
             let (time, step) = self.next_step();
             if time == Time::NEVER || time > now || (time == now && !inclusive) {
@@ -431,8 +435,7 @@ impl Port {
     fn dequeue<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) -> Option<PacketMeta> {
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         let packet = self.queue.dequeue(&mut cx)?;
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
@@ -448,8 +451,7 @@ impl Port {
     fn wake<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
-        let mut cx =
-            Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
         self.queue.wake(&mut cx);
         if self.idle {
             self.serve(now, env);

@@ -47,7 +47,10 @@ impl PortSpec {
     /// The first thing that is wrong, with its path.
     pub fn validate(&self) -> Result<(), Problem> {
         if self.rate == Some(BitRate(0)) {
-            return Err(Problem::new("rate", "0bit is not valid; expected a positive rate, or none for an infinite one"));
+            return Err(Problem::new(
+                "rate",
+                "0bit is not valid; expected a positive rate, or none for an infinite one",
+            ));
         }
         self.queue.validate().map_err(|p| p.under("queue"))?;
         match &self.service {
@@ -92,7 +95,9 @@ impl Change {
             [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)]
         {
             match rate {
-                Some(_) if flow.is_none() => return refuse(path, "the link is plain; expected service = shaper or docsis"),
+                Some(_) if flow.is_none() => {
+                    return refuse(path, "the link is plain; expected service = shaper or docsis");
+                }
                 Some(BitRate(0)) => return refuse(path, "0bit is not valid; expected a positive rate"),
                 _ => {}
             }
@@ -129,7 +134,10 @@ mod tests {
         let spec: PortSpec = toml::from_str(text).unwrap();
         spec.validate().unwrap();
         let Service::Docsis(p) = &spec.service else { panic!() };
-        assert_eq!((p.transmit_limit.to_string(), p.map_interval.to_string(), p.flow.peak_burst.0), ("32p".into(), "2ms".into(), 1522));
+        assert_eq!(
+            (p.transmit_limit.to_string(), p.map_interval.to_string(), p.flow.peak_burst.0),
+            ("32p".into(), "2ms".into(), 1522)
+        );
         let back: PortSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         assert_eq!(back, spec);
         let plain: PortSpec = toml::from_str("queue = { droptail = {} }").unwrap();
@@ -141,11 +149,15 @@ mod tests {
         let problem = |text: &str| toml::from_str::<PortSpec>(text).unwrap().validate().unwrap_err().path;
         assert_eq!(problem("queue = { codel = { interval = '0s' } }"), "queue.codel.interval");
         assert_eq!(
-            problem("queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '5mbit', peak_traffic_rate = '1mbit' } }"),
+            problem(
+                "queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '5mbit', peak_traffic_rate = '1mbit' } }"
+            ),
             "service.shaper.peak_traffic_rate"
         );
         assert_eq!(
-            problem("queue = { droptail = {} }\nservice = { docsis = { flow = { max_sustained_rate = 1 }, transmit_limit = '50ms' } }"),
+            problem(
+                "queue = { droptail = {} }\nservice = { docsis = { flow = { max_sustained_rate = 1 }, transmit_limit = '50ms' } }"
+            ),
             "service.docsis.transmit_limit"
         );
         let plain = toml::from_str::<PortSpec>("queue = { droptail = {} }").unwrap();

@@ -50,7 +50,7 @@ fn longest_waits_of_document_001() {
 #[test]
 fn shaper_ceiling_and_burst_phase() {
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '100p' }} }}\nservice = {{ shaper = {FLOW} }}"));
-    b.saturate(Time(600_000_000_000), 2);
+    b.saturate(Time::ZERO, Time(600_000_000_000), 2);
     // 10 MB + 5e6/8 x 600 s = 385.000 MB
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
@@ -64,7 +64,8 @@ fn shaper_ceiling_and_burst_phase() {
 #[test]
 fn bursty_file_takes_14_seconds() {
     // SPEC 5.4: 18.75 MB = 5.333 s at 20 Mbit/s + 8.667 s at 5 Mbit/s
-    let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
+    let mut b =
+        Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.burst(ms(0.0), 12_500, 1500);
     b.run(Time(1 << 40));
     assert_eq!((b.out.len(), b.out.last().unwrap().stamp), (12_500, Time(14_000_000_000)));
@@ -79,7 +80,7 @@ fn modem(limit: &str, more: &str) -> Bench {
 #[test]
 fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
-    b.saturate(Time(60_000_000_000), 2);
+    b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
     // 10 MB + 5e6/8 x 60 s = 47.5 MB less what is in the loop: 4 to 6 ms of 5 Mbit/s, and 1 ms
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
@@ -138,12 +139,12 @@ fn borderline_congestion_fills_the_transmit_queue() {
     // while tokens last, and the channel carries 5 Mbit/s
     let congested = "max_grant = 1250\ngrant_variation = '20%'";
     let mut b = modem("droptail = { limit = '417p' }", congested);
-    b.saturate(Time(20_000_000_000), 2);
+    b.saturate(Time::ZERO, Time(20_000_000_000), 2);
     let rate = b.port.counters().delivered.bytes as f64 * 8.0 / 20.0;
     assert!((rate / 5e6 - 1.0).abs() < 0.01, "{rate}");
     assert!(b.dropped(DropReason::TransmitQueueFull) > 1000);
     let mut b = modem("droptail = { limit = '417p' }", &format!("{congested}\ntransmit_queue = 'back_pressure'"));
-    b.saturate(Time(20_000_000_000), 2);
+    b.saturate(Time::ZERO, Time(20_000_000_000), 2);
     let held = b.port.counters().delivered.bytes as f64 * 8.0 / 20.0;
     assert!((held / rate - 1.0).abs() < 0.001, "{held} {rate}");
     assert!(b.fates.0.is_empty());
@@ -153,7 +154,7 @@ fn borderline_congestion_fills_the_transmit_queue() {
 fn codel_drops_cost_no_tokens() {
     // a standing queue under CoDel loses packets, and the shaper still sends all that its tokens allow
     let mut b = Bench::new(&format!("queue = {{ codel = {{ limit = '417p' }} }}\nservice = {{ shaper = {FLOW} }}"));
-    b.saturate(Time(20_000_000_000), 300);
+    b.saturate(Time::ZERO, Time(20_000_000_000), 300);
     assert!(b.dropped(DropReason::EarlyHead) > 100);
     let delivered = b.port.counters().delivered.bytes;
     assert!((22_500_000 - 1500..=22_500_000).contains(&delivered), "{delivered}");
@@ -162,7 +163,7 @@ fn codel_drops_cost_no_tokens() {
 #[test]
 fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
-    b.saturate(Time(60_000_000_000), 100);
+    b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
     // 47.5 MB; the peak rate is met to within what requests lose to rounding and to the loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");

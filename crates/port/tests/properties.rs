@@ -25,16 +25,26 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn specs() -> Vec<String> {
-    let queues = ["droptail = { limit = '21p' }", "droptail = { limit = '30KB', drop_head = true }", "codel = { limit = '417p', target = '1ms', interval = '10ms' }"];
+    let queues = [
+        "droptail = { limit = '21p' }",
+        "droptail = { limit = '30KB', drop_head = true }",
+        "codel = { limit = '417p', target = '1ms', interval = '10ms' }",
+    ];
     let services = [
         "rate = '5mbit'".to_owned(),
         "rate = '1gbit'\nloss = 0.1".to_owned(),
         "loss = '0'".to_owned(),
         format!("service = {{ shaper = {FLOW} }}"),
         format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW} }} }}"),
-        format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, max_grant = 1250, grant_variation = '20%', transmit_limit = '5p', transmit_queue = 'back_pressure' }} }}"),
-        format!("service = {{ docsis = {{ flow = {FLOW}, max_grant = 900, transmit_limit = '4KB', map_offset = '700us' }} }}"),
-        format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, model = 'docsis_link_2013', grant_variation = '20%' }} }}"),
+        format!(
+            "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, max_grant = 1250, grant_variation = '20%', transmit_limit = '5p', transmit_queue = 'back_pressure' }} }}"
+        ),
+        format!(
+            "service = {{ docsis = {{ flow = {FLOW}, max_grant = 900, transmit_limit = '4KB', map_offset = '700us' }} }}"
+        ),
+        format!(
+            "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, model = 'docsis_link_2013', grant_variation = '20%' }} }}"
+        ),
     ];
     queues.iter().flat_map(|q| services.iter().map(move |s| format!("queue = {{ {q} }}\ndelay = '3ms'\n{s}"))).collect()
 }
@@ -45,7 +55,11 @@ fn change(spec: &str, kind: u8) -> Change {
         0 if !shaped => Change { rate: Some(BitRate(0)), ..Change::default() },
         1 => Change { rate: Some(BitRate(8_000_000)), ..Change::default() },
         2 => Change { delay: Some(Duration::from_micros(500)), ..Change::default() },
-        3 if shaped => Change { max_sustained_rate: Some(BitRate(1_000_000)), peak_traffic_rate: Some(BitRate(3_000_000)), ..Change::default() },
+        3 if shaped => Change {
+            max_sustained_rate: Some(BitRate(1_000_000)),
+            peak_traffic_rate: Some(BitRate(3_000_000)),
+            ..Change::default()
+        },
         _ => Change { loss: Some(Prob::new(0.01).unwrap()), ..Change::default() },
     }
 }
@@ -76,9 +90,8 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {
         b.run(Time(1 << 50));
-    } else {
-        b.poll(Time(1 << 50));
     }
+    b.poll(Time(1 << 50));
     b
 }
 

@@ -137,11 +137,17 @@ mod tests {
         }
         let read = |text: &str| toml::from_str::<Doc>(text).map(|d| d.queue);
         let spec = read("queue = { droptail = { limit = '417p' } }").unwrap();
-        assert_eq!(serde_json::to_string(&spec).unwrap(), r#"{"droptail":{"limit":"417p","ns2_off_by_one":false,"drop_head":false}}"#);
+        assert_eq!(
+            serde_json::to_string(&spec).unwrap(),
+            r#"{"droptail":{"limit":"417p","ns2_off_by_one":false,"drop_head":false}}"#
+        );
         let spec = read("queue = { codel = {} }").unwrap();
         // tc-codel(8): limit 1000 packets, target 5 ms, interval 100 ms, noecn
         let Spec::Codel(p) = &spec else { panic!() };
-        assert_eq!((p.limit.to_string(), p.target.to_string(), p.interval.to_string(), p.ecn), ("1000p".into(), "5ms".into(), "100ms".into(), false));
+        assert_eq!(
+            (p.limit.to_string(), p.target.to_string(), p.interval.to_string(), p.ecn),
+            ("1000p".into(), "5ms".into(), "100ms".into(), false)
+        );
         let back: Spec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         assert_eq!(back, spec);
         assert!(read("queue = { codel = { traget = '5ms' } }").unwrap_err().to_string().contains("traget"));

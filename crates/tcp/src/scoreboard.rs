@@ -4,7 +4,7 @@
 //! an ACK costs O(1) amortised whatever the window and the number of holes:
 //!
 //! ```text
-//! pipe     = sum over unSACKed entries of size * [not lost] + size * [retransmitted]         RFC 6675 SetPipe
+//! pipe     = sum over unSACKed entries of bytes * [not lost] + bytes * [retransmitted]         RFC 6675 SetPipe
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
@@ -48,13 +48,18 @@ impl Entry {
     fn size(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags & FIN != 0)
     }
+    /// Payload: what pipe and the windows count. A FIN alone takes no window.
+    #[inline]
+    fn bytes(&self) -> u64 {
+        u64::from(self.len)
+    }
     /// Its share of pipe.
     #[inline]
     fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {
             return 0;
         }
-        self.size() * (u64::from(self.flags & LOST == 0) + u64::from(self.flags & RETX != 0))
+        self.bytes() * (u64::from(self.flags & LOST == 0) + u64::from(self.flags & RETX != 0))
     }
     #[inline]
     fn has(&self, bit: u8) -> bool {
@@ -87,7 +92,6 @@ pub(crate) struct Scoreboard {
     /// Offset of the first entry, or of the next segment if the board is empty.
     base: u64,
     pipe: u64,
-    sacked: u64,
     /// Bytes SACKed at or above `lost_to`.
     above: u64,
     /// SACKed runs at or above `lost_to`.
@@ -108,12 +112,6 @@ impl Scoreboard {
         self.pipe
     }
 
-    /// Bytes SACKed and not yet cumulatively acknowledged.
-    #[inline]
-    pub(crate) fn sacked(&self) -> u64 {
-        self.sacked
-    }
-
     /// A new segment was sent; segments are contiguous.
     #[inline]
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, now_us: u32) {
@@ -122,7 +120,7 @@ impl Scoreboard {
         }
         let flags = if fin { FIN } else { 0 };
         let e = Entry { start: seq as u32, sent: now_us, skip: 0, len: len as u16, flags };
-        self.pipe += e.size();
+        self.pipe += e.bytes();
         self.ring.push_back(e);
     }
 
@@ -142,10 +140,9 @@ impl Scoreboard {
             clean &= e.flags & (SACKED | EVER) == 0;
             taken.sent = Some(e.sent);
             if e.has(SACKED) {
-                self.sacked -= size;
-                taken.sacked += size;
+                taken.sacked += e.bytes();
                 if self.lost_to == 0 {
-                    self.leave_count(size, self.ring.front().is_some_and(|next| next.has(SACKED)));
+                    self.leave_count(e.bytes(), self.ring.front().is_some_and(|next| next.has(SACKED)));
                 }
             }
             self.lost_to = self.lost_to.saturating_sub(1);
@@ -208,11 +205,10 @@ impl Scoreboard {
 
     fn mark_sacked(&mut self, at: usize) -> u64 {
         let e = &mut self.ring[at];
-        let size = e.size();
+        let size = e.bytes();
         self.pipe -= e.in_pipe();
         e.flags |= SACKED;
         e.skip = 1;
-        self.sacked += size;
         if at >= self.lost_to as usize {
             let joins_left = at > self.lost_to as usize && self.ring[at - 1].has(SACKED);
             let joins_right = self.ring.get(at + 1).is_some_and(|n| n.has(SACKED));
@@ -229,7 +225,7 @@ impl Scoreboard {
             let at = self.lost_to as usize;
             let e = self.ring[at];
             if e.has(SACKED) {
-                self.leave_count(e.size(), self.ring.get(at + 1).is_some_and(|n| n.has(SACKED)));
+                self.leave_count(e.bytes(), self.ring.get(at + 1).is_some_and(|n| n.has(SACKED)));
             } else if self.above > bytes || self.runs >= u32::from(dupthresh) {
                 self.set_lost(at);
             } else {
@@ -242,7 +238,7 @@ impl Scoreboard {
     fn set_lost(&mut self, at: usize) {
         let e = &mut self.ring[at];
         if !e.has(LOST) {
-            self.pipe -= e.size();
+            self.pipe -= e.bytes();
             e.flags |= LOST;
         }
     }
@@ -264,13 +260,11 @@ impl Scoreboard {
     /// Timeout: all that is not SACKed is lost, and so are its retransmissions.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
-        self.sacked = 0;
         for (at, e) in self.ring.iter_mut().enumerate() {
             if !keep_sack {
                 e.flags &= !SACKED;
             }
             if e.has(SACKED) {
-                self.sacked += e.size();
                 high = at as u32 + 1;
             } else {
                 e.flags = e.flags & !RETX | LOST;
@@ -327,7 +321,7 @@ impl Scoreboard {
         e.flags |= EVER;
         if !rescue && !e.has(RETX) {
             e.flags |= RETX;
-            self.pipe += e.size();
+            self.pipe += e.bytes();
         }
     }
 
@@ -341,11 +335,10 @@ impl Scoreboard {
         }
         assert_eq!(self.pipe, self.ring.iter().map(Entry::in_pipe).sum::<u64>(), "pipe");
         let sacked = |e: &&Entry| e.has(SACKED);
-        assert_eq!(self.sacked, self.ring.iter().filter(sacked).map(Entry::size).sum::<u64>(), "sacked");
         let high = self.ring.iter().rposition(|e| e.has(SACKED)).map_or(0, |i| i + 1);
         assert_eq!(self.high as usize, high, "high");
         let lost_to = self.lost_to as usize;
-        assert_eq!(self.above, self.ring.iter().skip(lost_to).filter(sacked).map(Entry::size).sum::<u64>(), "above");
+        assert_eq!(self.above, self.ring.iter().skip(lost_to).filter(sacked).map(Entry::bytes).sum::<u64>(), "above");
         let mut runs = 0;
         for i in lost_to..self.ring.len() {
             runs += u32::from(self.ring[i].has(SACKED) && (i == lost_to || !self.ring[i - 1].has(SACKED)));
@@ -353,7 +346,7 @@ impl Scoreboard {
         assert_eq!(self.runs, runs, "runs");
         for (i, e) in self.ring.iter().enumerate() {
             // IsLost by its definition
-            let bytes: u64 = self.ring.iter().skip(i + 1).filter(sacked).map(Entry::size).sum();
+            let bytes: u64 = self.ring.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
             let above =
                 (i + 1..self.ring.len()).filter(|&j| self.ring[j].has(SACKED) && !self.ring[j - 1].has(SACKED)).count();
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);
@@ -458,7 +451,7 @@ mod tests {
             seg(&mut b, 3, 6);
             b.mark_all_lost(keep);
             b.check(3, MSS);
-            assert_eq!((b.pipe(), b.sacked()), (0, if keep { 3000 } else { 0 }));
+            assert_eq!(b.pipe(), 0);
             let mut sent = vec![];
             while let Some(piece) = b.next_lost() {
                 sent.push((piece.seq - 1) / 1000);

@@ -233,7 +233,8 @@ impl Sender {
     #[inline]
     fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
         let mss = f64::from(p.mss);
-        let acked = acked as f64 / mss;
+        // nearly always one full segment: no division
+        let acked = if acked == u64::from(p.mss) { 1.0 } else { acked as f64 / mss };
         let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * self.max_flight as f64;
         RateSample {
             now,
@@ -241,7 +242,7 @@ impl Sender {
             credit: acked.min(f64::from(p.abc_limit)),
             rtt_us,
             srtt: self.rtt.srtt,
-            in_flight: flight_before as f64 / mss,
+            in_flight: flight_before,
             una: self.una,
             next: self.next,
             cwnd_limited: used || !p.cwnd_validation,

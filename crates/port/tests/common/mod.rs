@@ -63,9 +63,9 @@ impl Bench {
         }
     }
 
-    /// Keeps `depth` packets of 1500 B in the queue until `end`.
-    pub fn saturate(&mut self, end: Time, depth: u32) {
-        self.burst(Time::ZERO, depth as usize + 1, 1500);
+    /// Keeps `depth` packets of 1500 B in the queue from `start` to `end`.
+    pub fn saturate(&mut self, start: Time, end: Time, depth: u32) {
+        self.burst(start, depth as usize + 1, 1500);
         while self.port.deadline() <= end {
             let now = self.port.deadline();
             self.poll(now);

@@ -192,7 +192,11 @@ impl Params for CodelParams {
     fn validate(&self) -> Result<(), Problem> {
         Room::validate(self.limit, false)?;
         let positive = |path: &str, d: Duration| {
-            if d.is_zero() { Err(Problem::new(path, format!("{d} is not valid; expected a positive duration"))) } else { Ok(()) }
+            if d.is_zero() {
+                Err(Problem::new(path, format!("{d} is not valid; expected a positive duration")))
+            } else {
+                Ok(())
+            }
         };
         positive("target", self.target)?;
         positive("interval", self.interval)
@@ -329,7 +333,9 @@ impl CodelState {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
             // count > 2 ? count - 2 : 1
             Reentry::MinusTwo => self.count.saturating_sub(2),
-            Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => (KMN_KEEP * f64::from(self.count)) as u32,
+            Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
+                (KMN_KEEP * f64::from(self.count)) as u32
+            }
             Reentry::MinusTwoOrScaled => self.count.saturating_sub(2),
         };
         self.set_count(if soon { resumed.max(1) } else { 1 });

@@ -150,7 +150,7 @@ mod tests {
                 credit: 1.0,
                 rtt_us: None,
                 srtt,
-                in_flight: w.cwnd,
+                in_flight: 0,
                 una: 0,
                 next: 0,
                 cwnd_limited: true,

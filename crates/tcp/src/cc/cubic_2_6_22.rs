@@ -196,7 +196,7 @@ mod tests {
             credit: 1.0,
             rtt_us,
             srtt: Duration::from_secs_f64(rtt),
-            in_flight: 0.0,
+            in_flight: 0,
             una: 0,
             next: 0,
             cwnd_limited: true,

@@ -98,7 +98,7 @@ mod tests {
             credit: 1.0,
             rtt_us: Some(rtt_ms * 1000),
             srtt: Duration::from_millis(u64::from(rtt_ms)),
-            in_flight: 20.0,
+            in_flight: 0,
             una,
             next,
             cwnd_limited: true,

@@ -53,8 +53,8 @@ pub struct RateSample {
     pub rtt_us: Option<u32>,
     /// Smoothed round trip.
     pub srtt: Duration,
-    /// Segments in flight before the ACK.
-    pub in_flight: f64,
+    /// Bytes in flight before the ACK.
+    pub in_flight: u64,
     /// Everything below is acknowledged.
     pub una: u64,
     /// Next new byte to send.

@@ -13,7 +13,7 @@ use units::Time;
 const ENDLESS: u64 = u64::MAX;
 
 impl Sender {
-    /// Room for a segment of `size` sequence numbers.
+    /// Room for `size` bytes of payload.
     #[inline]
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
         match self.state {
@@ -57,12 +57,12 @@ impl Sender {
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
             if repairing && let Some(piece) = self.board.next_lost() {
-                if !self.has_room(p, u64::from(piece.len) + u64::from(piece.fin)) {
+                if !self.has_room(p, u64::from(piece.len)) {
                     break true;
                 }
                 self.retransmit(cx, piece, false);
             } else if let Some((len, fin)) = self.next_new(p) {
-                if !self.has_room(p, u64::from(len).max(1)) {
+                if !self.has_room(p, u64::from(len)) {
                     break true;
                 }
                 self.send_new(cx, len, fin);
@@ -167,7 +167,7 @@ impl Sender {
         }
         cx.rx.stamp(p, now, &mut s);
         if matches!(self.state, State::Recovery | State::Cwr) {
-            self.shrink.on_send(s.seq_len());
+            self.shrink.on_send(u64::from(s.len));
         }
         if self.rto_at == Time::NEVER {
             self.rto_at = now + self.rtt.rto(p.max_rto);

@@ -1,0 +1,173 @@
+//! The pipe between two endpoints, and the checks on every call.
+
+use crate::*;
+use packet::{Ecn, Flags};
+use std::collections::BTreeMap;
+use units::{Duration, Time};
+
+/// What the pipe does with a segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fate {
+    Pass,
+    Drop,
+    Late(Duration),
+    Mark,
+}
+
+#[derive(Default)]
+pub(super) struct Out {
+    sent: Vec<Segment>,
+    events: Vec<Event>,
+}
+impl Io for Out {
+    fn send(&mut self, segment: &Segment) {
+        self.sent.push(*segment);
+    }
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+/// The pipe: fixed delay, a fate per segment; end 0 is the active one.
+pub(super) struct Net<F> {
+    pub(super) p: TcpParams,
+    pub(super) ends: [Endpoint; 2],
+    pub(super) flying: BTreeMap<(Time, u64), (usize, Segment)>,
+    pub(super) now: Time,
+    pub(super) number: u64,
+    pub(super) delay: Duration,
+    pub(super) fate: F,
+    pub(super) log: Vec<(Time, usize, Segment)>,
+    pub(super) events: [Vec<Event>; 2],
+    /// Bytes reported by `Received`, and by a model of what arrived.
+    pub(super) received: [u64; 2],
+    pub(super) arrived: [Vec<bool>; 2],
+    /// End 1 answers the first `.0` bytes with `.1` bytes and closes.
+    pub(super) answer: Option<(u64, u64)>,
+    /// Recount the books on every call.
+    pub(super) checked: bool,
+}
+
+impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
+    /// `fate(from, how many that end sent before, segment)`.
+    pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
+        p.validate().unwrap();
+        let end = || Endpoint::new(p, p.receive_window.0);
+        Self {
+            p: p.clone(),
+            ends: [end(), end()],
+            flying: BTreeMap::new(),
+            now: Time::ZERO,
+            number: 0,
+            delay: Duration::from_millis(delay_ms),
+            fate,
+            log: vec![],
+            events: [vec![], vec![]],
+            received: [0; 2],
+            arrived: [vec![], vec![]],
+            answer: None,
+            checked: true,
+        }
+    }
+
+    pub(super) fn call(&mut self, i: usize, f: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
+        let mut out = Out::default();
+        f(&mut self.ends[i], &self.p, self.now, &mut out);
+        if self.checked {
+            self.ends[i].check(&self.p);
+        }
+        assert!(out.sent.len() < 5000, "unbounded output");
+        for s in out.sent {
+            let count = self.log.iter().filter(|l| l.1 == i).count();
+            let at = self.now + self.delay;
+            match if self.checked { (self.fate)(i, count, &s) } else { (self.fate)(i, 0, &s) } {
+                Fate::Pass => self.launch(at, i, s),
+                Fate::Late(d) => self.launch(at + d, i, s),
+                Fate::Mark => {
+                    let ecn = if s.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
+                    self.launch(at, i, Segment { ecn, ..s });
+                }
+                Fate::Drop => {}
+            }
+            if self.checked {
+                self.log.push((self.now, i, s));
+            }
+        }
+        for e in out.events {
+            if let Event::Received { bytes } = e {
+                self.received[i] += bytes;
+            }
+            if self.checked {
+                self.events[i].push(e);
+            }
+        }
+        if self.checked {
+            // `arrived` grows with what arrives; its full prefix is what must have been reported
+            let prefix = self.arrived[i].iter().position(|a| !a).unwrap_or(self.arrived[i].len());
+            assert_eq!(self.received[i], prefix as u64);
+        }
+    }
+
+    fn launch(&mut self, at: Time, from: usize, s: Segment) {
+        self.number += 1;
+        self.flying.insert((at, self.number), (1 - from, s));
+    }
+
+    pub(super) fn connect(&mut self, bytes: u64, close: bool) {
+        self.call(0, |e, p, now, io| e.connect(p, now, io));
+        self.write(0, bytes, close);
+    }
+
+    pub(super) fn write(&mut self, i: usize, bytes: u64, close: bool) {
+        self.call(i, |e, p, now, io| e.write(p, now, bytes, io));
+        if close {
+            self.call(i, |e, p, now, io| e.close(p, now, io));
+        }
+    }
+
+    /// Runs until nothing is left to do or `secs` have passed.
+    pub(super) fn run(&mut self, secs: f64) {
+        let end = Time((secs * 1e9) as u64);
+        for _ in 0..20_000_000 {
+            let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
+            let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+            let next = packet.min(timer);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            if packet <= timer {
+                let (_, (to, s)) = self.flying.pop_first().unwrap();
+                if self.checked {
+                    let top = (s.seq + u64::from(s.len)).saturating_sub(1) as usize;
+                    if s.len > 0 {
+                        let a = &mut self.arrived[to];
+                        a.resize(a.len().max(top), false);
+                        a[s.seq as usize - 1..top].fill(true);
+                    }
+                }
+                // what a host's fast path does to a plain pure ACK
+                let s = if s.flags == Flags::PURE_ACK { Segment { seq: 0, ts_val: 0, ..s } } else { s };
+                self.call(to, |e, p, now, io| e.on_segment(p, now, &s, io));
+            } else {
+                let i = usize::from(self.ends[0].deadline() > timer);
+                self.call(i, |e, p, now, io| e.on_timer(p, now, io));
+            }
+            if let Some((wanted, answer)) = self.answer
+                && self.received[1] >= wanted
+            {
+                self.answer = None;
+                self.write(1, answer, true);
+            }
+        }
+        panic!("the network never rests");
+    }
+
+    pub(super) fn times(&self, from: usize, f: impl Fn(&Segment) -> bool) -> Vec<f64> {
+        self.log.iter().filter(|l| l.1 == from && f(&l.2)).map(|l| l.0.0 as f64 / 1e9).collect()
+    }
+    pub(super) fn has(&self, i: usize, event: Event) -> bool {
+        self.events[i].contains(&event)
+    }
+}
