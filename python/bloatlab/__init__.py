@@ -13,6 +13,7 @@ Build a scenario, run it, look at frames:
 Simulation happens in the compiled core (`bloatlab._core`); everything here shapes what goes in and what comes out.
 """
 
+from bloatlab import parts
 from bloatlab.results import open_result, save
 from bloatlab.run import Result, run
 from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
@@ -28,6 +29,7 @@ __all__ = [
     "load",
     "open_result",
     "parse",
+    "parts",
     "run",
     "save",
     "schema",

@@ -1,7 +1,7 @@
 """The compiled core: scenarios in, measures out. Built from crates/py; only `bloatlab.run` calls `run`."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, Self, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,3 +42,120 @@ def catalogue() -> str:
 
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
     """(R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
+
+@final
+class Packet:
+    """A packet as it comes out of a discipline."""
+
+    @property
+    def number(self) -> int:
+        """Its number: 0 for the first that was offered."""
+    @property
+    def flow(self) -> int:
+        """Its flow."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def enqueued_ns(self) -> int:
+        """When it was offered."""
+    @property
+    def ecn(self) -> int:
+        """ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE."""
+
+@final
+class Fate:
+    """What a discipline did to a packet, other than send it."""
+
+    @property
+    def what(self) -> Literal["dropped", "marked"]:
+        """What happened."""
+    @property
+    def number(self) -> int:
+        """The packet's number."""
+    @property
+    def flow(self) -> int:
+        """The packet's flow."""
+    @property
+    def reason(self) -> str:
+        """Why: tail_full, early_head, ..., law, step."""
+    @property
+    def point(self) -> Literal["enqueue", "dequeue"]:
+        """Where."""
+
+@final
+class Discipline:
+    """A queue discipline by itself: what a simulation runs, fed by hand. Times are nanoseconds and never go back.
+
+    Raises `ValueError` for a time before the last call's, a size of 0, an ECN field above 3.
+    """
+
+    def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
+        """`spec` is the JSON of a scenario's `queue`; see `bloatlab.parts.discipline`."""
+    def enqueue(self, time_ns: int, size: int, flow: int = 0, ecn: int = 0) -> list[Fate]:
+        """Offers a packet of `size` bytes; the fates that this caused, its own included if it was refused."""
+    def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
+        """Asks for the next packet; it, or None, and the fates that this caused."""
+    def wake(self, time_ns: int) -> list[Fate]:
+        """Lets the discipline's timer happen; the fates that this caused."""
+    @property
+    def next_wake_ns(self) -> int | None:
+        """When the discipline wants `wake`; None for never."""
+    @property
+    def packets(self) -> int:
+        """Packets waiting."""
+    @property
+    def bytes(self) -> int:
+        """Bytes waiting."""
+
+@final
+class SentSegment:
+    """A segment that a sender put on the wire."""
+
+    @property
+    def seq(self) -> int:
+        """First payload byte in the stream; the stream starts at 1."""
+    @property
+    def length(self) -> int:
+        """Payload bytes."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def retransmission(self) -> bool:
+        """Whether part of it was sent before."""
+
+@final
+class TcpSender:
+    """A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
+
+    Round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are nanoseconds and never
+    go back (`ValueError`).
+    """
+
+    def __new__(cls, stack: str = ...) -> Self:
+        """`stack` is the JSON of a scenario's TCP table; see `bloatlab.parts.tcp_sender`."""
+    def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
+        """Gives it `bytes` more to send; the segments that leave at once."""
+    def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ...) -> list[SentSegment]:
+        """An ACK: everything below `number` has been received, and the blocks (start, end) above it."""
+    def timer(self, time_ns: int) -> list[SentSegment]:
+        """Lets its timer happen, if it is due; the segments that leave."""
+    @property
+    def deadline_ns(self) -> int | None:
+        """When its timer is due; None if none runs."""
+    @property
+    def cwnd_bytes(self) -> int:
+        """Congestion window."""
+    @property
+    def ssthresh_bytes(self) -> int | None:
+        """Slow start threshold; None while it is infinite."""
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes believed to be in the network."""
+    @property
+    def srtt_ms(self) -> float:
+        """Smoothed round-trip time; 0 before the first sample."""
+    @property
+    def mss(self) -> int:
+        """Largest payload of a segment, bytes."""

@@ -128,8 +128,8 @@ def read_table(path: Path) -> pl.DataFrame:
     """A frame that `write_table` wrote."""
     match path.suffix:
         case ".csv":
-            return pl.read_csv(path)
+            return pl.read_csv(path, infer_schema_length=None)
         case ".json":
-            return pl.read_json(path)
+            return pl.read_json(path, infer_schema_length=None)
         case _:
             return pl.read_parquet(path)

@@ -24,8 +24,8 @@ Progress = Callable[[float], None]
 class Result:
     """What one run measured. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `scenario` carries the seed of the run. `summary` is the run in numbers (per link and per application); `tables` are polars frames by name: series,
-    histograms, page loads, flows. Columns end in their unit; kB = 1000 bytes.
+    `scenario` carries the seed of the run. `summary` is the run in numbers (per link and per application); `tables` are
+    polars frames by name: series, histograms, page loads, flows. Columns end in their unit; kB = 1000 bytes.
     """
 
     scenario: Scenario

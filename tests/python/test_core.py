@@ -139,14 +139,16 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
     assert result.summary["apps"]["file"]["goodput_bytes"] > 2_000_000
     series = result.table("queue_series").filter(pl.col("link") == "up")
     assert series["sent_bytes"].sum() == result.summary["links"]["up"]["delivered_bytes"]
-    with pytest.raises(KeyError, match="there are .*queue_series"):
+    with pytest.raises(KeyError, match=r"there are .*queue_series"):
         result.table("nothing")
 
 
 def test_books_balance(result: bloatlab.Result):
-    for name, link in result.summary["links"].items():
-        out = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
-        assert link["offered_packets"] == out, name
+    """What was offered was delivered, dropped, waits, or is on the wire: at most 10 ms of 40-byte packets and one."""
+    for name, rate in (("up", 5e6), ("down", 20e6)):
+        link = result.summary["links"][name]
+        gone = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
+        assert 0 <= link["offered_packets"] - gone <= 0.010 * rate / (8 * 40) + 1, name
 
 
 def test_shares_of_the_queue_histogram_sum_to_one(result: bloatlab.Result):
@@ -221,13 +223,14 @@ def test_folder_there_and_back(result: bloatlab.Result, tmp_path: Path):
         back = bloatlab.open_result(folder)
         assert back.summary == result.summary
         assert (back.scenario, back.seed) == (result.scenario, result.seed)
-        assert {n: t.shape for n, t in back.tables.items()} == {n: t.shape for n, t in result.tables.items()}
+        for name, frame in result.tables.items():
+            if frame.height or form == "parquet":  # CSV and JSON forget the columns of an empty table
+                assert back.table(name).shape == frame.shape, name
 
 
 def test_equal_runs_leave_equal_bytes_but_for_provenance(dumbbell: bloatlab.Scenario, tmp_path: Path):
-    folders = [
-        bloatlab.save(bloatlab.run(dumbbell), tmp_path / name, seconds=s) for name, s in (("a", 1.0), ("b", 2.0))
-    ]
+    times = {"a": 1.0, "b": 2.0}
+    folders = [bloatlab.save(bloatlab.run(dumbbell), tmp_path / name, seconds=s) for name, s in times.items()]
     assert results.digest(folders[0]) == results.digest(folders[1])
     files = {p.relative_to(folders[0]) for p in folders[0].rglob("*") if p.is_file()}
     differ = {str(p) for p in files if (folders[0] / p).read_bytes() != (folders[1] / p).read_bytes()}
@@ -250,7 +253,7 @@ def test_what_is_no_result_is_said_so(tmp_path: Path):
         bloatlab.open_result(tmp_path)
 
 
-# -------------------------------------------------------------------------------------------------------- other entrances
+# ---------------------------------------------------------------------------------------------------- other entrances
 
 
 def test_emodel_is_the_formula_of_the_paper():

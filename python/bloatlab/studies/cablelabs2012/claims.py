@@ -69,8 +69,9 @@ class Quantity:
 
     def _text(self, ours: Spread) -> str:
         low, mid, high = (number(v * self.scale, self.digits) for v in (ours.low, ours.median, ours.high))
-        unit = f" {self.unit}" if self.unit else ""
-        return f"{mid}{unit} ({low} to {high})"
+        unit = f" {self.unit}" if self.unit and math.isfinite(ours.median) else ""
+        between = "" if low == high else f" ({low} to {high})"
+        return f"{mid}{unit}{between}"
 
 
 @dataclass(frozen=True, slots=True)

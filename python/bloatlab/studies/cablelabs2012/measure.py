@@ -24,6 +24,9 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
+#: A transfer is at the peak rate from this share of it on (voice, ACKs and GETs have the rest), and has left it below that.
+FULL, LEFT = 0.95, 0.85
+
 #: Attempt times of a connection that never succeeds, relative to its first SYN (doc 001 §4.3.2: T = 1, 4, 10, ...).
 SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
@@ -61,14 +64,14 @@ def burst(result: Result) -> Measures:
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "plateau_share"), math.nan)
     series = forward_ftp(result)
-    rate = rate_series(series, "wire_bytes", smooth=3)
+    rate = rate_series(series, "wire_bytes", smooth=2)
     t, mbit = rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy()
     begun = np.flatnonzero(mbit > 0)
     start = float(t[begun[0]]) if len(begun) else 0.0
     burst_s = _burst_used(upstream(result))
-    full = np.flatnonzero(mbit >= 0.95 * PEAK_MBIT)
+    full = np.flatnonzero(mbit >= FULL * PEAK_MBIT)
     ramp = float(t[full[0]]) if len(full) else math.inf
-    left = np.flatnonzero((t > ramp) & (mbit < 0.9 * PEAK_MBIT)) if len(full) else np.array([])
+    left = np.flatnonzero((t > ramp) & (mbit < LEFT * PEAK_MBIT)) if len(full) else np.array([])
     dropped = float(t[left[0]]) if len(left) else math.inf
     plateau = mbit[(t > dropped + 1.0) & (t < min(burst_s, 12.0) - 0.3)] if math.isfinite(dropped) else np.array([])
     return {

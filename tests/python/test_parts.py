@@ -1,0 +1,123 @@
+"""A discipline and a TCP sender by hand, against arithmetic."""
+
+from __future__ import annotations
+
+import doctest
+import math
+from typing import Any
+
+import pytest
+
+from bloatlab import ScenarioError, parts
+from bloatlab.scenario import problems
+
+MS = 1_000_000
+
+
+def test_examples_in_the_documentation_run():
+    assert doctest.testmod(parts).failed == 0
+
+
+def test_droptail_keeps_n_and_ns2_keeps_one_less():
+    for off_by_one, kept in ((False, 21), (True, 20)):
+        queue = parts.discipline("droptail", limit="21p", ns2_off_by_one=off_by_one)
+        fates = [fate for _ in range(30) for fate in queue.enqueue(0, 1500)]
+        assert (queue.packets, queue.bytes) == (kept, 1500 * kept)
+        assert [f.number for f in fates] == list(range(kept, 30))
+        assert {(f.what, f.reason, f.point) for f in fates} == {("dropped", "tail_full", "enqueue")}
+
+
+def test_codel_drops_by_the_inverse_square_root():
+    """SPEC 1.9: a standing queue of 1000 ms: drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after drop 1."""
+    queue = parts.discipline("codel", limit="10000p", variant="rfc8289")
+    for _ in range(5000):
+        queue.enqueue(0, 1500)
+    drops: list[float] = []
+    for step in range(1_000_000, 3_000_000, 1000):  # a packet each ms, from 1 s on
+        _, fates = queue.dequeue(step * 1000)
+        drops += [step / 1000 for f in fates if f.what == "dropped"]
+    offsets = [t - drops[0] for t in drops[:8]]
+    wanted = [100.0 * sum(1.0 / math.sqrt(k) for k in range(1, n)) for n in range(1, 9)]
+    assert offsets == pytest.approx(wanted, abs=1.0)
+
+
+def test_codel_marks_what_can_be_marked():
+    queue = parts.discipline("codel", ecn=True)
+    for _ in range(900):
+        queue.enqueue(0, 1500, ecn=2)
+    seen = [queue.dequeue(t * MS) for t in range(1000, 1300)]
+    marks = [f for _, fates in seen for f in fates]
+    assert {f.what for f in marks} == {"marked"}
+    assert sum(p is not None and p.ecn == 3 for p, _ in seen) == len(marks) > 1
+
+
+def test_every_packet_has_one_fate():
+    queue = parts.discipline("codel", limit="50p")
+    lost, sent = set[int](), set[int]()
+    for t in range(4000):
+        lost |= {f.number for f in queue.enqueue(t * MS, 1500, flow=t % 3)}
+        if t % 2:
+            packet, fates = queue.dequeue(t * MS)
+            lost |= {f.number for f in fates}
+            sent |= {packet.number} if packet else set()
+    assert not lost & sent
+    assert len(lost) + len(sent) + queue.packets == 4000
+
+
+def test_time_never_goes_back():
+    queue = parts.discipline("droptail")
+    queue.enqueue(5, 100)
+    with pytest.raises(ValueError, match="time 4 ns lies before"):
+        queue.dequeue(4)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "word"),
+    [("cobel", {}, "codel"), ("codel", {"target": "5"}, "target"), ("droptail", {"limt": "1p"}, "limit")],
+)
+def test_bad_specs_are_one_line(name: str, params: dict[str, Any], word: str):
+    with pytest.raises(ScenarioError) as error:
+        parts.discipline(name, **params)
+    (line,) = problems(error.value)
+    assert word in line
+
+
+def test_unknown_presets_are_refused():
+    with pytest.raises(ScenarioError):
+        parts.tcp_sender("lunix-6")
+
+
+def test_slow_start_doubles_in_a_round_trip():
+    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 2})
+    flight = sender.write(0, 10_000_000)
+    for rtt in range(1, 6):
+        assert len(flight) == 2**rtt
+        ends = [s.seq + s.length for s in flight]
+        flight = [s for end in ends for s in sender.ack(rtt * 100 * MS, end)]
+    assert sender.cwnd_bytes == 64_000
+    assert sender.ssthresh_bytes is None
+    assert sender.srtt_ms == pytest.approx(100.0)
+
+
+def test_sack_retransmits_what_is_missing_and_halves():
+    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, limited_transmit=False)
+    first, *rest = sender.write(0, 10_000_000)
+    sent = []
+    for n in range(1, 5):  # segments 2, 3, ... arrive, the first does not
+        sent += sender.ack(100 * MS, first.seq, [(rest[0].seq, rest[n - 1].seq + 1000)])
+    again = [s for s in sent if s.retransmission]
+    assert [s.seq for s in again] == [first.seq]
+    assert sender.ssthresh_bytes == 5000
+
+
+def test_timer_backs_off():
+    sender = parts.tcp_sender("rfc", mss=1000)
+    sender.write(0, 10_000)
+    waits, now = [], 0
+    for _ in range(3):
+        due = sender.deadline_ns
+        assert due is not None
+        waits.append((due - now) / 1e9)
+        now = due
+        assert [s.retransmission for s in sender.timer(now)][:1] == [True]
+    assert waits == pytest.approx([1.0, 2.0, 4.0])
