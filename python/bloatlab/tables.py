@@ -120,7 +120,7 @@ def number(value: float | None, digits: int = 1) -> str:
         return "-"
     if math.isinf(value):
         return "never"
-    return f"{value:,.{digits}f}".replace(",", "\u202f")
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace(",", "\u202f")
 
 
 def _row(name: str, *values: str) -> list[TextCell]:

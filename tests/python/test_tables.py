@@ -66,6 +66,7 @@ def test_cumulative_share():
 def test_numbers_for_people():
     assert number(375614.2, 0) == "375\u202f614"
     assert number(2.7561, 3) == "2.756"
+    assert number(-0.04, 1) == "0.0"
     assert number(math.inf) == "never"
     assert number(None) == "-"
     assert number(math.nan) == "-"

@@ -57,6 +57,7 @@ class Panel:
     y_range: tuple[float | None, float | None] = (0.0, None)
     marks: Sequence[Mark] = field(default_factory=tuple)
     log_x: bool = False
+    whole_x: bool = False
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
@@ -158,6 +159,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.log_x:
         axes.set_xscale("log")
+    if panel.whole_x:
+        axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
     if len(panel.series) > 1:

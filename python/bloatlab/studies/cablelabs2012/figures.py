@@ -133,6 +133,7 @@ def _distribution(frames: Frames) -> Drawn:
         [series],
         x_range=(0.0, 21.0),
         y_range=(0.0, 101.0),
+        whole_x=True,
     )
     caption = "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets."
     return Drawn(9, "fig9_queue_cdf_d04", caption, [panel], 1)
