@@ -20,7 +20,15 @@ struct Case {
 }
 
 const CASES: [Case; 3] = [
-    Case { name: "S1", rate: 5_000_000, access: 1_000_000_000, buffer: 600_000, seconds: 600.0, flows: &[10], gamer: true },
+    Case {
+        name: "S1",
+        rate: 5_000_000,
+        access: 1_000_000_000,
+        buffer: 600_000,
+        seconds: 600.0,
+        flows: &[10],
+        gamer: true,
+    },
     Case {
         name: "S2",
         rate: 100_000_000,
@@ -120,7 +128,13 @@ fn run(text: &str) -> Result<Run, String> {
     let summary = world.outcome(&scenario).summary;
     let link = &summary["links"]["bottleneck"];
     let count = |key: &str| link[key].as_u64().unwrap_or(0);
-    Ok(Run { cpu_ns, packets: count("delivered_packets"), drops: count("dropped_packets"), events: world.events(), rss_bytes })
+    Ok(Run {
+        cpu_ns,
+        packets: count("delivered_packets"),
+        drops: count("dropped_packets"),
+        events: world.events(),
+        rss_bytes,
+    })
 }
 
 /// Resident memory of this process now.
@@ -149,7 +163,13 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut o = Options { cases: ["S1", "S2", "S3", "S4"].map(str::to_owned).to_vec(), flows: vec![], runs: 3, scale: 1.0, floor: true };
+    let mut o = Options {
+        cases: ["S1", "S2", "S3", "S4"].map(str::to_owned).to_vec(),
+        flows: vec![],
+        runs: 3,
+        scale: 1.0,
+        floor: true,
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--no-floor" {
@@ -160,7 +180,13 @@ fn options() -> Result<Options, String> {
         let bad = |_| format!("{arg}: \"{value}\" is not a number");
         match arg.as_str() {
             "--case" => o.cases = value.split(',').map(str::to_owned).collect(),
-            "--flows" => o.flows = value.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| format!("{arg}: \"{value}\" is not a list of numbers"))?,
+            "--flows" => {
+                o.flows = value
+                    .split(',')
+                    .map(str::parse)
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| format!("{arg}: \"{value}\" is not a list of numbers"))?
+            }
             "--runs" => o.runs = value.parse::<usize>().map_err(bad)?.max(1),
             "--seconds-scale" => o.scale = value.parse().map_err(|_| format!("{arg}: \"{value}\" is not a number"))?,
             _ => return Err(format!("unknown option {arg} (valid: --case --flows --runs --seconds-scale --no-floor)")),

@@ -16,7 +16,7 @@
 //! nothing, so an idle modem (which has an occasion in every MAP) has one interval's worth of peak tokens; a packet that finds
 //! the modem idle is requested at the next MAP boundary.
 
-use crate::map::{MapClock, MaxGrant};
+use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
 use packet::PacketMeta;
 use units::{BitRate, Bytes, Duration, Rng, Time};
@@ -35,7 +35,7 @@ pub enum Next {
 /// The modem of the 2013 model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantedLink {
-    clock: MapClock,
+    clock: Boundaries,
     max_grant: MaxGrant,
     /// MSR tokens; its peak bucket is not used.
     msr: TokenBucket,
@@ -65,7 +65,7 @@ impl GrantedLink {
         let unlimited = Bytes(peak_rate.bytes_in(params.map_interval).max(1));
         let flow = crate::ShaperParams { peak_traffic_rate: None, ..params.flow.clone() };
         Self {
-            clock: MapClock::new(params.map_interval, params.map_offset),
+            clock: Boundaries::new(params.map_interval, params.map_offset),
             max_grant: MaxGrant::new(Some(params.max_grant.unwrap_or(unlimited)), params.grant_variation, 0),
             msr: TokenBucket::new(&flow),
             peak_rate,

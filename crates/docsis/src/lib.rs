@@ -17,4 +17,4 @@ mod params;
 pub use bucket::TokenBucket;
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
-pub use params::{DocsisParams, Model, ShaperParams, TransmitOverflow};
+pub use params::{DocsisParams, MapClock, Model, RequestVector, ShaperParams, TransmitOverflow};

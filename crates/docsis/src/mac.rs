@@ -11,6 +11,10 @@
 //! 2 intervals after the next boundary, 4 to 6 ms for 2 ms MAPs. This is the document's delay of the first packet into an
 //! empty queue; the packets behind it follow by piggybacking, one vector step per MAP, and keep the channel full.
 //!
+//! The document leaves two things open, so they are parameters. [`MapClock`]: MAPs of a free-running clock, or from the
+//! first packet on ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) as recorded at the
+//! MAP before, or live ("REQ(1) tracks the occupancy of the queue"), which takes one interval off every wait.
+//!
 //! A packet that does not fit into what is left of a grant is sent in pieces (continuous concatenation and fragmentation):
 //! it leaves the queue when its first byte is sent and arrives when its last one has been, in a later grant.
 //!
@@ -18,8 +22,8 @@
 //! Readings: a packet that arrives at the moment of a MAP belongs to that MAP; the queue's limit counts packets (or bytes)
 //! whose transmission has not begun; grants that exceed what the channel carries in an interval queue up on the channel.
 
-use crate::map::{MapClock, MaxGrant};
-use crate::{DocsisParams, TransmitOverflow};
+use crate::map::{Boundaries, MaxGrant};
+use crate::{DocsisParams, MapClock, RequestVector, TransmitOverflow};
 use packet::{Backlog, PacketMeta};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
@@ -27,7 +31,9 @@ use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 /// The transmit queue of a modem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mac {
-    clock: MapClock,
+    clock: Boundaries,
+    starts_clock: MapClock,
+    requests: RequestVector,
     max_grant: MaxGrant,
     limit: Limit,
     overflow: TransmitOverflow,
@@ -55,7 +61,9 @@ impl Mac {
     /// An idle modem on a channel of this rate. The parameters are valid.
     pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self {
-            clock: MapClock::new(params.map_interval, params.map_offset),
+            clock: Boundaries::new(params.map_interval, params.map_offset),
+            starts_clock: params.map_clock,
+            requests: params.request_vector,
             max_grant: MaxGrant::new(params.max_grant, params.grant_variation, 1),
             limit: params.transmit_limit,
             overflow: params.transmit_queue,
@@ -104,9 +112,19 @@ impl Mac {
         self.unrequested += packet.bytes();
         self.queue.push_back(packet);
         if self.next_map == Time::NEVER {
-            self.next_map = self.clock.boundary(now);
+            self.next_map = self.first_map(now);
         }
         Ok(())
+    }
+
+    /// The first MAP for a packet that arrives at `now` into an empty queue.
+    fn first_map(&self, now: Time) -> Time {
+        match (self.starts_clock, self.requests) {
+            (MapClock::FreeRunning, _) => self.clock.boundary(now),
+            // either way the first packet is granted two intervals after its arrival
+            (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
+            (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
+        }
     }
 
     /// True when the queue in front must keep its packets. A limit in bytes is overshot by less than one packet.
@@ -128,6 +146,9 @@ impl Mac {
 
     /// A MAP begins: requests move, and the granted packets leave through `depart` with the moment of their last bit.
     pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
+        if self.requests == RequestVector::Live {
+            self.req[1] += std::mem::take(&mut self.unrequested);
+        }
         let grant = self.max_grant.draw(rng).min(self.req[0]);
         self.req = [self.req[0] - grant + self.req[1], self.unrequested];
         self.unrequested = 0;
@@ -182,13 +203,14 @@ impl Mac {
     ///
     /// Source: document 001, 2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
-        let boundary = if self.next_map == Time::NEVER { self.clock.boundary(now) } else { self.next_map };
+        let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
+        let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
             // the next two MAPs grant from REQ(0) and REQ(1) only; see the module's formulas
             let after_first = self.req[0].saturating_sub(mean) + self.req[1];
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
-        boundary.since(now) + self.clock.interval * (2 + more)
+        boundary.since(now) + self.clock.interval * (steps + more)
     }
 
     /// From now on, another rate of the channel.

@@ -4,12 +4,12 @@ use units::{Bytes, Duration, Prob, Rng, Time};
 
 /// MAPs at `offset + k x interval`. The clock has no events of its own: an idle machine asks for the next boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MapClock {
+pub(crate) struct Boundaries {
     pub(crate) interval: Duration,
     offset: Duration,
 }
 
-impl MapClock {
+impl Boundaries {
     pub(crate) fn new(interval: Duration, offset: Duration) -> Self {
         Self { interval, offset }
     }

@@ -66,6 +66,29 @@ pub enum Model {
     DocsisLink2013,
 }
 
+/// When MAPs come (2012 model).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MapClock {
+    /// At `map_offset` and every interval from there on, whether or not anything waits: the channel's own clock.
+    #[default]
+    FreeRunning,
+    /// Every interval from the arrival of a packet into an empty transmit queue until it is empty again, as a simulation
+    /// that schedules a timer on demand has it: the first packet waits a whole number of intervals.
+    FromFirstPacket,
+}
+
+/// What REQ(1) holds when a MAP moves it into REQ(0) (2012 model).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestVector {
+    /// What was unrequested at the MAP before: a packet waits for the next MAP and two intervals more, 4 to 6 ms.
+    #[default]
+    Recorded,
+    /// What is unrequested now ("REQ(1) tracks the occupancy of the queue"): one interval less.
+    Live,
+}
+
 /// What happens when the transmit queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -92,6 +115,12 @@ pub struct DocsisParams {
     /// Moment of the first MAP; the others follow at whole intervals. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
+    /// When MAPs come (2012 model).
+    #[serde(default)]
+    pub map_clock: MapClock,
+    /// What a MAP requests (2012 model).
+    #[serde(default)]
+    pub request_vector: RequestVector,
     /// Mean of the largest grant that the CMTS gives in a MAP; null for no limit (an uncongested channel; the 2013 model then
     /// takes what the peak rate carries in an interval). Document 001's `maxgrant_`. Unit: bytes.
     #[serde(default)]
@@ -123,6 +152,8 @@ impl DocsisParams {
             model: Model::default(),
             map_interval: default_map_interval(),
             map_offset: Duration::ZERO,
+            map_clock: MapClock::default(),
+            request_vector: RequestVector::default(),
             max_grant: None,
             grant_variation: Prob::default(),
             transmit_limit: default_transmit_limit(),

@@ -1,7 +1,7 @@
 //! The parts by hand: one discipline, one TCP sender, for teaching, testing and one's own algorithms.
 
 use crate::refuse;
-use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, FlowTuple, Flags, LinkView, MarkReason, PacketMeta, Point};
+use packet::{DropReason, Ecn, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use qdisc::{Cx, Queue};
@@ -138,7 +138,9 @@ impl Discipline {
     fn enqueue(&mut self, time_ns: u64, size: u16, flow: u32, ecn: u8) -> PyResult<Vec<Fate>> {
         self.advance(time_ns)?;
         if size == 0 || ecn > 3 || flow as usize >= FlowId::SLOTS {
-            return Err(PyValueError::new_err("expected a size of 1 to 65535 bytes, ecn 0 to 3 and a flow below 1048576"));
+            return Err(PyValueError::new_err(
+                "expected a size of 1 to 65535 bytes, ecn 0 to 3 and a flow below 1048576",
+            ));
         }
         let id = FlowId::new(flow, 0);
         // a 5-tuple of its own for each flow, for classifiers that hash
@@ -262,7 +264,8 @@ impl TcpSender {
     #[pyo3(signature = (stack="{\"preset\": \"linux-6\"}"))]
     fn new(stack: &str) -> PyResult<Self> {
         let wrong = |p: Problem| refuse("tcp", &[p]);
-        let own: scenario::Stack = read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
+        let own: scenario::Stack =
+            read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.handshake = false;
@@ -285,7 +288,9 @@ impl TcpSender {
         let mut blocks = SackBlocks::NONE;
         for (start, end) in sack {
             if start >= end {
-                return Err(PyValueError::new_err(format!("a SACK block ends after it starts, unlike ({start}, {end})")));
+                return Err(PyValueError::new_err(format!(
+                    "a SACK block ends after it starts, unlike ({start}, {end})"
+                )));
             }
             blocks.push(SackBlock { start, end });
         }

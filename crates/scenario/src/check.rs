@@ -86,7 +86,8 @@ impl Scenario {
                     problems.push(Problem::new(format!("{at}.via"), unknown("link", &route.via, &known)));
                 }
                 Some((_, link)) if link.from != route.at => {
-                    let message = format!("link \"{}\" starts at \"{}\", not at \"{}\"", route.via, link.from, route.at);
+                    let message =
+                        format!("link \"{}\" starts at \"{}\", not at \"{}\"", route.via, link.from, route.at);
                     problems.push(Problem::new(format!("{at}.via"), message));
                 }
                 Some(_) => {}
@@ -108,7 +109,8 @@ impl Scenario {
             if !nodes.contains(name.as_str()) {
                 problems.push(Problem::new(key, unknown("node", name, node_list)));
             } else if key != "from" && *name == app.from {
-                problems.push(Problem::new(key, format!("\"{name}\" is the application's own node; expected another one")));
+                problems
+                    .push(Problem::new(key, format!("\"{name}\" is the application's own node; expected another one")));
             }
         }
         if app.dscp > 63 {
@@ -151,7 +153,10 @@ impl Scenario {
 
 /// Next link from each (node, destination): shortest by number of links, ties to the first link name; then the explicit
 /// routes on top.
-pub(crate) fn next_hops<'a>(scenario: &'a Scenario, links: &'a [(String, Link)]) -> BTreeMap<(&'a str, &'a str), usize> {
+pub(crate) fn next_hops<'a>(
+    scenario: &'a Scenario,
+    links: &'a [(String, Link)],
+) -> BTreeMap<(&'a str, &'a str), usize> {
     // links that lead to each node, in order of link names
     let mut into: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
     for (i, (_, link)) in links.iter().enumerate() {
@@ -191,7 +196,11 @@ fn follow(a: &str, b: &str, next: &BTreeMap<(&str, &str), usize>, links: &[(Stri
         }
         match next.get(&(at, b)) {
             Some(&i) => at = &links[i].1.to,
-            None => return Err(format!("there is no route from \"{a}\" to \"{b}\" (stuck at \"{at}\"); add a link that leads there")),
+            None => {
+                return Err(format!(
+                    "there is no route from \"{a}\" to \"{b}\" (stuck at \"{at}\"); add a link that leads there"
+                ));
+            }
         }
     }
     Err(format!("the routes from \"{a}\" to \"{b}\" go in a circle"))
@@ -212,7 +221,10 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
         problems.push(Problem::new("to", format!("a link from \"{}\" to itself leads nowhere", link.from)));
     }
     if link.rate == Some(BitRate(0)) {
-        problems.push(Problem::new("rate", "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one"));
+        problems.push(Problem::new(
+            "rate",
+            "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one",
+        ));
     }
     if let Err(p) = link.queue.validate() {
         problems.push(p.under("queue"));
@@ -231,11 +243,17 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
     for (i, change) in link.changes.iter().enumerate() {
         let at = format!("changes.{i}");
         if change.at < last {
-            problems.push(Problem::new(format!("{at}.at"), format!("{} lies in the past of the change before it ({last})", change.at)));
+            problems.push(Problem::new(
+                format!("{at}.at"),
+                format!("{} lies in the past of the change before it ({last})", change.at),
+            ));
         }
         last = last.max(change.at);
         if change.at > duration {
-            problems.push(Problem::new(format!("{at}.at"), format!("{} lies after the end of the run ({duration})", change.at)));
+            problems.push(Problem::new(
+                format!("{at}.at"),
+                format!("{} lies after the end of the run ({duration})", change.at),
+            ));
         }
         if change.rate.is_some() && link.rate.is_none() {
             problems.push(Problem::new(format!("{at}.rate"), "this link has no rate that could change; give it one"));

@@ -105,7 +105,8 @@ fn explain(path: &str, message: &str) -> Problem {
         let Some((given, rest)) = rest.split_once('`') else { continue };
         let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
         let hint = nearest(given, &known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
-        let path = path.strip_suffix(given).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
+        let path =
+            path.strip_suffix(given).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
         return Problem::new(path, format!("unknown {what} \"{given}\"{hint} (valid: {})", known.join(", ")));
     }
     if let Some(name) = message.strip_prefix("missing field `").and_then(|m| m.split('`').next()) {

@@ -54,13 +54,29 @@ fn the_good_text_is_good_and_its_canonical_form_is_a_fixed_point() {
 #[test]
 fn unknown_names_come_with_the_nearest_known() {
     let cases = [
-        ("from = \"home\"\nto = \"server\"\nrate", "form = \"home\"\nto = \"server\"\nrate", "link.up: unknown key \"form\"; did you mean \"from\"?"),
+        (
+            "from = \"home\"\nto = \"server\"\nrate",
+            "form = \"home\"\nto = \"server\"\nrate",
+            "link.up: unknown key \"form\"; did you mean \"from\"?",
+        ),
         ("queue.codel", "queue.codle", "link.up.queue: unknown word \"codle\"; did you mean \"codel\"?"),
         ("limit = \"417p\"", "limt = \"417p\"", "link.up.queue.codel: unknown key \"limt\"; did you mean \"limit\"?"),
         ("tcp = \"mine\"", "tcp = \"mein\"", "app.upload.tcp: unknown TCP stack \"mein\"; did you mean \"mine\"?"),
-        ("to = [\"server\"]", "to = [\"serverr\"]", "app.upload.to.0: unknown node \"serverr\"; did you mean \"server\"?"),
-        ("ack_every = 1", "ack_evry = 1", "tcp.mine.ack_evry: unknown parameter \"ack_evry\"; did you mean \"ack_every\"?"),
-        ("preset = \"linux-6\"", "preset = \"linux6\"", "tcp.mine.preset: unknown preset \"linux6\"; did you mean \"linux-6\"?"),
+        (
+            "to = [\"server\"]",
+            "to = [\"serverr\"]",
+            "app.upload.to.0: unknown node \"serverr\"; did you mean \"server\"?",
+        ),
+        (
+            "ack_every = 1",
+            "ack_evry = 1",
+            "tcp.mine.ack_evry: unknown parameter \"ack_evry\"; did you mean \"ack_every\"?",
+        ),
+        (
+            "preset = \"linux-6\"",
+            "preset = \"linux6\"",
+            "tcp.mine.preset: unknown preset \"linux6\"; did you mean \"linux-6\"?",
+        ),
     ];
     for (old, new, start) in cases {
         let lines = refused(old, new);
@@ -91,7 +107,8 @@ fn bad_values_name_path_value_and_what_is_valid() {
 
 #[test]
 fn a_network_without_a_way_back_is_refused() {
-    let text = GOOD.replace("[link.down]\nfrom = \"server\"\nto = \"home\"", "[link.down]\nfrom = \"server\"\nto = \"moon\"");
+    let text =
+        GOOD.replace("[link.down]\nfrom = \"server\"\nto = \"home\"", "[link.down]\nfrom = \"server\"\nto = \"moon\"");
     let problems = read::scenario(&text, Format::Toml, &[]).unwrap_err();
     let line = problems[0].to_string();
     assert!(line.starts_with("app.upload: there is no route from \"server\" to \"home\""), "{line}");
@@ -111,14 +128,19 @@ fn schedules_go_forward() {
     let change = |list: &str| set("link.up.changes", list);
     assert!(change("[{ at = \"1s\", rate = \"1mbit\" }, { at = \"2s\", rate = \"2mbit\" }]").is_ok());
     let lines = change("[{ at = \"2s\", rate = \"1mbit\" }, { at = \"1s\", rate = \"2mbit\" }]").unwrap_err();
-    assert!(lines[0].starts_with("link.up.changes.1.at: 1s lies in the past of the change before it (2s)"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with("link.up.changes.1.at: 1s lies in the past of the change before it (2s)"),
+        "{}",
+        lines[0]
+    );
     let lines = change("[{ at = \"11s\", rate = \"1mbit\" }]").unwrap_err();
     assert!(lines[0].contains("after the end of the run"), "{}", lines[0]);
 }
 
 #[test]
 fn the_modem_refuses_a_zero_map_interval() {
-    let lines = set("link.up.docsis", "{ flow = { max_sustained_rate = \"5mbit\" }, map_interval = \"0s\" }").unwrap_err();
+    let lines =
+        set("link.up.docsis", "{ flow = { max_sustained_rate = \"5mbit\" }, map_interval = \"0s\" }").unwrap_err();
     assert!(lines[0].starts_with("link.up.docsis.map_interval"), "{}", lines[0]);
 }
 

@@ -54,14 +54,13 @@ impl<S: Sink> World<S> {
                     Kind::Fifo(Box::new(fifo))
                 } else {
                     let at = format!("link.{name}");
-                    let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
+                    let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at)
+                        .map_err(|p| p.under(&at))?;
                     Kind::Port { port: Box::new(port), pending: Time::NEVER }
                 },
                 meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
             });
-            chores.extend(link.changes.iter().map(|c| {
-                (Time(c.at.0), Chore::Change(i as u16, c.for_port()))
-            }));
+            chores.extend(link.changes.iter().map(|c| (Time(c.at.0), Chore::Change(i as u16, c.for_port()))));
         }
         // stable: changes of one moment happen in the order of link names; the list is taken from its end
         chores.sort_by_key(|(at, _)| *at);

@@ -169,7 +169,8 @@ impl Events {
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     ///
     /// A link's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes
-    /// of it: replacing the top costs half of a pop and a push. One of the two must be the next call.
+    /// of it: replacing the top costs half of a pop and a push. One of the two must come before the next `take`; what is pushed
+    /// in between has a later key and leaves the top where it is.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
         let (link, timer) = (self.links.top(), self.timers.top());

@@ -89,15 +89,7 @@ impl Fifo {
     /// An idle link. No rate: serialisation takes no time.
     pub fn new(rate: Option<BitRate>, delay: Duration, room: Room) -> Self {
         let tx = TxTime { rate, size: [0; 2], time: [Duration::ZERO; 2] };
-        Self {
-            ring: Ring::default(),
-            started: 0,
-            waiting: Backlog::default(),
-            free_at: Time::ZERO,
-            tx,
-            delay,
-            room,
-        }
+        Self { ring: Ring::default(), started: 0, waiting: Backlog::default(), free_at: Time::ZERO, tx, delay, room }
     }
 
     /// Who waits at the moment of the last call.
@@ -150,7 +142,13 @@ impl Fifo {
         let slot = self.ring.pop().expect("an arrival event implies a packet in flight");
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
+        (slot.packet, self.next_arrival())
+    }
+
+    /// When the first packet on the link reaches the far end.
+    #[inline]
+    pub fn next_arrival(&mut self) -> Option<Time> {
         let next = self.ring.get(0).copied();
-        (slot.packet, next.map(|s| s.start + self.tx.of(s.packet.size) + self.delay))
+        next.map(|s| s.start + self.tx.of(s.packet.size) + self.delay)
     }
 }

@@ -120,7 +120,8 @@ impl<S: Sink> World<S> {
     fn app_summary(&self, i: usize) -> Value {
         let app = &self.core.tally.apps[i];
         let rows = &self.core.tally.rows[app.first_row..app.first_row + app.rows];
-        let sum = |way: usize, of: fn(&crate::tally::Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
+        let sum =
+            |way: usize, of: fn(&crate::tally::Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
         let both = |of: fn(&crate::tally::Direction) -> u64| sum(0, of) + sum(1, of);
         let mut v = json!({
             "kind": app.kind, "flows": app.rows,

@@ -12,7 +12,7 @@
 //! is one GET of `request` bytes from the client, answered with the object's bytes as soon as the GET has arrived whole.
 //!
 //! *Closing*. With a connection for each object, the server closes right after writing its answer (its FIN follows the last
-//! byte) and the client closes when it has everything. With `persistent`, each slot keeps its connection for the page (the
+//! byte) and the client closes when it has everything, right after it has asked for what comes next. With `persistent`, each slot keeps its connection for the page (the
 //! html's is the first slot of server 1) and both sides close all of them when the page is done.
 //!
 //! *Failing*. A connection that ends before its object is complete is retried a second later with the same object
@@ -431,12 +431,7 @@ impl Web {
         s.busy = false;
         self.bytes += s.size;
         self.active -= 1;
-        if !self.params.persistent
-            && let Some(conn) = s.conn.take()
-        {
-            self.conns.remove(conn);
-            host.close(conn, Side::Client);
-        }
+        let finished = if self.params.persistent { None } else { s.conn.take() };
         if self.phase == Phase::Objects {
             self.loaded += 1;
             self.fetch_next(slot, host);
@@ -453,6 +448,11 @@ impl Web {
                 }
                 OpenOrder::ByServer => (0..servers * each).for_each(|i| self.fetch_next(i, host)),
             }
+        }
+        // what the page needs next leaves before the farewell to what it has
+        if let Some(conn) = finished {
+            self.conns.remove(conn);
+            host.close(conn, Side::Client);
         }
         self.end_page_if_idle(host);
     }

@@ -13,7 +13,7 @@ mod quantity;
 mod rng;
 mod time;
 
-pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
 pub use problem::Problem;
+pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
 pub use rng::Rng;
 pub use time::{Duration, Time};

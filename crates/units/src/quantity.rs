@@ -263,7 +263,10 @@ impl FromStr for BitRate {
                 let (bits, bytes) = (unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
                 return Err(ParseError::new(
                     s,
-                    format!("an unambiguous unit: tc reads {unit} as {bytes}, others as bits; write \"{v}{bits}\" for bits, or \"{}{bits}\" if you meant bytes", v * 8.0),
+                    format!(
+                        "an unambiguous unit: tc reads {unit} as {bytes}, others as bits; write \"{v}{bits}\" for bits, or \"{}{bits}\" if you meant bytes",
+                        v * 8.0
+                    ),
                 ));
             }
             _ => return Err(ParseError::new(s, RATE)),
@@ -306,9 +309,24 @@ impl FromStr for Limit {
     }
 }
 
-text_serde!(Bytes, "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"", "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$", integer);
-text_serde!(BitRate, "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)", "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$", integer);
-text_serde!(Limit, "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")", "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$", no_integer);
+text_serde!(
+    Bytes,
+    "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"",
+    "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$",
+    integer
+);
+text_serde!(
+    BitRate,
+    "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)",
+    "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$",
+    integer
+);
+text_serde!(
+    Limit,
+    "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")",
+    "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$",
+    no_integer
+);
 
 impl serde::Serialize for Prob {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {

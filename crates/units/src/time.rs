@@ -188,7 +188,12 @@ impl FromStr for Duration {
     }
 }
 
-text_serde!(Duration, "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"", "^[0-9.]+ ?(s|ms|us|ns|min|h)$", no_integer);
+text_serde!(
+    Duration,
+    "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"",
+    "^[0-9.]+ ?(s|ms|us|ns|min|h)$",
+    no_integer
+);
 
 #[cfg(test)]
 mod tests {
