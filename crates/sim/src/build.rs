@@ -83,6 +83,7 @@ impl<S: Sink> World<S> {
             flows: FlowTable::default(),
             sink,
             fated: Vec::new(),
+            after_apps: Vec::new(),
             landed: Vec::new(),
         };
         let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };

@@ -92,6 +92,8 @@ pub(crate) struct Wire<'a, S> {
     pub tally: &'a mut Tally,
     pub notices: &'a mut VecDeque<Notice>,
     pub closed: &'a mut bool,
+    /// Payload has gone up in this call.
+    pub delivered: bool,
 }
 
 /// Flags that make a segment more than plain data or a plain ACK.
@@ -119,6 +121,10 @@ impl<S: Sink> Io for Wire<'_, S> {
             packet.seq = segment.ack;
             packet.body = segment.ts_ecr;
             packet.flags = packet.flags.with(Flags::INLINE);
+            if self.delivered && self.stack.ack_after_delivery {
+                self.net.after_apps.push((lane.at, packet));
+                return;
+            }
         } else if plain && segment.ack == 1 {
             packet.body = clock_us(now);
             packet.flags = packet.flags.with(Flags::INLINE);
@@ -141,6 +147,7 @@ impl<S: Sink> Io for Wire<'_, S> {
                 if !self.lane.counts {
                     return;
                 }
+                self.delivered = true;
                 What::Received(bytes)
             }
             Event::Connected => What::Connected,

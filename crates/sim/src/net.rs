@@ -49,6 +49,8 @@ pub(crate) struct Net<S> {
     pub sink: S,
     /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
     pub fated: Vec<u64>,
+    /// Packets that wait until applications have answered (`tcp::TcpParams::ack_after_delivery`).
+    pub after_apps: Vec<(NodeId, PacketMeta)>,
     /// Packets that a port has just let go; reused.
     pub landed: Vec<PacketMeta>,
 }

@@ -113,7 +113,9 @@ impl<S: Sink> World<S> {
 
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
-        let Some(target) = self.core.net.events.take(self.end) else { return false };
+        // the run ends just before its last moment: [0, duration)
+        let last = Time(self.end.0 - 1);
+        let Some(target) = self.core.net.events.take(last) else { return false };
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
@@ -132,6 +134,9 @@ impl<S: Sink> World<S> {
         }
         while let Some(notice) = self.core.notices.pop_front() {
             self.tell(notice);
+        }
+        while let Some((node, packet)) = self.core.net.after_apps.pop() {
+            self.core.net.send(node, packet);
         }
         true
     }
@@ -269,6 +274,7 @@ impl<S: Sink> Core<S> {
             tally: &mut self.tally,
             notices: &mut self.notices,
             closed: &mut end.closed,
+            delivered: false,
         };
         end.tcp.on_segment(stack, now, &segment, &mut wire);
         self.after(slot, side);
@@ -330,6 +336,7 @@ impl<S: Sink> Core<S> {
             tally: &mut self.tally,
             notices: &mut self.notices,
             closed: &mut end.closed,
+            delivered: false,
         };
         act(&mut end.tcp, stack, now, &mut wire);
         self.after(slot, side);

@@ -121,7 +121,7 @@ def _matters(field: str, which: Case) -> bool:
             return which.number != 1
         case "codel_variant":
             return which.queue is Queue.CODEL
-        case "bursty_new_connection":
+        case "files_new_connection":
             return which.number == 8
         case "ns2_droptail":
             return which.queue is not Queue.CODEL

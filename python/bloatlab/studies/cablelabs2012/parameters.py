@@ -20,15 +20,19 @@ class Free:
     bulk_initial_window: int = 2
     web_initial_window: int = 2
     web_persistent: bool = False
-    web_open_order: str = "interleaved"
-    web_measure_from: str = "open"
-    bursty_new_connection: bool = False
+    web_open_order: str = "by_server"
+    web_measure_from: str = "connected"
+    files_new_connection: bool = False
+    bursty_schedule: bool = True
+    web_server_order: tuple[int, ...] = (1, 2, 3, 4)
     get_size: str = "250B"
     ack_every: int = 1
     link_rate: str = "100mbit"
+    map_clock: str = "from_first_packet"
+    request_vector: str = "live"
     down_link_rate: str = "100mbit"
     down_limit: str = "2000p"
-    lan_rate: str = "1gbit"
+    lan_rate: str | None = None
     ftp_start: str = "0s"
     web_start: str = "1s"
     start_spread_ms: float = 100.0
@@ -103,7 +107,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         ("connected",),
     ),
     Unknown(
-        "bursty_new_connection",
+        "files_new_connection",
         "whether each burst of scenario 5 has a new connection",
         '"Single upstream FTP/TCP session": one, which slow-starts after its 16 s of silence.',
         (True,),
