@@ -231,6 +231,7 @@ def _browsing(setup: Setup) -> dict[str, Any]:
         "request": free.get_size,
         "think": "5s",
         "persistent": free.web_persistent,
+        "quota": free.web_quota,
         "open_order": free.web_open_order,
         "measure_from": free.web_measure_from,
     }
@@ -258,9 +259,10 @@ def _shaken(name: str, base: str, seed: int, free: Free) -> str:
 
 def _stacks(free: Free) -> dict[str, dict[str, Any]]:
     """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
+    window = {} if free.bursty_window is None else {"window_clamp": free.bursty_window}
     return {
         "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free),
-        "bursty": _stack("ns2-reno", free.bulk_initial_window, free),
+        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window,
         "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free),
     }
 

@@ -20,12 +20,14 @@ class Free:
     bulk_initial_window: int = 2
     web_initial_window: int = 2
     web_persistent: bool = False
+    web_quota: str = "retrieved"
     web_open_order: str = "by_server"
     web_measure_from: str = "connected"
     files_new_connection: bool = False
     bursty_schedule: bool = True
+    bursty_window: int | None = 64
     web_server_order: tuple[int, ...] = (1, 2, 3, 4)
-    get_size: str = "250B"
+    get_size: str = "100B"
     ack_every: int = 1
     link_rate: str = "100mbit"
     map_clock: str = "from_first_packet"
