@@ -132,6 +132,9 @@ impl<S: Sink> Io for Wire<'_, S> {
             if segment.flags.has(Flags::PURE_ACK) {
                 packet.seq = segment.ack;
             }
+            if segment.flags.has(Flags::SYN) && !segment.has_ack {
+                self.tally.syn(lane.app, lane.flow, now);
+            }
             packet.body = self.net.bodies.put(Body { segment: *segment, sent: now });
         }
         self.net.send(lane.at, packet);

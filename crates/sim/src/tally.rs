@@ -3,13 +3,16 @@
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
 use measure::{Channel, Histogram, PageLoads, Series, VoipMeter};
-use packet::PacketMeta;
+use packet::{FlowId, PacketMeta};
 use tcp::{Endpoint, Stats, TcpParams};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
 /// Most rows of one application that get series: beyond it, only counters.
 const ROWS_WITH_SERIES: usize = 32;
+
+/// Most SYNs whose moments are kept: those of several hundred pages.
+pub const SYNS_KEPT: usize = 65_536;
 
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +89,9 @@ pub struct Tally {
     pub apps: Vec<AppTally>,
     /// Flows, application by application.
     pub rows: Vec<Row>,
+    /// When applications' clients sent SYNs, retries included: application, connection, moment. The first
+    /// [`SYNS_KEPT`] of them.
+    pub syns: Vec<(u16, FlowId, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
     /// Whether any row has series.
@@ -156,6 +162,13 @@ impl Tally {
         }
         if let Some(delay) = delay {
             self.apps[usize::from(r.app)].delay[way].record(delay);
+        }
+    }
+
+    /// A SYN has left its client.
+    pub(crate) fn syn(&mut self, app: u16, flow: FlowId, now: Time) {
+        if self.syns.len() < SYNS_KEPT {
+            self.syns.push((app, flow, now));
         }
     }
 
