@@ -56,7 +56,7 @@ impl<S: Sink> World<S> {
                     let at = format!("link.{name}");
                     let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at)
                         .map_err(|p| p.under(&at))?;
-                    Kind::Port { port: Box::new(port), pending: Time::NEVER }
+                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: false }
                 },
                 meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
             });

@@ -8,7 +8,8 @@
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss or a schedule. A differential
 //! test (`tests/fast_path.rs`) proves the two equal.
 //!
-//! Among equal times a departure goes before an arrival, as in `port`.
+//! Among equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
+//! schedule those of this link, so that two links whose packets arrive in one moment keep their order, too.
 
 use crate::meter::LinkMeter;
 use crate::ring::Ring;

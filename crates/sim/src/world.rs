@@ -126,6 +126,7 @@ impl<S: Sink> World<S> {
                     self.core.net.landed = landed;
                 }
             }
+            Target::Port(i) => self.core.net.port_work(i),
             Target::Timer(i) => self.core.timer(i),
             Target::App(i) => self.app_timer(i),
             Target::Clock => self.clock(),
