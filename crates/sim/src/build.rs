@@ -130,6 +130,7 @@ impl<S: Sink> World<S> {
                 stacks: [client, server],
                 dscp: app.dscp,
                 counts: machine.counts_bytes(),
+                page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
                 rows_used: vec![false; rows],

@@ -98,6 +98,11 @@ impl Fifo {
         self.waiting
     }
 
+    /// Packets that have started to be sent and are not yet at the far end.
+    pub fn in_flight(&self) -> u64 {
+        self.started as u64
+    }
+
     /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.
     #[inline]
     pub fn settle(&mut self, now: Time, meter: &mut LinkMeter) {

@@ -32,6 +32,20 @@ pub(crate) struct Link {
     pub meter: LinkMeter,
 }
 
+impl Link {
+    /// Packets in its queue, and packets that have left the queue but not reached the far end.
+    pub fn holds(&self) -> (u64, u64) {
+        match &self.kind {
+            Kind::Fifo(fifo) => (u64::from(fifo.backlog().packets), fifo.in_flight()),
+            Kind::Port { port, .. } => {
+                let c = port.counters();
+                let gone = c.transmit_dropped.packets + c.lost.packets + c.delivered.packets;
+                (u64::from(port.backlog().packets), c.queue.delivered.packets - gone)
+            }
+        }
+    }
+}
+
 /// What a segment keeps in the arena while its packet is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {

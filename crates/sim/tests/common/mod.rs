@@ -71,6 +71,80 @@ pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -
     (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
 }
 
+/// The modem of document 001: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
+/// 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the run's length; applications are to be added.
+pub const MODEM: &str = r#"
+name = "modem"
+duration = "{seconds}s"
+[link.lan]
+from = "home"
+to = "modem"
+rate = "1gbit"
+both_ways = true
+queue.droptail = { limit = "100000p" }
+[link.up]
+from = "modem"
+to = "cmts"
+rate = "100mbit"
+delay = "1ms"
+queue.{queue}
+docsis.flow = { max_sustained_rate = "5mbit", max_traffic_burst = "10MB", peak_traffic_rate = "20mbit" }
+[link.down]
+from = "cmts"
+to = "modem"
+rate = "100mbit"
+delay = "1ms"
+shaper = { max_sustained_rate = "20mbit", max_traffic_burst = "20MB", peak_traffic_rate = "50mbit" }
+[link.w1]
+from = "cmts"
+to = "web1"
+rate = "1gbit"
+delay = "9ms"
+both_ways = true
+[link.w2]
+from = "cmts"
+to = "web2"
+rate = "1gbit"
+delay = "14ms"
+both_ways = true
+[link.w3]
+from = "cmts"
+to = "web3"
+rate = "1gbit"
+delay = "24ms"
+both_ways = true
+[link.w4]
+from = "cmts"
+to = "web4"
+rate = "1gbit"
+delay = "49ms"
+both_ways = true
+"#;
+
+/// Voice, a web user and a bulk upload, as in case D04.
+pub const D04_APPS: &str = r#"
+[app.voip]
+from = "home"
+to = ["web1"]
+traffic.voip = {}
+[app.web]
+from = "home"
+to = ["web1", "web2", "web3", "web4"]
+tcp = "ns2-fulltcp-sack"
+start = "1s"
+traffic.web = {}
+[app.ftp]
+from = "home"
+to = ["web2"]
+tcp = "ns2-cubic-2.6.22"
+traffic.ftp = { flows = 5 }
+"#;
+
+/// [`MODEM`] with this buffer, for so long, with these applications.
+pub fn modem(queue: &str, seconds: u32, apps: &str) -> String {
+    MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
+}
+
 /// What random scenarios are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
