@@ -11,14 +11,12 @@
 //! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
 //! | [`Counters`] | packets, bytes, drops, marks | 112 B |
 //! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
-//! | [`FlowMeter`] | delay, bytes and the sender's state of one flow, fed as a [`record::Sink`] | the sum |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 
 mod counter;
 pub mod emodel;
 mod fairness;
-mod flow;
 mod grade;
 mod histogram;
 mod link;
@@ -30,7 +28,6 @@ mod weighted;
 
 pub use counter::Counters;
 pub use fairness::jain;
-pub use flow::{FlowMeter, FlowMeterParams};
 pub use grade::{GRADES, Grade, grade};
 pub use histogram::Histogram;
 pub use link::{LinkMeter, LinkMeterParams};

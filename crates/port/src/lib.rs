@@ -10,11 +10,16 @@
 //! The host calls [`Port::offer`] with an arrival, [`Port::poll`] when [`Port::deadline`] has come, and nothing else moves
 //! the port. The simulator and the live bench run this same code.
 //!
-//! **Equal times.** `offer(t)` does what is due before t, but not what is due at t: a host decides by the order of its calls
-//! whether an arrival at t comes before or after the transmission that ends at t. Thus 24 packets that arrive in one moment
-//! at an idle shaper meet one packet in service and 23 candidates for the queue, as in ns-2, even if tokens would let all of
-//! them pass in that moment. Within `poll(t)`, what is due at one moment happens in the order: the link becomes free (and a
-//! shaped packet enters the transmit queue), MAP, the discipline's timer, room in the transmit queue.
+//! **Equal times.** On a plain link a transmission that ends at t is over before an arrival at t is looked at: the arrival
+//! meets the queue that the departure has left. (So `sim` may compute a plain drop-tail link at enqueue.) Of a shaper or a
+//! modem, `offer(t)` does what is due before t, but not what is due at t: a host decides by the order of its calls which
+//! comes first. Thus 24 packets that arrive in one moment at an idle shaper meet one packet in service and 23 candidates for
+//! the queue, as in ns-2, even if tokens would let all of them pass in that moment. Within `poll(t)`, what is due at one
+//! moment happens in the order: the link becomes free (and a shaped packet enters the transmit queue), MAP, the discipline's
+//! timer, room in the transmit queue.
+//!
+//! A host that schedules arrivals apart from the port's own work calls [`Port::work`] when [`Port::work_at`] has come and
+//! [`Port::poll`] when [`Port::arrival_at`] has.
 
 mod port;
 mod spec;

@@ -194,7 +194,7 @@ impl Port {
     /// A packet arrives at the queue. Afterwards [`Port::deadline`] is up to date.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
-        self.run(now, false, env);
+        self.run(now, self.server == Server::Plain, env);
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
         let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
@@ -218,22 +218,38 @@ impl Port {
     /// `stamp` being the moment of their arrival.
     #[inline]
     pub fn poll<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>, out: &mut impl FnMut(PacketMeta)) {
-        self.run(now, true, env);
+        self.work(now, env);
         while let Some(packet) = self.flight.arrive(now) {
             out(packet);
         }
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
     }
 
+    /// Does everything that is due by `now`, in the order of time, and gives nothing out.
+    #[inline]
+    pub fn work<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
+        self.run(now, true, env);
+    }
+
     /// When [`Port::poll`] next has something to do; [`Time::NEVER`] if idle.
     #[inline]
     pub fn deadline(&self) -> Time {
-        let arrival = self.flight.ring.front().map_or(Time::NEVER, |p| p.stamp);
+        self.work_at().min(self.arrival_at())
+    }
+
+    /// When the next packet reaches the far end.
+    #[inline]
+    pub fn arrival_at(&self) -> Time {
+        self.flight.ring.front().map_or(Time::NEVER, |p| p.stamp)
+    }
+
+    /// When [`Port::work`] next has something to do.
+    #[inline]
+    pub fn work_at(&self) -> Time {
         let (time, step) = self.next_step();
         // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
         let silent = step == Step::Free && self.queue.backlog().packets == 0 && self.held().is_none();
-        let time = if silent { self.next_but_free().0 } else { time };
-        arrival.min(time)
+        if silent { self.next_but_free().0 } else { time }
     }
 
     /// Changes the link from `now` on. The host has polled up to `now`, and has checked [`Change::validate`].

@@ -68,7 +68,7 @@ pub enum Record {
         /// On which side of the queue.
         point: Point,
     },
-    /// A packet reached its end host.
+    /// A packet with payload reached its end host.
     Delivered {
         /// The packet's flow.
         flow: FlowId,
@@ -79,15 +79,17 @@ pub enum Record {
         /// One way, from the host that sent it (1 us resolution).
         delay: Duration,
     },
-    /// A sender's state after an ACK, a loss or a time-out.
+    /// The state of one end of a connection, as a sender, after anything that may have changed it.
     Sender {
         /// The sender's flow.
         flow: FlowId,
+        /// It is the flow's responder: its data travel in the reverse direction.
+        reverse: bool,
         /// Congestion window in bytes.
         cwnd: u32,
-        /// Slow start threshold in bytes; `u32::MAX` while it was never set.
+        /// Slow start threshold in bytes; `u32::MAX` while it is infinite.
         ssthresh: u32,
-        /// Smoothed round trip time in microseconds; 0 before the first sample.
+        /// Smoothed round trip time in microseconds, rounded up; 0 before the first sample.
         srtt_us: u32,
     },
 }
@@ -243,7 +245,7 @@ pub(crate) fn samples() -> [Record; 6] {
         Record::Dropped { link, flow, size, reason: DropReason::EarlyHead, point: Point::Dequeue },
         Record::Marked { link, flow, reason: MarkReason::Law, point: Point::Enqueue },
         Record::Delivered { flow, size, reverse: false, delay: Duration::from_millis(30) },
-        Record::Sender { flow, cwnd: 14_600, ssthresh: u32::MAX, srtt_us: 50_000 },
+        Record::Sender { flow, reverse: true, cwnd: 14_600, ssthresh: u32::MAX, srtt_us: 50_000 },
     ]
 }
 

@@ -119,7 +119,7 @@ tables! {
     Dropped "dropped" { link: u16 U16, flow: u32 U32, size_bytes: u16 U16, reason: u8 U8, dequeue: u8 U8, }
     Marked "marked" { link: u16 U16, flow: u32 U32, reason: u8 U8, dequeue: u8 U8, }
     Delivered "delivered" { flow: u32 U32, size_bytes: u16 U16, reverse: u8 U8, delay_ns: u64 U64, }
-    Sender "sender" { flow: u32 U32, cwnd_bytes: u32 U32, ssthresh_bytes: u32 U32, srtt_us: u32 U32, }
+    Sender "sender" { flow: u32 U32, reverse: u8 U8, cwnd_bytes: u32 U32, ssthresh_bytes: u32 U32, srtt_us: u32 U32, }
 }
 
 /// Rows of a chunk unless said otherwise: some 2 MB a table.
@@ -208,9 +208,10 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             Record::Delivered { flow, size, reverse, delay } => {
                 self.delivered.push(rows, t, n, flow.0, size, u8::from(reverse), delay.0).then(|| self.delivered.take())
             }
-            Record::Sender { flow, cwnd, ssthresh, srtt_us } => {
-                self.sender.push(rows, t, n, flow.0, cwnd, ssthresh, srtt_us).then(|| self.sender.take())
-            }
+            Record::Sender { flow, reverse, cwnd, ssthresh, srtt_us } => self
+                .sender
+                .push(rows, t, n, flow.0, u8::from(reverse), cwnd, ssthresh, srtt_us)
+                .then(|| self.sender.take()),
         };
         if let Some(chunk) = full {
             (self.hand_over)(chunk);
@@ -262,6 +263,7 @@ mod tests {
         assert_eq!(chunks[2].column("reason"), Some(&Data::U8(vec![3])));
         assert_eq!(chunks[2].column("dequeue"), Some(&Data::U8(vec![1])));
         assert_eq!(chunks[0].column("link"), Some(&Data::U16(vec![LinkId(2).0])));
+        assert_eq!(chunks[5].column("reverse"), Some(&Data::U8(vec![1])));
         assert_eq!(chunks[5].column("srtt_us"), Some(&Data::U32(vec![50_000])));
         assert_eq!(chunks[5].column("nonsense"), None);
     }

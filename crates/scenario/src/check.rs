@@ -119,6 +119,10 @@ impl Scenario {
         if app.stop.is_some_and(|s| s <= app.start) {
             problems.push(Problem::new("stop", format!("expected a time after the start at {}", app.start)));
         }
+        if app.stop.is_some() && matches!(&app.traffic, traffic::Traffic::Ftp(p) if p.size.is_none()) {
+            let message = "a transfer without a size never ends, so it cannot stop; give it a size";
+            problems.push(Problem::new("stop", message));
+        }
         for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
             if let Some(Err(p)) = stack.map(|s| self.stack(s)) {
                 problems.push(p.under(key));

@@ -56,7 +56,7 @@ impl<S: Sink> World<S> {
                     let at = format!("link.{name}");
                     let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at)
                         .map_err(|p| p.under(&at))?;
-                    Kind::Port { port: Box::new(port), pending: Time::NEVER }
+                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: false }
                 },
                 meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
             });
@@ -131,6 +131,7 @@ impl<S: Sink> World<S> {
                 stacks: [client, server],
                 dscp: app.dscp,
                 counts: machine.counts_bytes(),
+                page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
                 rows_used: vec![false; rows],

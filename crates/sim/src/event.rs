@@ -14,8 +14,10 @@ use units::Time;
 /// What an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The first packet in flight on this link arrives, or the port behind it has a step to do.
+    /// The first packet in flight on this link arrives.
     Link(u16),
+    /// The port of this link has work to do.
+    Port(u16),
     /// A connection end's timer; even numbers are the initiator's: `2 * slot + side`.
     Timer(u32),
     /// An application's timer.
@@ -36,6 +38,7 @@ impl Target {
             Self::Timer(i) => 1 << KIND_SHIFT | i,
             Self::App(i) => 2 << KIND_SHIFT | u32::from(i),
             Self::Clock => 3 << KIND_SHIFT,
+            Self::Port(i) => 4 << KIND_SHIFT | u32::from(i),
         }
     }
     #[inline]
@@ -45,7 +48,8 @@ impl Target {
             0 => Self::Link(index as u16),
             1 => Self::Timer(index),
             2 => Self::App(index as u16),
-            _ => Self::Clock,
+            3 => Self::Clock,
+            _ => Self::Port(index as u16),
         }
     }
 }
@@ -157,7 +161,7 @@ impl Events {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if matches!(target, Target::Link(_)) { self.links.push(key) } else { self.timers.push(key) }
+        if matches!(target, Target::Link(_) | Target::Port(_)) { self.links.push(key) } else { self.timers.push(key) }
     }
 
     /// The moment of the next event; [`Time::NEVER`] if there is none.
@@ -168,7 +172,7 @@ impl Events {
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     ///
-    /// A link's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes
+    /// A link's or a port's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes
     /// of it: replacing the top costs half of a pop and a push. One of the two must come before the next `take`; what is pushed
     /// in between has a later key and leaves the top where it is.
     #[inline]

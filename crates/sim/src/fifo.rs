@@ -8,7 +8,8 @@
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss or a schedule. A differential
 //! test (`tests/fast_path.rs`) proves the two equal.
 //!
-//! Among equal times a departure goes before an arrival, as in `port`.
+//! Among equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
+//! schedule those of this link, so that two links whose packets arrive in one moment keep their order, too.
 
 use crate::meter::LinkMeter;
 use crate::ring::Ring;
@@ -95,6 +96,11 @@ impl Fifo {
     /// Who waits at the moment of the last call.
     pub fn backlog(&self) -> Backlog {
         self.waiting
+    }
+
+    /// Packets that have started to be sent and are not yet at the far end.
+    pub fn in_flight(&self) -> u64 {
+        self.started as u64
     }
 
     /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.

@@ -92,10 +92,11 @@ impl<S: Sink> Host for AppHost<'_, S> {
         self.core.arm_app(self.app);
     }
 
-    fn page_loaded(&mut self, started: Time, _objects: u32, _bytes: u64) {
+    fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
         let now = self.core.net.now();
+        let whole = objects >= self.core.desks[usize::from(self.app)].page_objects;
         if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
-            pages.loaded(started, now);
+            if whole { pages.loaded(started, now) } else { pages.abandoned() }
         }
     }
 

@@ -26,4 +26,4 @@ pub mod tally;
 mod world;
 
 pub use outcome::{Column, Outcome, Table};
-pub use world::{Ended, World};
+pub use world::{Books, Ended, World};

@@ -17,8 +17,11 @@ pub(crate) const NO_LINK: u16 = u16::MAX;
 pub(crate) enum Kind {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
-    /// Anything else. `pending` is the moment of its earliest event in the event set.
-    Port { port: Box<Port>, pending: Time },
+    /// Anything else. `work` is the moment of its earliest event for work; `armed` if its next arrival has an event.
+    ///
+    /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
+    /// moment does not depend on which of the two runs a link.
+    Port { port: Box<Port>, work: Time, armed: bool },
 }
 
 /// One link of the world.
@@ -27,6 +30,20 @@ pub(crate) struct Link {
     pub to: NodeId,
     pub kind: Kind,
     pub meter: LinkMeter,
+}
+
+impl Link {
+    /// Packets in its queue, and packets that have left the queue but not reached the far end.
+    pub fn holds(&self) -> (u64, u64) {
+        match &self.kind {
+            Kind::Fifo(fifo) => (u64::from(fifo.backlog().packets), fifo.in_flight()),
+            Kind::Port { port, .. } => {
+                let c = port.counters();
+                let gone = c.transmit_dropped.packets + c.lost.packets + c.delivered.packets;
+                (u64::from(port.backlog().packets), c.queue.delivered.packets - gone)
+            }
+        }
+    }
 }
 
 /// What a segment keeps in the arena while its packet is in flight.
@@ -145,14 +162,30 @@ impl<S: Sink> Net<S> {
     fn with_port(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>)) {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
-        let Kind::Port { port, pending } = &mut link.kind else { return };
+        let Kind::Port { port, work, armed } = &mut link.kind else { return };
         let mut fates = Fates { bodies: &mut self.bodies, fated: &mut self.fated };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
-        let deadline = port.deadline();
-        if deadline < *pending {
-            *pending = deadline;
-            self.events.push(deadline.max(now), Target::Link(i));
+        let work_at = port.work_at();
+        if work_at < *work {
+            *work = work_at;
+            self.events.push(work_at.max(now), Target::Port(i));
+        }
+        let arrival_at = port.arrival_at();
+        if !*armed && arrival_at != Time::NEVER {
+            *armed = true;
+            self.events.push(arrival_at, Target::Link(i));
+        }
+    }
+
+    /// The event for the work of the port of link `i` has been taken.
+    pub fn port_work(&mut self, i: u16) {
+        self.events.drop_link();
+        let now = self.events.now();
+        let Kind::Port { work, .. } = &mut self.links[usize::from(i)].kind else { return };
+        if *work == now {
+            *work = Time::NEVER;
+            self.with_port(i, |port, now, env| port.work(now, env));
         }
     }
 
@@ -180,12 +213,15 @@ impl<S: Sink> Net<S> {
                 }
                 self.send(to, packet);
             }
-            Kind::Port { pending, .. } => {
+            Kind::Port { armed, .. } => {
                 self.events.drop_link();
-                if *pending == now {
-                    *pending = Time::NEVER;
-                    self.port_event(i, to);
+                *armed = false;
+                let mut landed = std::mem::take(&mut self.landed);
+                self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
+                for packet in &landed {
+                    self.links[usize::from(i)].meter.delivered(packet.size);
                 }
+                self.go_on(to, landed);
             }
         }
         None
@@ -195,31 +231,26 @@ impl<S: Sink> Net<S> {
     /// first. (24 SYNs sent at once meet a queue as 24, not one by one.)
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
         let now = self.events.now();
-        let mut packet = first;
-        loop {
-            if packet.dst == to {
-                self.landed.push(packet)
-            } else {
-                self.send(to, packet)
-            }
-            let link = &mut self.links[usize::from(i)];
-            let Kind::Fifo(fifo) = &mut link.kind else { return };
-            match fifo.next_arrival() {
-                Some(at) if at == now => packet = fifo.arrive(now, &mut link.meter).0,
-                Some(at) => return self.events.rearm_link(at, i),
-                None => return self.events.drop_link(),
-            }
+        let mut landed = std::mem::take(&mut self.landed);
+        landed.push(first);
+        let link = &mut self.links[usize::from(i)];
+        let Kind::Fifo(fifo) = &mut link.kind else { return };
+        let mut next = fifo.next_arrival();
+        while next == Some(now) {
+            let packet;
+            (packet, next) = fifo.arrive(now, &mut link.meter);
             link.meter.delivered(packet.size);
+            landed.push(packet);
         }
+        match next {
+            Some(at) => self.events.rearm_link(at, i),
+            None => self.events.drop_link(),
+        }
+        self.go_on(to, landed);
     }
 
-    fn port_event(&mut self, i: u16, to: NodeId) {
-        let mut landed = std::mem::take(&mut self.landed);
-        self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
-        for packet in &landed {
-            self.links[usize::from(i)].meter.delivered(packet.size);
-        }
-        // those that travel on leave in order; those that are home stay in `landed`
+    /// Those that travel on leave in order; those that are home stay in `landed`.
+    fn go_on(&mut self, to: NodeId, mut landed: Vec<PacketMeta>) {
         landed.retain(|packet| {
             let home = packet.dst == to;
             if !home {

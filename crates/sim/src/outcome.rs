@@ -156,7 +156,7 @@ impl<S: Sink> World<S> {
         if let Some(pages) = &app.pages {
             let s = pages.summary();
             v["web"] = json!({
-                "pages": s.count,
+                "pages": s.count, "abandoned": s.abandoned,
                 "page_load_s": {
                     "median": s.median.map(Duration::secs), "mad": s.mad.map(Duration::secs),
                     "mean": s.mean.map(Duration::secs), "p95": s.p95.map(Duration::secs),

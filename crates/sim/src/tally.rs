@@ -55,6 +55,8 @@ pub struct RowSeries {
 pub struct Row {
     /// The application.
     pub app: u16,
+    /// Its latest connection, whose windows go into the series.
+    pub latest: FlowId,
     /// Forward and back.
     pub ways: [Direction; 2],
 }
@@ -145,7 +147,7 @@ impl Tally {
                 }
                 self.has_series = true;
             }
-            self.rows.push(Row { app, ways });
+            self.rows.push(Row { app, latest: FlowId::default(), ways });
         }
         Ok(first_row)
     }
@@ -194,9 +196,8 @@ impl Tally {
     }
 
     /// The sender of a direction is no more, or the run is over: its counters are added up.
-    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats, fated: u64) {
+    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats) {
         let direction = &mut self.rows[row as usize].ways[way];
-        direction.dropped += fated;
         direction.retransmits += u64::from(stats.retransmits);
         direction.timeouts += u64::from(stats.timeouts);
         direction.fast_recoveries += u64::from(stats.fast_recoveries);

@@ -38,6 +38,8 @@ pub(crate) struct AppDesk {
     pub stacks: [u16; 2],
     pub dscp: u8,
     pub counts: bool,
+    /// Objects of a whole page, if it loads pages.
+    pub page_objects: u32,
     pub stop: Time,
     /// First of its rows of counters, how many it has, and which are in use.
     pub first_row: u32,
@@ -78,6 +80,21 @@ pub struct World<S: Sink = ()> {
     pub(crate) chores: Vec<(Time, Chore)>,
 }
 
+/// What became of the packets that were offered to a link: `offered = delivered + dropped + queued + in_flight`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Books {
+    /// Arrivals at its queue.
+    pub offered: u64,
+    /// Arrivals at its far end.
+    pub delivered: u64,
+    /// Drops, whatever the reason.
+    pub dropped: u64,
+    /// In its queue now.
+    pub queued: u64,
+    /// Being sent, in a modem's transmit queue, or on the wire.
+    pub in_flight: u64,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -111,6 +128,21 @@ impl<S: Sink> World<S> {
         self.core.net.bodies.len()
     }
 
+    /// Slots of the connection table, free ones included: as many as there were connections at once.
+    pub fn slots(&self) -> usize {
+        self.core.conns.len()
+    }
+
+    /// Every link's account at this moment.
+    pub fn books(&self) -> impl Iterator<Item = Books> {
+        self.core.net.links.iter().map(|link| {
+            let (queued, in_flight) = link.holds();
+            let m = &link.meter;
+            let [offered, delivered, dropped] = [m.offered, m.delivered, m.dropped].map(|c| c.packets);
+            Books { offered, delivered, dropped, queued, in_flight }
+        })
+    }
+
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
         // the run ends just before its last moment: [0, duration)
@@ -128,6 +160,7 @@ impl<S: Sink> World<S> {
                     self.core.net.landed = landed;
                 }
             }
+            Target::Port(i) => self.core.net.port_work(i),
             Target::Timer(i) => self.core.timer(i),
             Target::App(i) => self.app_timer(i),
             Target::Clock => self.clock(),
@@ -159,10 +192,12 @@ impl<S: Sink> World<S> {
     /// Brings every account up to the end.
     fn finish(&mut self) {
         self.core.net.settle(self.end);
-        for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used != Use::Free) {
+        for slot in 0..self.core.conns.len() {
+            self.core.settle_fates(slot);
+        }
+        for conn in self.core.conns.iter().filter(|c| c.used != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
-                let fated = std::mem::take(&mut self.core.net.fated[2 * slot + way]);
-                self.core.tally.retire(end.lane.row, way, end.tcp.stats(), fated);
+                self.core.tally.retire(end.lane.row, way, end.tcp.stats());
             }
         }
     }
@@ -262,8 +297,11 @@ impl<S: Sink> Core<S> {
             let mut body = self.net.bodies.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
-            self.tally.arrived(row, way, now, packet.size, (body.segment.len > 0).then_some(delay));
-            self.net.tell_delivered(&packet, delay);
+            let data = body.segment.len > 0;
+            self.tally.arrived(row, way, now, packet.size, data.then_some(delay));
+            if data {
+                self.net.tell_delivered(&packet, delay);
+            }
             body.segment
         };
         let end = &mut self.conns[slot].ends[side];
@@ -310,9 +348,10 @@ impl<S: Sink> Core<S> {
             let probe = end.tcp.probe(&self.stacks[usize::from(end.lane.stack)]);
             let record = Record::Sender {
                 flow: end.lane.flow,
+                reverse: side == 1,
                 cwnd: probe.cwnd_bytes.min(u64::from(u32::MAX)) as u32,
                 ssthresh: probe.ssthresh_bytes.min(u64::from(u32::MAX)) as u32,
-                srtt_us: (probe.srtt.0 / 1000) as u32,
+                srtt_us: probe.srtt.0.div_ceil(1000).min(u64::from(u32::MAX)) as u32,
             };
             let now = self.net.now();
             self.net.sink.put(now, record);
@@ -396,6 +435,7 @@ impl<S: Sink> Core<S> {
         let slot = match self.free_slots.pop() {
             Some(slot) => {
                 let generation = self.conns[slot as usize].ends[0].lane.flow.generation().wrapping_add(1);
+                self.settle_fates(slot as usize);
                 self.conns[slot as usize] = Conn { used, ends: ends(&self.stacks) };
                 self.name(slot, generation);
                 slot
@@ -408,6 +448,7 @@ impl<S: Sink> Core<S> {
             }
         };
         let flow = self.conns[slot as usize].ends[0].lane.flow;
+        self.tally.rows[row as usize].latest = flow;
         self.net.fated.resize(self.net.fated.len().max(2 * self.conns.len()), 0);
         self.next_port = self.next_port.wrapping_add(1).max(1024);
         let protocol = if used == Use::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
@@ -421,6 +462,14 @@ impl<S: Sink> Core<S> {
         };
         self.net.flows.set(flow, tuple);
         flow
+    }
+
+    /// Packets of a connection that met their fate after its end (a repeated FIN, say) still count as its own.
+    fn settle_fates(&mut self, slot: usize) {
+        for (way, end) in self.conns[slot].ends.iter().enumerate() {
+            let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
+            self.tally.rows[end.lane.row as usize].ways[way].dropped += fated;
+        }
     }
 
     fn name(&mut self, slot: u32, generation: u32) {
@@ -451,9 +500,9 @@ impl<S: Sink> Core<S> {
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
-            let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
-            self.tally.retire(lane.row, way, end.tcp.stats(), fated);
+            self.tally.retire(lane.row, way, end.tcp.stats());
         }
+        self.settle_fates(slot);
         let desk = &mut self.desks[usize::from(lane.app)];
         desk.rows_used[(lane.row - desk.first_row) as usize] = false;
         true
@@ -465,6 +514,11 @@ impl<S: Sink> Core<S> {
             return;
         }
         for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
+            // of connections that share a row the latest: which one has the last slot depends on other applications
+            let lane = &conn.ends[0].lane;
+            if self.tally.rows[lane.row as usize].latest != lane.flow {
+                continue;
+            }
             for (way, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(end.lane.stack)];
                 self.tally.sample(end.lane.row, way, now, &end.tcp, stack);

@@ -181,12 +181,8 @@ impl Ftp {
                 0 => 0,
                 spread => host.rng().below(spread.saturating_add(1)),
             };
-            let wait = self.params.pause + Duration(extra);
-            if wait.is_zero() {
-                self.begin(i, host);
-            } else {
-                host.timer(host.now() + wait, i as u64);
-            }
+            // by a timer even without a pause: the host delivers none after the application's stop
+            host.timer(host.now() + self.params.pause + Duration(extra), i as u64);
         }
     }
 }

@@ -119,7 +119,8 @@ pub trait Host {
     fn datagram(&mut self, peer: usize, size: u16, number: u64);
     /// Calls `timer(token)` at `at` (now or later). There is no cancelling: remember what a token meant.
     fn timer(&mut self, at: Time, token: u64);
-    /// A web page finished loading (or the run's page was abandoned): start and end.
+    /// Nothing of a web page that was asked for at `started` is under way any more. With fewer `objects` than the page
+    /// has, it was abandoned, not loaded.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// A file transfer finished: all `bytes` acknowledged by delivery to the other side.
     fn file_done(&mut self, started: Time, bytes: u64);

@@ -61,7 +61,7 @@ macro_rules! text_serde {
                 Ok(<$t>::from_integer(v))
             }
             fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
-                if v >= 0.0 && v < 9.0e15 { Ok(<$t>::from_integer((v + 0.5) as u64)) }
+                if (0.0..9.0e15).contains(&v) { Ok(<$t>::from_integer((v + 0.5) as u64)) }
                 else { Err(E::custom(format!("{v} is out of range; expected {}", $what))) }
             }
         }, serde_json::json_schema_text_or_integer($what, $pattern));

@@ -154,7 +154,7 @@ impl fmt::Display for Duration {
         if self.0 == 0 {
             return write!(f, "0s");
         }
-        let (unit, ns) = SPANS.iter().find(|(_, ns)| self.0 % ns == 0).unwrap_or(&SPANS[3]);
+        let (unit, ns) = SPANS.iter().find(|(_, ns)| self.0.is_multiple_of(*ns)).unwrap_or(&SPANS[3]);
         write!(f, "{}{unit}", self.0 / ns)
     }
 }

@@ -1,0 +1,318 @@
+//! Scenarios for the tests of the world: written as TOML, by hand or by a seeded generator.
+#![allow(dead_code)] // each test file uses its part
+
+use record::{Mask, Record, Sink};
+use scenario::Scenario;
+use scenario::read::{Format, scenario};
+use sim::{Column, Outcome, World};
+use std::fmt::Write;
+use units::{Rng, Time};
+
+/// The scenario of a TOML text; panics with every problem that it has.
+pub fn read(toml: &str) -> Scenario {
+    scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"))
+}
+
+/// Runs to the end on the fast path.
+pub fn run(toml: &str) -> Outcome {
+    let s = read(toml);
+    let mut w = World::build(&s).unwrap();
+    w.run(|_| true);
+    w.outcome(&s)
+}
+
+/// A sink that wants these records, and counts them: any but [`Mask::NONE`] takes every link off the fast path.
+pub struct Ear(pub Mask, pub u64);
+
+impl Sink for Ear {
+    fn mask(&self) -> Mask {
+        self.0
+    }
+    fn put(&mut self, _: Time, _: Record) {
+        self.1 += 1;
+    }
+}
+
+/// All that a run says except how many events it took, as text: NaN equals NaN, and no two numbers share a spelling.
+pub fn said(outcome: &Outcome) -> String {
+    let mut summary = outcome.summary.clone();
+    summary.as_object_mut().unwrap().remove("events");
+    let mut text = format!("{summary:#}\n");
+    for table in &outcome.tables {
+        for (name, column) in &table.columns {
+            writeln!(text, "{} {name} {column:?}", table.name).unwrap();
+        }
+    }
+    text
+}
+
+/// A number of the summary by its path (`links.up.offered_packets`).
+pub fn number(outcome: &Outcome, path: &str) -> f64 {
+    let v = path.split('.').fold(&outcome.summary, |v, key| &v[key]);
+    v.as_f64().unwrap_or_else(|| panic!("no number at {path}: {v}"))
+}
+
+/// A column of numbers of a table.
+pub fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a Column {
+    let table = outcome.tables.iter().find(|t| t.name == table).expect("a table of this name");
+    &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
+}
+
+/// The values of a column of real numbers, for the rows where the text column `key` is `is`.
+pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
+    let (Column::Text(keys), values) = (column(outcome, table, key), column(outcome, table, name)) else {
+        panic!("{key} is not text")
+    };
+    let at = |i: usize| match values {
+        Column::F64(v) => v[i],
+        Column::U64(v) => v[i] as f64,
+        Column::Text(_) => panic!("{name} is text"),
+    };
+    (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
+}
+
+/// The modem of document 001: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
+/// 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the run's length; applications are to be added.
+pub const MODEM: &str = r#"
+name = "modem"
+duration = "{seconds}s"
+[link.lan]
+from = "home"
+to = "modem"
+rate = "1gbit"
+both_ways = true
+queue.droptail = { limit = "100000p" }
+[link.up]
+from = "modem"
+to = "cmts"
+rate = "100mbit"
+delay = "1ms"
+queue.{queue}
+docsis.flow = { max_sustained_rate = "5mbit", max_traffic_burst = "10MB", peak_traffic_rate = "20mbit" }
+[link.down]
+from = "cmts"
+to = "modem"
+rate = "100mbit"
+delay = "1ms"
+shaper = { max_sustained_rate = "20mbit", max_traffic_burst = "20MB", peak_traffic_rate = "50mbit" }
+[link.w1]
+from = "cmts"
+to = "web1"
+rate = "1gbit"
+delay = "9ms"
+both_ways = true
+[link.w2]
+from = "cmts"
+to = "web2"
+rate = "1gbit"
+delay = "14ms"
+both_ways = true
+[link.w3]
+from = "cmts"
+to = "web3"
+rate = "1gbit"
+delay = "24ms"
+both_ways = true
+[link.w4]
+from = "cmts"
+to = "web4"
+rate = "1gbit"
+delay = "49ms"
+both_ways = true
+"#;
+
+/// Voice, a web user and a bulk upload, as in case D04.
+pub const D04_APPS: &str = r#"
+[app.voip]
+from = "home"
+to = ["web1"]
+traffic.voip = {}
+[app.web]
+from = "home"
+to = ["web1", "web2", "web3", "web4"]
+tcp = "ns2-fulltcp-sack"
+start = "1s"
+traffic.web = {}
+[app.ftp]
+from = "home"
+to = ["web2"]
+tcp = "ns2-cubic-2.6.22"
+traffic.ftp = { flows = 5 }
+"#;
+
+/// [`MODEM`] with this buffer, for so long, with these applications.
+pub fn modem(queue: &str, seconds: u32, apps: &str) -> String {
+    MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
+}
+
+/// What random scenarios are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// Rates, delays and sizes that divide each other: many things happen in one moment.
+    Round,
+    /// Nothing coincides but by accident.
+    Odd,
+}
+
+/// A random network with random applications, by number: always the same one for the same number.
+pub struct Dice {
+    pub rng: Rng,
+    pub numbers: Numbers,
+    /// Also links that are never on the fast path: CoDel, loss, shapers, schedules.
+    pub any_link: bool,
+}
+
+impl Dice {
+    pub fn new(number: u64, numbers: Numbers, any_link: bool) -> Self {
+        Self { rng: Rng::named(number, "dice"), numbers, any_link }
+    }
+
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.rng.below(of.len() as u64) as usize]
+    }
+
+    fn rate(&mut self, least: u64, most: u64) -> String {
+        match self.numbers {
+            Numbers::Round => {
+                let all = [1, 2, 5, 10, 20, 100];
+                let fit: Vec<u64> = all.into_iter().filter(|r| (least..=most).contains(r)).collect();
+                format!("{}mbit", self.pick(&fit))
+            }
+            Numbers::Odd => format!("{}bit", least * 1_000_000 + self.rng.below((most - least) * 1_000_000)),
+        }
+    }
+
+    fn delay(&mut self) -> String {
+        match self.numbers {
+            Numbers::Round => self.pick(&["0s", "1ms", "1ms", "5ms", "10ms"]).to_owned(),
+            Numbers::Odd => format!("{}ns", self.rng.below(15_000_000)),
+        }
+    }
+
+    fn queue(&mut self) -> String {
+        let off = self.rng.below(2) == 0;
+        let limit = match self.rng.below(4) {
+            0 => format!("{}p", 2 + self.rng.below(9)),
+            1 => format!("{}p", 10 + self.rng.below(60)),
+            2 => format!("{}B", 3000 + self.rng.below(60_000)),
+            _ => format!("{}us", 12_000 + self.rng.below(60_000)),
+        };
+        format!("queue.droptail = {{ limit = \"{limit}\", ns2_off_by_one = {off} }}")
+    }
+
+    /// A link's table.
+    fn link(&mut self, text: &mut String, name: &str, from: &str, to: &str, rate: Option<(u64, u64)>) {
+        writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"").unwrap();
+        writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
+        match rate {
+            Some((least, most)) => {
+                writeln!(text, "rate = \"{}\"\n{}", self.rate(least, most), self.queue()).unwrap();
+                if self.any_link {
+                    self.special(text);
+                }
+            }
+            None => writeln!(text, "queue.droptail = {{ limit = \"5000p\" }}").unwrap(),
+        }
+    }
+
+    /// Perhaps something that only a port can do.
+    fn special(&mut self, text: &mut String) {
+        match self.rng.below(6) {
+            0 => writeln!(text, "loss = 0.02").unwrap(),
+            1 => writeln!(
+                text,
+                "shaper = {{ max_sustained_rate = \"2mbit\", max_traffic_burst = \"50KB\", peak_traffic_rate = \"8mbit\" }}"
+            )
+            .unwrap(),
+            2 => writeln!(
+                text,
+                "changes = [{{ at = \"2s\", rate = \"3mbit\", delay = \"7ms\" }}, {{ at = \"4s\", rate = \"10mbit\", loss = 0.01 }}]"
+            )
+            .unwrap(),
+            3 => writeln!(
+                text,
+                "docsis.flow = {{ max_sustained_rate = \"5mbit\", max_traffic_burst = \"100KB\", peak_traffic_rate = \"20mbit\" }}"
+            )
+            .unwrap(),
+            _ => {}
+        }
+    }
+
+    /// A network of this shape and what runs on it, for 6 s.
+    pub fn scenario(&mut self) -> String {
+        let mut text = format!("name = \"random\"\nduration = \"6s\"\nseed = {}\n", 1 + self.rng.below(1000));
+        let hosts = if self.rng.below(2) == 0 { self.dumbbell(&mut text) } else { self.mesh(&mut text) };
+        self.apps(&mut text, &hosts);
+        text
+    }
+
+    /// n hosts, a bottleneck, n hosts; each pair's access links alike, so that their packets meet at the bottleneck.
+    fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
+        let n = 2 + self.rng.below(3);
+        let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
+        self.link(text, "neck", "l", "r", Some((1, 10)));
+        self.link(text, "back", "r", "l", Some((1, 100)));
+        let mut hosts = Vec::new();
+        for i in 0..n {
+            for (side, hub) in [("a", "l"), ("b", "r")] {
+                let host = format!("{side}{i}");
+                self.link(text, &format!("{host}_out"), &host, hub, access);
+                self.link(text, &format!("{host}_in"), hub, &host, access);
+                hosts.push(host);
+            }
+        }
+        hosts
+    }
+
+    /// A ring of nodes with a few chords; every node is a host.
+    fn mesh(&mut self, text: &mut String) -> Vec<String> {
+        let n = 4 + self.rng.below(3);
+        let mut joined = std::collections::BTreeSet::new();
+        for i in 0..n {
+            joined.insert((i, (i + 1) % n));
+        }
+        for _ in 0..2 {
+            let (a, b) = (self.rng.below(n), self.rng.below(n));
+            if a != b && !joined.contains(&(b, a)) {
+                joined.insert((a, b));
+            }
+        }
+        for (a, b) in joined {
+            self.link(text, &format!("m{a}_{b}"), &format!("n{a}"), &format!("n{b}"), Some((1, 20)));
+            self.link(text, &format!("m{b}_{a}"), &format!("n{b}"), &format!("n{a}"), Some((1, 20)));
+        }
+        (0..n).map(|i| format!("n{i}")).collect()
+    }
+
+    fn apps(&mut self, text: &mut String, hosts: &[String]) {
+        for i in 0..2 + self.rng.below(5) {
+            let from = self.rng.below(hosts.len() as u64) as usize;
+            // an odd step leads from one side of a dumbbell to the other: never round its neck, where nothing limits the rate
+            let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
+            let to = if to == from { (from + 1) % hosts.len() } else { to };
+            let (from, to) = (&hosts[from], &hosts[to]);
+            let tcp = self.pick(&["linux-6", "rfc", "ns2-cubic-2.6.22", "ns2-reno", "ns2-fulltcp-sack"]);
+            let start = match self.numbers {
+                Numbers::Round => self.pick(&["0s", "0s", "1s"]).to_owned(),
+                Numbers::Odd => format!("{}us", self.rng.below(2_000_000)),
+            };
+            let traffic = self.pick(&[
+                "ftp = { flows = 2 }",
+                "ftp = { size = \"20KB\", pause = \"50ms\", flows = 2, direction = \"down\" }",
+                "ftp = { flows = 3, direction = \"down\" }",
+                "cbr = { rate = \"1mbit\", size = 500 }",
+                "cbr = { rate = \"2mbit\", size = 1500, randomize = 0.5 }",
+                "cbr = { rate = \"2mbit\", size = 1250 }",
+                "voip = {}",
+                "web = { servers = 1, think = \"100ms\", page = { uniform = { html = \"5KB\", size = \"4KB\", per_server = 10 } } }",
+                "web = { servers = 1, think = \"100ms\", page = { lognormal = { total = \"60KB\", draw = \"each_page\" } } }",
+                "game = { interval = \"300ms\" }",
+            ]);
+            writeln!(
+                text,
+                "[app.x{i}]\nfrom = \"{from}\"\nto = [\"{to}\"]\nstart = \"{start}\"\ntcp = \"{tcp}\"\ntraffic.{traffic}"
+            )
+            .unwrap();
+        }
+    }
+}
