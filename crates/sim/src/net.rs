@@ -115,7 +115,7 @@ impl<S: Sink> Sink for Tap<'_, S> {
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
         self.meter.put(now, record);
-        if self.sink.mask() != Mask::NONE {
+        if self.sink.mask().has(record.kind()) {
             self.sink.put(now, record);
         }
     }

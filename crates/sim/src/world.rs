@@ -170,8 +170,12 @@ impl<S: Sink> World<S> {
         while let Some(notice) = self.core.notices.pop_front() {
             self.tell(notice);
         }
-        while let Some((node, packet)) = self.core.net.after_apps.pop() {
-            self.core.net.send(node, packet);
+        if !self.core.net.after_apps.is_empty() {
+            let mut waiting = std::mem::take(&mut self.core.net.after_apps);
+            for (node, packet) in waiting.drain(..) {
+                self.core.net.send(node, packet);
+            }
+            self.core.net.after_apps = waiting;
         }
         true
     }
