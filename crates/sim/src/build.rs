@@ -83,6 +83,7 @@ impl<S: Sink> World<S> {
             flows: FlowTable::default(),
             sink,
             fated: Vec::new(),
+            after_apps: Vec::new(),
             landed: Vec::new(),
         };
         let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };
@@ -131,10 +132,10 @@ impl<S: Sink> World<S> {
                 dscp: app.dscp,
                 counts: machine.counts_bytes(),
                 page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
-                // a run is [0, end): an application does nothing at its last moment
-                stop: app.stop.map_or(self.end, |s| Time(s.0).min(self.end)),
+                stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
                 rows_used: vec![false; rows],
+                opened: 0,
                 udp: vec![None; app.to.len()],
             };
             desk.timers.push(Reverse((Time(app.start.0), 0, START)));

@@ -33,6 +33,8 @@ pub(crate) struct Lane {
     /// Index into the world's stacks.
     pub stack: u16,
     pub app: u16,
+    /// Its number among the application's flows.
+    pub number: u32,
     /// The row of counters that this connection adds to.
     pub row: u32,
     /// Whether the application wants to be told of every byte.
@@ -92,6 +94,8 @@ pub(crate) struct Wire<'a, S> {
     pub tally: &'a mut Tally,
     pub notices: &'a mut VecDeque<Notice>,
     pub closed: &'a mut bool,
+    /// Payload has gone up in this call.
+    pub delivered: bool,
 }
 
 /// Flags that make a segment more than plain data or a plain ACK.
@@ -119,12 +123,19 @@ impl<S: Sink> Io for Wire<'_, S> {
             packet.seq = segment.ack;
             packet.body = segment.ts_ecr;
             packet.flags = packet.flags.with(Flags::INLINE);
+            if self.delivered && self.stack.ack_after_delivery {
+                self.net.after_apps.push((lane.at, packet));
+                return;
+            }
         } else if plain && segment.ack == 1 {
             packet.body = clock_us(now);
             packet.flags = packet.flags.with(Flags::INLINE);
         } else {
             if segment.flags.has(Flags::PURE_ACK) {
                 packet.seq = segment.ack;
+            }
+            if segment.flags.has(Flags::SYN) && !segment.has_ack {
+                self.tally.syn(lane.app, lane.number, now);
             }
             packet.body = self.net.bodies.put(Body { segment: *segment, sent: now });
         }
@@ -141,6 +152,7 @@ impl<S: Sink> Io for Wire<'_, S> {
                 if !self.lane.counts {
                     return;
                 }
+                self.delivered = true;
                 What::Received(bytes)
             }
             Event::Connected => What::Connected,

@@ -83,6 +83,7 @@ impl<S: Sink> World<S> {
             self.links_table(),
             self.flows_table(),
             self.pages_table(),
+            self.syn_times(),
             self.queue_series(),
             self.flow_series(),
             self.queue_histogram(),
@@ -217,6 +218,15 @@ impl<S: Sink> World<S> {
             "app": Text = |(app, _)| app.name.clone(),
             "start_s": F64 = |(_, page)| page.started.secs(),
             "load_s": F64 = |(_, page)| page.took.secs(),
+        })
+    }
+
+    fn syn_times(&self) -> Table {
+        let tally = &self.core.tally;
+        table!("syn_times", tally.syns, {
+            "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.clone(),
+            "connection": U64 = |(_, number, _)| u64::from(*number),
+            "t_s": F64 = |(.., t)| t.secs(),
         })
     }
 

@@ -11,6 +11,9 @@ use units::{Duration, Problem, Time};
 /// Most rows of one application that get series: beyond it, only counters.
 const ROWS_WITH_SERIES: usize = 32;
 
+/// Most SYNs whose moments are kept: those of several hundred pages.
+pub const SYNS_KEPT: usize = 65_536;
+
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
@@ -88,6 +91,9 @@ pub struct Tally {
     pub apps: Vec<AppTally>,
     /// Flows, application by application.
     pub rows: Vec<Row>,
+    /// When applications' clients sent SYNs, retries included: application, number of its connection, moment. The first
+    /// [`SYNS_KEPT`] of them.
+    pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
     /// Whether any row has series.
@@ -158,6 +164,13 @@ impl Tally {
         }
         if let Some(delay) = delay {
             self.apps[usize::from(r.app)].delay[way].record(delay);
+        }
+    }
+
+    /// A SYN has left its client.
+    pub(crate) fn syn(&mut self, app: u16, number: u32, now: Time) {
+        if self.syns.len() < SYNS_KEPT {
+            self.syns.push((app, number, now));
         }
     }
 

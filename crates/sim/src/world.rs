@@ -44,6 +44,8 @@ pub(crate) struct AppDesk {
     /// First of its rows of counters, how many it has, and which are in use.
     pub first_row: u32,
     pub rows_used: Vec<bool>,
+    /// Flows opened so far.
+    pub opened: u32,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
 }
@@ -145,7 +147,7 @@ impl<S: Sink> World<S> {
 
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
-        let Some(target) = self.core.net.events.take(self.end) else { return false };
+        let Some(target) = self.core.net.events.take(self.last()) else { return false };
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
@@ -166,6 +168,13 @@ impl<S: Sink> World<S> {
         while let Some(notice) = self.core.notices.pop_front() {
             self.tell(notice);
         }
+        if !self.core.net.after_apps.is_empty() {
+            let mut waiting = std::mem::take(&mut self.core.net.after_apps);
+            for (node, packet) in waiting.drain(..) {
+                self.core.net.send(node, packet);
+            }
+            self.core.net.after_apps = waiting;
+        }
         true
     }
 
@@ -184,9 +193,18 @@ impl<S: Sink> World<S> {
         }
     }
 
+    /// The run ends just before its last moment: [0, duration). Nothing happens after this one.
+    fn last(&self) -> Time {
+        Time(self.end.0 - 1)
+    }
+
     /// Brings every account up to the end.
     fn finish(&mut self) {
-        self.core.net.settle(self.end);
+        if self.next_sample == self.end && !self.bin.is_zero() {
+            self.core.sample(self.end);
+            self.next_sample = Time::NEVER;
+        }
+        self.core.net.settle(self.last(), self.end);
         for slot in 0..self.core.conns.len() {
             self.core.settle_fates(slot);
         }
@@ -307,6 +325,7 @@ impl<S: Sink> Core<S> {
             tally: &mut self.tally,
             notices: &mut self.notices,
             closed: &mut end.closed,
+            delivered: false,
         };
         end.tcp.on_segment(stack, now, &segment, &mut wire);
         self.after(slot, side);
@@ -369,6 +388,7 @@ impl<S: Sink> Core<S> {
             tally: &mut self.tally,
             notices: &mut self.notices,
             closed: &mut end.closed,
+            delivered: false,
         };
         act(&mut end.tcp, stack, now, &mut wire);
         self.after(slot, side);
@@ -402,6 +422,7 @@ impl<S: Sink> Core<S> {
     /// A fresh slot for a connection or UDP flow of `app` to `server`.
     pub(crate) fn claim(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let desk = &mut self.desks[usize::from(app)];
+        desk.opened += 1;
         let free_row = desk.rows_used.iter().position(|used| !used);
         if let Some(row) = free_row {
             desk.rows_used[row] = true;
@@ -416,6 +437,7 @@ impl<S: Sink> Core<S> {
             dscp: desk.dscp,
             stack: desk.stacks[0],
             app,
+            number: desk.opened,
             row,
             counts: desk.counts,
         };

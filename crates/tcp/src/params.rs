@@ -184,6 +184,9 @@ pub struct TcpParams {
     pub delayed_ack: Duration,
     /// The first n data segments of a connection are acknowledged at once (Linux quickack).
     pub quick_acks: u32,
+    /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
+    /// application sends in answer leaves first. Hosts that know no applications ignore it.
+    pub ack_after_delivery: bool,
     /// The receiver's window; constant, since applications read at once.
     pub receive_window: Bytes,
 }

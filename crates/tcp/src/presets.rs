@@ -81,6 +81,7 @@ pub(crate) fn linux_6() -> TcpParams {
         ack_every: 2,
         delayed_ack: Duration::from_millis(40),
         quick_acks: 16,
+        ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
         receive_window: Bytes(6_291_456),
     }
@@ -129,7 +130,7 @@ fn ns2_cubic_2622() -> TcpParams {
         recovery: Recovery::Sack,
         reduction: Reduction::RateHalving,
         limited_transmit: true,
-        idle_restart: IdleRestart::Off,
+        idle_restart: IdleRestart::Restart,
         clock_granularity: Duration::from_millis(1),
         quantise_rtt: false,
         max_rto: Duration::from_secs(120),
@@ -159,6 +160,7 @@ fn ns2_fulltcp_sack() -> TcpParams {
         congestion_control: CongestionControl::Reno,
         recovery: Recovery::Sack,
         keep_sack_after_rto: false,
+        ack_after_delivery: true,
         ..ns2()
     }
 }

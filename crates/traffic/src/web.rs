@@ -27,6 +27,7 @@ use crate::conns::Conns;
 use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use units::{Bytes, Duration, Problem, Rng, Time, math};
 
 /// Most servers, most connections per server.
@@ -164,6 +165,18 @@ pub enum MeasureFrom {
     Connected,
 }
 
+/// What "until 25 objects have been retrieved from each server" counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quota {
+    /// Objects asked for: each is asked for once, and the page waits for the slowest connection.
+    #[default]
+    Asked,
+    /// Objects retrieved: a connection that is done asks again while its server's objects are not all there, so the others
+    /// make up for one that is stuck in its handshake. What is under way when the page is complete finishes unwatched.
+    Retrieved,
+}
+
 /// Web browsing: one user, one page at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -183,6 +196,8 @@ pub struct WebParams {
     /// Keep each connection for all objects of its slot in one page (true), or open one for each object (false, which fits
     /// doc 001: SPEC 3.6). Default false.
     pub persistent: bool,
+    /// What ends the fetching from a server: `asked` (default) or `retrieved`.
+    pub quota: Quota,
     /// Order in which the connections open: `interleaved` (default) or `by_server`.
     pub open_order: OpenOrder,
     /// Start of a page load: `open` (default) or `connected`.
@@ -201,6 +216,7 @@ impl Default for WebParams {
             think: Duration::from_secs(5),
             pages: None,
             persistent: false,
+            quota: Quota::default(),
             open_order: OpenOrder::default(),
             measure_from: MeasureFrom::default(),
             on_failure: OnFailure::default(),
@@ -280,6 +296,8 @@ impl WebParams {
                 Page::Lognormal(_) => Vec::new(),
             },
             next: vec![0; self.servers as usize],
+            done: vec![0; self.servers as usize],
+            strays: BTreeMap::new(),
             slots: vec![Slot::default(); slots],
             conns: Conns::default(),
             phase: Phase::Think,
@@ -344,6 +362,10 @@ pub struct Web {
     objects: Vec<Vec<u64>>,
     /// The next object of each server.
     next: Vec<usize>,
+    /// Objects of each server that are complete.
+    done: Vec<usize>,
+    /// Connections that outlived their page.
+    strays: BTreeMap<ConnId, Slot>,
     /// Slot c of server s is number s * connections_per_server + c.
     slots: Vec<Slot>,
     conns: Conns,
@@ -385,6 +407,7 @@ impl Web {
             self.objects = l.draw(self.params.servers as usize, host.rng());
         }
         self.next.fill(0);
+        self.done.fill(0);
         (self.loaded, self.bytes, self.active) = (0, 0, 0);
         self.started = host.now();
         self.phase = Phase::Html { measured: self.params.measure_from == MeasureFrom::Open };
@@ -420,9 +443,67 @@ impl Web {
     /// The next object of the slot's server, if there is one.
     fn fetch_next<H: Host>(&mut self, slot: usize, host: &mut H) {
         let server = self.server(slot);
-        if let Some(&size) = self.objects[server].get(self.next[server]) {
+        let objects = &self.objects[server];
+        let turn = match self.params.quota {
+            Quota::Asked => self.next[server],
+            Quota::Retrieved if self.done[server] < objects.len() => self.next[server] % objects.len(),
+            Quota::Retrieved => return,
+        };
+        if let Some(&size) = objects.get(turn) {
             self.next[server] += 1;
             self.fetch(slot, size, host);
+        }
+    }
+
+    /// True when nothing more is needed for the page.
+    fn page_complete(&self) -> bool {
+        match self.params.quota {
+            Quota::Asked => self.active == 0,
+            Quota::Retrieved => {
+                let whole = self.done.iter().zip(&self.objects).all(|(done, objects)| *done >= objects.len());
+                self.active == 0 || self.phase == Phase::Objects && whole
+            }
+        }
+    }
+
+    /// What is still under way goes on without the page.
+    fn let_stray(&mut self) {
+        for slot in &mut self.slots {
+            if slot.busy {
+                if let Some(conn) = slot.conn.take() {
+                    self.conns.remove(conn);
+                    self.strays.insert(conn, *slot);
+                }
+                *slot = Slot::default();
+            }
+        }
+        self.active = 0;
+    }
+
+    /// A connection without a page is answered, and closed when it has its object.
+    fn stray_received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        let request = self.params.request.0;
+        let Some(slot) = self.strays.get_mut(&conn) else { return };
+        match side {
+            Side::Server => {
+                let before = slot.asked < request;
+                slot.asked += bytes;
+                if before && slot.asked >= request {
+                    let size = slot.size;
+                    host.write(conn, Side::Server, size);
+                    host.close(conn, Side::Server);
+                }
+            }
+            Side::Client => {
+                slot.got += bytes;
+                if slot.got >= slot.size {
+                    self.strays.remove(&conn);
+                    host.close(conn, Side::Client);
+                    if self.params.persistent {
+                        host.close(conn, Side::Server);
+                    }
+                }
+            }
         }
     }
 
@@ -433,7 +514,11 @@ impl Web {
         self.active -= 1;
         let finished = if self.params.persistent { None } else { s.conn.take() };
         if self.phase == Phase::Objects {
-            self.loaded += 1;
+            let server = self.server(slot);
+            self.done[server] += 1;
+            if self.done[server] <= self.objects[server].len() {
+                self.loaded += 1;
+            }
             self.fetch_next(slot, host);
         } else {
             self.phase = Phase::Objects;
@@ -458,9 +543,10 @@ impl Web {
     }
 
     fn end_page_if_idle<H: Host>(&mut self, host: &mut H) {
-        if self.active > 0 {
+        if !self.page_complete() {
             return;
         }
+        self.let_stray();
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
@@ -487,7 +573,13 @@ impl Application for Web {
         match token {
             PAGE => self.begin_page(host),
             // a page does not end while a retry is pending, so the slot still waits for it
-            retry => self.get((retry - RETRY) as usize, host),
+            // (under the other quota it may have ended without the slot)
+            retry => {
+                let slot = (retry - RETRY) as usize;
+                if self.slots[slot].busy && self.slots[slot].conn.is_none() {
+                    self.get(slot, host);
+                }
+            }
         }
     }
 
@@ -499,7 +591,7 @@ impl Application for Web {
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        let Some(slot) = self.conns.get(conn) else { return };
+        let Some(slot) = self.conns.get(conn) else { return self.stray_received(conn, side, bytes, host) };
         let s = &mut self.slots[slot];
         if !s.busy {
             return;
@@ -526,6 +618,7 @@ impl Application for Web {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        self.strays.remove(&conn);
         // a connection whose object is complete was forgotten then
         let Some(slot) = self.conns.remove(conn) else { return };
         let s = &mut self.slots[slot];

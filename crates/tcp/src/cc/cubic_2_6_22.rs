@@ -123,7 +123,8 @@ impl Cubic2622 {
         }
         let t = now.since(self.epoch_start).secs() + f64::from(self.delay_min) * 1e-6;
         let d = t - self.k;
-        let target = (self.origin + p.cubic_c * d * d * d).floor();
+        // the kernel cuts the distance from the origin, on either side of it
+        let target = self.origin + (p.cubic_c * d * d * d).trunc();
         let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
         if self.delay_min > 0 && t >= self.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms

@@ -98,6 +98,8 @@ def _up(case: Case, setup: Setup) -> LinkDict:
     docsis: dict[str, Any] = {
         "flow": _shaping("5mbit", "10MB", "20mbit"),
         "map_interval": "2ms",
+        "map_clock": setup.free.map_clock,
+        "request_vector": setup.free.request_vector,
         "transmit_limit": "32p",
         "transmit_queue": setup.between.value,
     }
@@ -155,15 +157,15 @@ def _server(name: str, rtt_ms: float) -> LinkDict:
     return _wire("cmts", name, "1gbit", rtt_ms / 2.0 - DOCSIS_DELAY_MS)
 
 
-def _wire(start: str, end: str, rate: str, delay_ms: float) -> LinkDict:
-    return {
+def _wire(start: str, end: str, rate: str | None, delay_ms: float) -> LinkDict:
+    wire: LinkDict = {
         "from": start,
         "to": end,
         "both_ways": True,
-        "rate": rate,
         "delay": f"{delay_ms:g}ms",
         "queue": {"droptail": {"limit": "10000p"}},
     }
+    return wire if rate is None else wire | {"rate": rate}
 
 
 # ------------------------------------------------------------------------------------------------------- applications
@@ -179,7 +181,7 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
         "voip": {"from": "home", "to": ["phone"], "start": start("voip", "0s"), "traffic": {"voip": {}}},
         "web": {
             "from": "home",
-            "to": [f"web{n}" for n in range(1, 5)],
+            "to": [f"web{n}" for n in free.web_server_order],
             "start": start("web", free.web_start),
             "tcp": "web",
             "traffic": {"web": _browsing(setup)},
@@ -191,7 +193,7 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
             "to": ["ftp"],
             "start": start("ftp", free.ftp_start),
             "tcp": "bursty" if case.bulk is Bulk.BURSTY else "bulk",
-            "traffic": {"ftp": traffic},
+            "traffic": traffic,
         }
     if case.bulk is Bulk.MULTIPLE_AND_UDP:
         apps["cbr"] = {
@@ -208,12 +210,15 @@ def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
         case Bulk.NONE:
             return None
         case Bulk.SINGLE:
-            return {"flows": 1}
+            return {"ftp": {"flows": 1}}
         case Bulk.BURSTY:
-            return {"flows": 1, "size": "18750000B", "pause": "16s", "new_connection": free.bursty_new_connection}
+            if free.bursty_schedule:  # a file every 30 s on one connection: the machine of the game, with larger messages
+                return {"game": {"message": "18750000B", "interval": "30s"}}
+            return {"ftp": {"size": "18750000B", "pause": "16s", "new_connection": free.files_new_connection}}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:
             pause, spread = free.file_pause, free.file_pause_spread
-            return {"flows": 5, "size": free.file_size, "pause": pause, "pause_spread": spread}
+            files = {"flows": 5, "size": free.file_size, "pause": pause, "pause_spread": spread}
+            return {"ftp": files | {"new_connection": free.files_new_connection}}
 
 
 def _browsing(setup: Setup) -> dict[str, Any]:
@@ -226,6 +231,7 @@ def _browsing(setup: Setup) -> dict[str, Any]:
         "request": free.get_size,
         "think": "5s",
         "persistent": free.web_persistent,
+        "quota": free.web_quota,
         "open_order": free.web_open_order,
         "measure_from": free.web_measure_from,
     }
@@ -253,9 +259,10 @@ def _shaken(name: str, base: str, seed: int, free: Free) -> str:
 
 def _stacks(free: Free) -> dict[str, dict[str, Any]]:
     """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
+    window = {} if free.bursty_window is None else {"window_clamp": free.bursty_window}
     return {
         "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free),
-        "bursty": _stack("ns2-reno", free.bulk_initial_window, free),
+        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window,
         "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free),
     }
 

@@ -117,11 +117,13 @@ def _matters(field: str, which: Case) -> bool:
     match field:
         case "cbr_size":
             return which.number == 6
-        case "file_size" | "file_pause" | "bulk_initial_window":
+        case "bulk_initial_window":
             return which.number != 1
         case "codel_variant":
             return which.queue is Queue.CODEL
-        case "bursty_new_connection":
+        case "file_size" | "file_pause" | "files_new_connection":
+            return which.number in (4, 6)
+        case "bursty_schedule" | "bursty_window":
             return which.number == 8
         case "ns2_droptail":
             return which.queue is not Queue.CODEL
