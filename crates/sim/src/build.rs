@@ -132,8 +132,7 @@ impl<S: Sink> World<S> {
                 dscp: app.dscp,
                 counts: machine.counts_bytes(),
                 page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
-                // a run is [0, end): an application does nothing at its last moment
-                stop: app.stop.map_or(self.end, |s| Time(s.0).min(self.end)),
+                stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
                 rows_used: vec![false; rows],
                 opened: 0,
