@@ -4,6 +4,7 @@
 //! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before and after.
 //!
 //! usage: speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
+//!        speed --fingerprint [FILE]      a hash of everything that a run comes to: the same before and after a change
 
 use scenario::read::{self, Format};
 use std::process::ExitCode;
@@ -117,8 +118,7 @@ struct Run {
 }
 
 fn run(text: &str) -> Result<Run, String> {
-    let scenario = read::scenario(text, Format::Toml, &[])
-        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let scenario = parse(text)?;
     let before_rss = resident_bytes();
     let start = floor::cpu_ns();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
@@ -135,6 +135,46 @@ fn run(text: &str) -> Result<Run, String> {
         events: world.events(),
         rss_bytes,
     })
+}
+
+/// A hash (FNV-1a) of a run's summary and tables. An optimisation must not change it.
+fn fingerprint(text: &str) -> Result<u64, String> {
+    let scenario = parse(text)?;
+    let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
+    world.run(|_| true);
+    let outcome = world.outcome(&scenario);
+    let all = format!("{}{:?}", outcome.summary, outcome.tables);
+    Ok(all.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
+}
+
+/// Fingerprints of shortened cases, or of one scenario.
+fn fingerprints(file: Option<&str>) -> Result<(), String> {
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+        println!("{file} {:016x}", fingerprint(&text)?);
+        return Ok(());
+    }
+    for (case, flows, seconds) in [(0, 10, 60.0), (1, 100, 5.0), (2, 1000, 1.0), (2, 10_000, 1.0)] {
+        let case = &CASES[case];
+        for queue in [droptail(case), codel(case)] {
+            let print = fingerprint(&toml(case, flows, &queue, seconds))?;
+            println!("{} {flows} {} {print:016x}", case.name, queue.split(' ').next().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<scenario::Scenario, String> {
+    read::scenario(text, Format::Toml, &[])
+        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+fn droptail(case: &Case) -> String {
+    format!("droptail = {{ limit = \"{}B\" }}", case.buffer)
+}
+
+fn codel(case: &Case) -> String {
+    format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
 /// Resident memory of this process now.
@@ -232,18 +272,20 @@ fn round(x: f64) -> f64 {
 }
 
 fn bench() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|a| a == "--fingerprint") {
+        return fingerprints(args.get(1).map(String::as_str));
+    }
     let o = options()?;
     let wanted = |flows: &u32| o.flows.is_empty() || o.flows.contains(flows);
     for case in CASES.iter().filter(|c| o.cases.iter().any(|n| n == c.name)) {
         for flows in case.flows.iter().filter(|f| wanted(f)) {
-            let queue = format!("droptail = {{ limit = \"{}B\" }}", case.buffer);
-            measure(case, case.name, *flows, &queue, &o)?;
+            measure(case, case.name, *flows, &droptail(case), &o)?;
         }
     }
     if o.cases.iter().any(|n| n == "S4") {
         for case in &CASES[..2] {
-            let queue = format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500);
-            measure(case, "S4", 10, &queue, &o)?;
+            measure(case, "S4", 10, &codel(case), &o)?;
         }
     }
     Ok(())

@@ -38,7 +38,7 @@ impl<S: Sink> World<S> {
         let end = Time(scenario.duration.0);
         let bin = scenario.bin();
 
-        let mut events = Events::default();
+        let mut events = Events::new(links.len());
         let mut chores = Vec::new();
         let mut built = Vec::new();
         for (i, (name, link)) in links.iter().enumerate() {

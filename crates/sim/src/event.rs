@@ -1,9 +1,14 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
 //! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares moments, then
-//! the order of scheduling; the target rides along. Two 4-ary implicit heaps share one sequence: links, of which a world
-//! has few and which fire all the time, and timers, of which it may have tens of thousands that fire rarely. The earlier
-//! of the two tops is next, so the split changes the cost of an operation and never the order of events.
+//! the order of scheduling; the target rides along. Three parts share one sequence, and the earliest of their tops is next,
+//! so the split changes the cost of an operation and never the order of events:
+//!
+//! | part | who | how |
+//! |---|---|---|
+//! | lines | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
+//! | ports | links with a discipline: few, several events each | a 4-ary heap |
+//! | timers | connections, applications, the clock: up to tens of thousands that fire rarely | a 4-ary heap |
 //!
 //! There is no cancelling. Timers are lazy: who no longer wants one ignores it when it fires.
 //!
@@ -47,6 +52,44 @@ impl Target {
             2 => Self::App(index as u16),
             _ => Self::Clock,
         }
+    }
+}
+
+/// A tournament: the least of one key per leaf, [`u128::MAX`] for none.
+///
+/// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves are the upper half.
+/// Changing a leaf plays the games on its way up: one comparison for each level, and nothing to mispredict.
+#[derive(Clone, Debug)]
+struct Tournament {
+    keys: Vec<u128>,
+}
+
+impl Tournament {
+    fn new(leaves: usize) -> Self {
+        Self { keys: vec![u128::MAX; 2 * leaves.next_power_of_two().max(2)] }
+    }
+
+    #[inline]
+    fn top(&self) -> u128 {
+        self.keys[1]
+    }
+
+    #[inline]
+    fn set(&mut self, leaf: u16, key: u128) {
+        let keys = &mut self.keys[..];
+        let mut i = keys.len() / 2 + usize::from(leaf);
+        let mut best = key;
+        keys[i] = key;
+        // bounded: each turn goes one level up
+        while i > 1 {
+            best = best.min(keys[i ^ 1]);
+            i /= 2;
+            keys[i] = best;
+        }
+    }
+
+    fn pending(&self) -> usize {
+        self.keys[self.keys.len() / 2..].iter().filter(|k| **k != u128::MAX).count()
     }
 }
 
@@ -120,9 +163,10 @@ impl Heap {
 }
 
 /// The pending events of a world.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Events {
-    links: Heap,
+    lines: Tournament,
+    ports: Heap,
     timers: Heap,
     sequence: u64,
     now: Time,
@@ -130,6 +174,18 @@ pub struct Events {
 }
 
 impl Events {
+    /// No events, for a world with so many links.
+    pub fn new(links: usize) -> Self {
+        Self {
+            lines: Tournament::new(links),
+            ports: Heap::default(),
+            timers: Heap::default(),
+            sequence: 0,
+            now: Time::ZERO,
+            taken: 0,
+        }
+    }
+
     /// The moment of the last event taken.
     #[inline]
     pub fn now(&self) -> Time {
@@ -143,62 +199,70 @@ impl Events {
 
     /// How many events are pending.
     pub fn pending(&self) -> usize {
-        self.links.0.len() + self.timers.0.len()
+        self.lines.pending() + self.ports.0.len() + self.timers.0.len()
     }
 
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
-        assert!(at >= self.now, "an event at {at} was scheduled in the past of {}", self.now);
+        if at < self.now {
+            past(at, self.now);
+        }
         self.sequence += 1;
         u128::from(at.0) << 64 | u128::from(self.sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
     }
 
-    /// Schedules `target` at `at`, after everything already scheduled for that moment.
+    /// Schedules `target` at `at`, after everything already scheduled for that moment. A plain link's event is set by
+    /// [`Events::set_line`] instead.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if matches!(target, Target::Link(_)) { self.links.push(key) } else { self.timers.push(key) }
+        if matches!(target, Target::Link(_)) { self.ports.push(key) } else { self.timers.push(key) }
+    }
+
+    /// The one event of a plain link: when its first packet arrives, in place of what was set before.
+    ///
+    /// The event stays until it is set anew or cleared, so whoever has taken it must do one of the two before the next is
+    /// taken.
+    #[inline]
+    pub fn set_line(&mut self, at: Time, link: u16) {
+        let key = self.key(at, Target::Link(link));
+        self.lines.set(link, key);
+    }
+
+    /// A plain link is empty.
+    #[inline]
+    pub fn clear_line(&mut self, link: u16) {
+        self.lines.set(link, u128::MAX);
     }
 
     /// The moment of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_at(&self) -> Time {
-        Time((self.links.top().min(self.timers.top()) >> 64) as u64)
+        Time((self.lines.top().min(self.ports.top()).min(self.timers.top()) >> 64) as u64)
     }
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
-    ///
-    /// A link's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes
-    /// of it: replacing the top costs half of a pop and a push. One of the two must come before the next `take`; what is pushed
-    /// in between has a later key and leaves the top where it is.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
-        let (link, timer) = (self.links.top(), self.timers.top());
-        let key = link.min(timer);
+        let (line, port, timer) = (self.lines.top(), self.ports.top(), self.timers.top());
+        let other = port.min(timer);
+        let key = line.min(other);
         let at = Time((key >> 64) as u64);
         if at > until || key == u128::MAX {
             return None;
         }
         self.now = at;
         self.taken += 1;
-        if timer < link {
-            self.timers.pop();
+        if other < line {
+            if timer < port { self.timers.pop() } else { self.ports.pop() }
         }
         Some(Target::unpack(key as u32))
     }
+}
 
-    /// Gives the link event just taken a new moment.
-    #[inline]
-    pub fn rearm_link(&mut self, at: Time, link: u16) {
-        let key = self.key(at, Target::Link(link));
-        self.links.sift_down(key);
-    }
-
-    /// Forgets the link event just taken.
-    #[inline]
-    pub fn drop_link(&mut self) {
-        self.links.pop();
-    }
+#[cold]
+fn past(at: Time, now: Time) -> ! {
+    panic!("an event at {at} was scheduled in the past of {now}")
 }
 
 #[cfg(test)]
@@ -208,59 +272,73 @@ mod tests {
 
     #[test]
     fn equal_times_leave_in_the_order_they_came() {
-        let mut e = Events::default();
+        let target = |i: u32| match i % 3 {
+            0 => Target::Timer(i),
+            1 => Target::App(i as u16),
+            _ => Target::Link(i as u16),
+        };
+        let mut e = Events::new(1);
         for i in 0..50 {
-            e.push(Time(7), if i % 2 == 0 { Target::Timer(i) } else { Target::App(i as u16) });
+            e.push(Time(7), target(i));
         }
         for i in 0..50 {
-            let t = e.take(Time(7)).unwrap();
-            assert_eq!(t, if i % 2 == 0 { Target::Timer(i) } else { Target::App(i as u16) });
+            assert_eq!(e.take(Time(7)).unwrap(), target(i));
         }
         assert_eq!(e.take(Time::NEVER), None);
     }
 
     #[test]
     fn agrees_with_a_sorted_list() {
-        // reference: a plain vector sorted by (time, order of scheduling)
-        let mut rng = Rng::named(3, "events");
-        let mut e = Events::default();
-        let mut reference: Vec<(u64, usize, Target)> = Vec::new();
-        let mut n = 0;
-        for _ in 0..20_000 {
-            if rng.below(5) < 3 || reference.is_empty() {
+        // reference: a plain vector of (time, order of scheduling, target), searched for its least
+        for links in [1, 2, 3, 9] {
+            let mut rng = Rng::named(3, "events");
+            let mut e = Events::new(links as usize);
+            let mut reference: Vec<(u64, usize, Target)> = Vec::new();
+            let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
+            for n in 0..20_000 {
                 let at = e.now().0 + rng.below(1000);
-                let target = match rng.below(3) {
-                    0 => Target::Link(rng.below(9) as u16),
-                    1 => Target::Timer(rng.below(1 << 21) as u32),
-                    _ => Target::Clock,
-                };
-                e.push(Time(at), target);
-                reference.push((at, n, target));
-                n += 1;
-            } else {
-                let i = (0..reference.len()).min_by_key(|&i| (reference[i].0, reference[i].1)).unwrap();
-                let (at, _, target) = reference.swap_remove(i);
-                assert_eq!(e.take(Time::NEVER), Some(target));
-                assert_eq!(e.now(), Time(at));
-                if let Target::Link(l) = target {
-                    if rng.below(2) == 0 {
-                        let again = at + rng.below(500);
-                        e.rearm_link(Time(again), l);
-                        reference.push((again, n, target));
-                        n += 1;
-                    } else {
-                        e.drop_link();
+                if rng.below(5) < 3 || reference.is_empty() {
+                    let target = match rng.below(4) {
+                        0 => Target::Link(rng.below(links) as u16),
+                        1 => Target::Link(100 + rng.below(9) as u16),
+                        2 => Target::Timer(rng.below(1 << 21) as u32),
+                        _ => Target::Clock,
+                    };
+                    match target {
+                        Target::Link(l) if is_line(target) => {
+                            reference.retain(|(.., t)| *t != target);
+                            e.set_line(Time(at), l);
+                        }
+                        _ => e.push(Time(at), target),
+                    }
+                    reference.push((at, n, target));
+                } else {
+                    let i = (0..reference.len()).min_by_key(|&i| (reference[i].0, reference[i].1)).unwrap();
+                    let (at, _, target) = reference.swap_remove(i);
+                    assert_eq!(e.next_at(), Time(at));
+                    assert_eq!(e.take(Time::NEVER), Some(target));
+                    assert_eq!(e.now(), Time(at));
+                    if let Target::Link(l) = target
+                        && is_line(target)
+                    {
+                        if rng.below(2) == 0 {
+                            let again = at + rng.below(500);
+                            e.set_line(Time(again), l);
+                            reference.push((again, n, target));
+                        } else {
+                            e.clear_line(l);
+                        }
                     }
                 }
+                assert_eq!(e.pending(), reference.len());
             }
-            assert_eq!(e.pending(), reference.len());
         }
     }
 
     #[test]
     #[should_panic(expected = "in the past")]
     fn the_past_is_closed() {
-        let mut e = Events::default();
+        let mut e = Events::new(1);
         e.push(Time(5), Target::Clock);
         e.take(Time(5));
         e.push(Time(4), Target::Clock);

@@ -125,7 +125,7 @@ impl<S: Sink> Net<S> {
         match &mut link.kind {
             Kind::Fifo(fifo) => match fifo.offer(now, packet, &mut link.meter) {
                 Offered::Behind => {}
-                Offered::First(at) => self.events.push(at, Target::Link(i)),
+                Offered::First(at) => self.events.set_line(at, i),
                 Offered::Full => {
                     let (reason, point) = (DropReason::TailFull, Point::Enqueue);
                     let record =
@@ -170,8 +170,8 @@ impl<S: Sink> Net<S> {
                     return None;
                 }
                 match next {
-                    Some(at) => self.events.rearm_link(at, i),
-                    None => self.events.drop_link(),
+                    Some(at) => self.events.set_line(at, i),
+                    None => self.events.clear_line(i),
                 }
                 if packet.dst == to {
                     return Some(packet);
@@ -179,7 +179,6 @@ impl<S: Sink> Net<S> {
                 self.send(to, packet);
             }
             Kind::Port { pending, .. } => {
-                self.events.drop_link();
                 if *pending == now {
                     *pending = Time::NEVER;
                     self.port_event(i, to);
@@ -204,8 +203,8 @@ impl<S: Sink> Net<S> {
             let Kind::Fifo(fifo) = &mut link.kind else { return };
             match fifo.next_arrival() {
                 Some(at) if at == now => packet = fifo.arrive(now, &mut link.meter).0,
-                Some(at) => return self.events.rearm_link(at, i),
-                None => return self.events.drop_link(),
+                Some(at) => return self.events.set_line(at, i),
+                None => return self.events.clear_line(i),
             }
             link.meter.delivered(packet.size);
         }
