@@ -57,16 +57,20 @@ impl Target {
 
 /// A tournament: the least of one key per leaf, [`u128::MAX`] for none.
 ///
-/// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves are the upper half.
+/// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves begin at `first`.
 /// Changing a leaf plays the games on its way up: one comparison for each level, and nothing to mispredict.
 #[derive(Clone, Debug)]
 struct Tournament {
-    keys: Vec<u128>,
+    keys: [u128; 2 * LINES],
+    first: usize,
 }
+
+/// Links that the tournament admits; those beyond are pushed like ports. Fixed, so that indices need no check.
+const LINES: usize = 64;
 
 impl Tournament {
     fn new(leaves: usize) -> Self {
-        Self { keys: vec![u128::MAX; 2 * leaves.next_power_of_two().max(2)] }
+        Self { keys: [u128::MAX; 2 * LINES], first: leaves.min(LINES).next_power_of_two() }
     }
 
     #[inline]
@@ -75,21 +79,20 @@ impl Tournament {
     }
 
     #[inline]
-    fn set(&mut self, leaf: u16, key: u128) {
-        let keys = &mut self.keys[..];
-        let mut i = keys.len() / 2 + usize::from(leaf);
+    fn set(&mut self, leaf: usize, key: u128) {
+        let mut i = (self.first + leaf) % (2 * LINES);
         let mut best = key;
-        keys[i] = key;
+        self.keys[i] = key;
         // bounded: each turn goes one level up
         while i > 1 {
-            best = best.min(keys[i ^ 1]);
+            best = best.min(self.keys[i ^ 1]);
             i /= 2;
-            keys[i] = best;
+            self.keys[i] = best;
         }
     }
 
     fn pending(&self) -> usize {
-        self.keys[self.keys.len() / 2..].iter().filter(|k| **k != u128::MAX).count()
+        self.keys[self.first..2 * self.first].iter().filter(|k| **k != u128::MAX).count()
     }
 }
 
@@ -168,6 +171,8 @@ pub struct Events {
     lines: Tournament,
     ports: Heap,
     timers: Heap,
+    /// The lesser of the two heaps' tops.
+    other: u128,
     sequence: u64,
     now: Time,
     taken: u64,
@@ -180,6 +185,7 @@ impl Events {
             lines: Tournament::new(links),
             ports: Heap::default(),
             timers: Heap::default(),
+            other: u128::MAX,
             sequence: 0,
             now: Time::ZERO,
             taken: 0,
@@ -216,47 +222,66 @@ impl Events {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if matches!(target, Target::Link(_)) { self.ports.push(key) } else { self.timers.push(key) }
+        if matches!(target, Target::Link(_)) {
+            self.ports.push(key)
+        } else {
+            self.timers.push(key)
+        }
+        self.other = self.other.min(key);
     }
 
-    /// The one event of a plain link: when its first packet arrives, in place of what was set before.
+    /// The one event of a plain link: when its first packet arrives. It may be set when none is, or when it was just taken.
     ///
-    /// The event stays until it is set anew or cleared, so whoever has taken it must do one of the two before the next is
-    /// taken.
+    /// A taken event stays in its leaf until it is set anew or cleared; one of the two must come before the next is taken.
     #[inline]
     pub fn set_line(&mut self, at: Time, link: u16) {
-        let key = self.key(at, Target::Link(link));
-        self.lines.set(link, key);
+        if usize::from(link) < LINES {
+            let key = self.key(at, Target::Link(link));
+            self.lines.set(usize::from(link), key);
+        } else {
+            self.push(at, Target::Link(link));
+        }
     }
 
     /// A plain link is empty.
     #[inline]
     pub fn clear_line(&mut self, link: u16) {
-        self.lines.set(link, u128::MAX);
+        if usize::from(link) < LINES {
+            self.lines.set(usize::from(link), u128::MAX);
+        }
     }
 
     /// The moment of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_at(&self) -> Time {
-        Time((self.lines.top().min(self.ports.top()).min(self.timers.top()) >> 64) as u64)
+        Time((self.lines.top().min(self.other) >> 64) as u64)
     }
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
-        let (line, port, timer) = (self.lines.top(), self.ports.top(), self.timers.top());
-        let other = port.min(timer);
-        let key = line.min(other);
+        let line = self.lines.top();
+        let key = line.min(self.other);
         let at = Time((key >> 64) as u64);
-        if at > until || key == u128::MAX {
+        // nothing ever happens at the end of time: that is an empty set
+        if at > until || at == Time::NEVER {
             return None;
         }
         self.now = at;
         self.taken += 1;
-        if other < line {
-            if timer < port { self.timers.pop() } else { self.ports.pop() }
+        if self.other < line {
+            self.pop_other();
         }
         Some(Target::unpack(key as u32))
+    }
+
+    fn pop_other(&mut self) {
+        if self.timers.top() < self.ports.top() {
+            self.timers.pop()
+        } else {
+            self.ports.pop()
+        }
+        self.other = self.timers.top().min(self.ports.top());
     }
 }
 
@@ -290,25 +315,24 @@ mod tests {
     #[test]
     fn agrees_with_a_sorted_list() {
         // reference: a plain vector of (time, order of scheduling, target), searched for its least
-        for links in [1, 2, 3, 9] {
+        for links in [1, 2, 3, 9, 70] {
             let mut rng = Rng::named(3, "events");
             let mut e = Events::new(links as usize);
             let mut reference: Vec<(u64, usize, Target)> = Vec::new();
             let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
+            let is_set = |r: &[(u64, usize, Target)], t| is_line(t) && r.iter().any(|e| e.2 == t);
             for n in 0..20_000 {
                 let at = e.now().0 + rng.below(1000);
                 if rng.below(5) < 3 || reference.is_empty() {
                     let target = match rng.below(4) {
-                        0 => Target::Link(rng.below(links) as u16),
+                        0 => Target::Link((links - 1 - rng.below(links.min(9))) as u16),
                         1 => Target::Link(100 + rng.below(9) as u16),
                         2 => Target::Timer(rng.below(1 << 21) as u32),
                         _ => Target::Clock,
                     };
                     match target {
-                        Target::Link(l) if is_line(target) => {
-                            reference.retain(|(.., t)| *t != target);
-                            e.set_line(Time(at), l);
-                        }
+                        _ if is_set(&reference, target) => continue,
+                        Target::Link(l) if is_line(target) => e.set_line(Time(at), l),
                         _ => e.push(Time(at), target),
                     }
                     reference.push((at, n, target));

@@ -42,6 +42,8 @@ pub(crate) struct AppDesk {
     /// First of its rows of counters, how many it has, and which are in use.
     pub first_row: u32,
     pub rows_used: Vec<bool>,
+    /// All rows before this one are in use.
+    pub rows_full: usize,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
 }
@@ -363,10 +365,12 @@ impl<S: Sink> Core<S> {
     /// A fresh slot for a connection or UDP flow of `app` to `server`.
     pub(crate) fn claim(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let desk = &mut self.desks[usize::from(app)];
-        let free_row = desk.rows_used.iter().position(|used| !used);
+        let full = desk.rows_full;
+        let free_row = desk.rows_used[full..].iter().position(|used| !used).map(|row| full + row);
         if let Some(row) = free_row {
             desk.rows_used[row] = true;
         }
+        desk.rows_full = free_row.map_or(desk.rows_used.len(), |row| row + 1);
         // an application that opens more connections than it has rows shares its last one
         let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
         let lane = Lane {
@@ -448,7 +452,9 @@ impl<S: Sink> Core<S> {
             self.tally.retire(lane.row, way, end.tcp.stats(), fated);
         }
         let desk = &mut self.desks[usize::from(lane.app)];
-        desk.rows_used[(lane.row - desk.first_row) as usize] = false;
+        let row = (lane.row - desk.first_row) as usize;
+        desk.rows_used[row] = false;
+        desk.rows_full = desk.rows_full.min(row);
         true
     }
 
