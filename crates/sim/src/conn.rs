@@ -32,6 +32,8 @@ pub(crate) struct Lane {
     pub dscp: u8,
     /// Index into the world's stacks.
     pub stack: u16,
+    /// Header bytes of a plain data segment of the other side.
+    pub peer_header: u16,
     pub app: u16,
     /// The row of counters that this connection adds to.
     pub row: u32,
@@ -39,18 +41,28 @@ pub(crate) struct Lane {
     pub counts: bool,
 }
 
-/// One end: the machine, its lane, and the earliest event in the event set for its timer.
+/// One end: the machine, its lane, and the earliest event in the event set for its timer. Cache lines matter here: see
+/// [`Endpoint`].
+#[repr(C, align(64))]
 pub(crate) struct End {
-    pub lane: Lane,
     pub timer: Time,
+    pub lane: Lane,
+    pub used: Use,
     pub closed: bool,
     pub tcp: Endpoint,
 }
 
 /// A slot of the connection table.
 pub(crate) struct Conn {
-    pub used: Use,
     pub ends: [End; 2],
+}
+
+impl Conn {
+    /// What the slot holds; both ends know.
+    #[inline]
+    pub fn used(&self) -> Use {
+        self.ends[0].used
+    }
 }
 
 /// Something an application must hear, in order.
@@ -153,21 +165,4 @@ impl<S: Sink> Io for Wire<'_, S> {
         };
         self.notices.push_back(Notice { app: self.lane.app, flow: self.lane.flow, side, what });
     }
-}
-
-/// The segment that a packet stands for.
-#[inline]
-pub(crate) fn segment_of(packet: &PacketMeta, header: u16) -> Segment {
-    let mut segment = Segment { has_ack: true, ecn: packet.ecn(), ..Segment::default() };
-    if packet.flags.has(Flags::PURE_ACK) {
-        segment.flags = Flags::PURE_ACK;
-        segment.ack = packet.seq;
-        segment.ts_ecr = packet.body;
-    } else {
-        segment.seq = packet.seq;
-        segment.ack = 1;
-        segment.len = u32::from(packet.size - header);
-        segment.ts_val = packet.body;
-    }
-    segment
 }

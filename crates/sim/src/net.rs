@@ -190,6 +190,8 @@ impl<S: Sink> Net<S> {
 
     /// Packets that reach the far end in one moment: all were on their way before anything that they cause, so all go
     /// first. (24 SYNs sent at once meet a queue as 24, not one by one.)
+    #[cold]
+    #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
         let now = self.events.now();
         let mut packet = first;

@@ -5,7 +5,7 @@
 //!
 //! Nothing here depends on anything but the scenario and its seed.
 
-use crate::conn::{Conn, End, Lane, Notice, Use, What, Wire, inline_delay, segment_of};
+use crate::conn::{Conn, End, Lane, Notice, Use, What, Wire, inline_delay};
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::net::{Net, free};
@@ -15,7 +15,7 @@ use port::Change;
 use record::{Mask, Record, Sink};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use tcp::{Endpoint, TcpParams};
+use tcp::{Endpoint, PlainData, TcpParams};
 use traffic::{Application, ConnId, Side};
 use units::{Duration, Rng, Time};
 
@@ -156,7 +156,7 @@ impl<S: Sink> World<S> {
     /// Brings every account up to the end.
     fn finish(&mut self) {
         self.core.net.settle(self.end);
-        for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used != Use::Free) {
+        for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used() != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
                 let fated = std::mem::take(&mut self.core.net.fated[2 * slot + way]);
                 self.core.tally.retire(end.lane.row, way, end.tcp.stats(), fated);
@@ -231,39 +231,52 @@ impl<S: Sink> Core<S> {
         let way = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - way;
         let now = self.net.now();
-        let conn = &mut self.conns[slot];
-        let end = &mut conn.ends[side];
-        if end.lane.flow != packet.flow || conn.used == Use::Free {
-            self.flow_gone(&packet);
-            return;
+        let end = &mut self.conns[slot].ends[side];
+        if end.lane.flow != packet.flow || end.used != Use::Tcp {
+            return self.deliver_other(packet);
         }
-        let row = end.lane.row;
-        if conn.used == Use::Udp {
+        let (row, header) = (end.lane.row, end.lane.peer_header);
+        let inline = packet.flags.has(Flags::INLINE);
+        if inline && packet.flags.has(Flags::PURE_ACK) {
+            self.tally.arrived(row, way, now, packet.size, None);
+            self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, packet.seq, packet.body, wire));
+        } else if inline {
             let delay = inline_delay(now, packet.body);
-            self.tally.datagram(row, now, &packet, delay);
+            self.tally.arrived(row, way, now, packet.size, Some(delay));
             self.net.tell_delivered(&packet, delay);
-            return;
-        }
-        let stack = &self.stacks[usize::from(end.lane.stack)];
-        let segment = if packet.flags.has(Flags::INLINE) {
-            let segment = segment_of(&packet, self.headers[usize::from(conn.ends[1 - side].lane.stack)]);
-            if segment.len > 0 {
-                let delay = inline_delay(now, packet.body);
-                self.tally.arrived(row, way, now, packet.size, Some(delay));
-                self.net.tell_delivered(&packet, delay);
-            } else {
-                self.tally.arrived(row, way, now, packet.size, None);
-            }
-            segment
+            let len = u32::from(packet.size - header);
+            let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
+            self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
         } else {
             let mut body = self.net.bodies.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
             self.tally.arrived(row, way, now, packet.size, (body.segment.len > 0).then_some(delay));
             self.net.tell_delivered(&packet, delay);
-            body.segment
-        };
+            self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &body.segment, wire));
+        }
+        self.after(slot, side);
+    }
+
+    /// A packet that no TCP end waits for.
+    #[inline(never)]
+    fn deliver_other(&mut self, packet: PacketMeta) {
+        let side = usize::from(!packet.flags.has(Flags::REVERSE));
+        let end = &self.conns[packet.flow.slot()].ends[side];
+        if end.lane.flow != packet.flow || end.used == Use::Free {
+            return self.flow_gone(&packet);
+        }
+        let now = self.net.now();
+        let delay = inline_delay(now, packet.body);
+        self.tally.datagram(end.lane.row, now, &packet, delay);
+        self.net.tell_delivered(&packet, delay);
+    }
+
+    /// Lets one end act, with the wire to its peer.
+    #[inline(always)]
+    fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let end = &mut self.conns[slot].ends[side];
+        let stack = &self.stacks[usize::from(end.lane.stack)];
         let mut wire = Wire {
             net: &mut self.net,
             lane: end.lane,
@@ -272,8 +285,7 @@ impl<S: Sink> Core<S> {
             notices: &mut self.notices,
             closed: &mut end.closed,
         };
-        end.tcp.on_segment(stack, now, &segment, &mut wire);
-        self.after(slot, side);
+        act(&mut end.tcp, stack, &mut wire);
     }
 
     #[cold]
@@ -323,17 +335,7 @@ impl<S: Sink> Core<S> {
         act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Wire<'_, S>),
     ) {
         let now = self.net.now();
-        let end = &mut self.conns[slot].ends[side];
-        let stack = &self.stacks[usize::from(end.lane.stack)];
-        let mut wire = Wire {
-            net: &mut self.net,
-            lane: end.lane,
-            stack,
-            tally: &mut self.tally,
-            notices: &mut self.notices,
-            closed: &mut end.closed,
-        };
-        act(&mut end.tcp, stack, now, &mut wire);
+        self.act(slot, side, |tcp, stack, wire| act(tcp, stack, now, wire));
         self.after(slot, side);
     }
 
@@ -380,26 +382,34 @@ impl<S: Sink> Core<S> {
             direction: Flags::default(),
             dscp: desk.dscp,
             stack: desk.stacks[0],
+            peer_header: self.headers[usize::from(desk.stacks[1])],
             app,
             row,
             counts: desk.counts,
         };
-        let back = Lane { at: lane.peer, peer: lane.at, direction: Flags::REVERSE, stack: desk.stacks[1], ..lane };
+        let back = Lane {
+            at: lane.peer,
+            peer: lane.at,
+            direction: Flags::REVERSE,
+            stack: desk.stacks[1],
+            peer_header: self.headers[usize::from(desk.stacks[0])],
+            ..lane
+        };
         let ends = |stacks: &[TcpParams]| {
             let (a, b) = (&stacks[usize::from(lane.stack)], &stacks[usize::from(back.stack)]);
             [(lane, Endpoint::new(a, b.receive_window.0)), (back, Endpoint::new(b, a.receive_window.0))]
-                .map(|(lane, tcp)| End { lane, timer: Time::NEVER, closed: false, tcp })
+                .map(|(lane, tcp)| End { timer: Time::NEVER, lane, used, closed: false, tcp })
         };
         let slot = match self.free_slots.pop() {
             Some(slot) => {
                 let generation = self.conns[slot as usize].ends[0].lane.flow.generation().wrapping_add(1);
-                self.conns[slot as usize] = Conn { used, ends: ends(&self.stacks) };
+                self.conns[slot as usize] = Conn { ends: ends(&self.stacks) };
                 self.name(slot, generation);
                 slot
             }
             None => {
                 let slot = self.conns.len() as u32;
-                self.conns.push(Conn { used, ends: ends(&self.stacks) });
+                self.conns.push(Conn { ends: ends(&self.stacks) });
                 self.name(slot, 0);
                 slot
             }
@@ -441,10 +451,10 @@ impl<S: Sink> Core<S> {
     fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
+        if conn.used() == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
             return false;
         }
-        conn.used = Use::Free;
+        conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
@@ -463,7 +473,7 @@ impl<S: Sink> Core<S> {
         if !self.tally.has_series {
             return;
         }
-        for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
+        for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
             for (way, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(end.lane.stack)];
                 self.tally.sample(end.lane.row, way, now, &end.tcp, stack);
