@@ -5,7 +5,7 @@
 //!
 //! Nothing here depends on anything but the scenario and its seed.
 
-use crate::conn::{Conn, End, Lane, Notice, Use, What, Wire, inline_delay};
+use crate::conn::{Conn, End, Heard, Lane, Notice, Use, What, Wire, inline_delay};
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::net::{Net, free};
@@ -159,7 +159,7 @@ impl<S: Sink> World<S> {
         for (slot, conn) in self.core.conns.iter().enumerate().filter(|(_, c)| c.used() != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
                 let fated = std::mem::take(&mut self.core.net.fated[2 * slot + way]);
-                self.core.tally.retire(end.lane.row, way, end.tcp.stats(), fated);
+                self.core.tally.retire(end.lane.row, way, end.heard, end.tcp.stats(), fated);
             }
         }
     }
@@ -232,26 +232,32 @@ impl<S: Sink> Core<S> {
         let side = 1 - way;
         let now = self.net.now();
         let end = &mut self.conns[slot].ends[side];
-        if end.lane.flow != packet.flow || end.used != Use::Tcp {
+        if end.lane.flow != packet.flow || end.lane.used != Use::Tcp {
             return self.deliver_other(packet);
         }
-        let (row, header) = (end.lane.row, end.lane.peer_header);
+        let Lane { row, app, peer_header, series, .. } = end.lane;
+        end.heard.packets += 1;
+        end.heard.wire_bytes += packet.bytes();
+        if series {
+            self.tally.arrived_series(row, way, now, packet.size);
+        }
         let inline = packet.flags.has(Flags::INLINE);
         if inline && packet.flags.has(Flags::PURE_ACK) {
-            self.tally.arrived(row, way, now, packet.size, None);
             self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, packet.seq, packet.body, wire));
         } else if inline {
             let delay = inline_delay(now, packet.body);
-            self.tally.arrived(row, way, now, packet.size, Some(delay));
+            self.tally.delay(app, way, delay);
             self.net.tell_delivered(&packet, delay);
-            let len = u32::from(packet.size - header);
+            let len = u32::from(packet.size - peer_header);
             let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
             self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
         } else {
             let mut body = self.net.bodies.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
-            self.tally.arrived(row, way, now, packet.size, (body.segment.len > 0).then_some(delay));
+            if body.segment.len > 0 {
+                self.tally.delay(app, way, delay);
+            }
             self.net.tell_delivered(&packet, delay);
             self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &body.segment, wire));
         }
@@ -263,7 +269,7 @@ impl<S: Sink> Core<S> {
     fn deliver_other(&mut self, packet: PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let end = &self.conns[packet.flow.slot()].ends[side];
-        if end.lane.flow != packet.flow || end.used == Use::Free {
+        if end.lane.flow != packet.flow || end.lane.used == Use::Free {
             return self.flow_gone(&packet);
         }
         let now = self.net.now();
@@ -386,6 +392,8 @@ impl<S: Sink> Core<S> {
             app,
             row,
             counts: desk.counts,
+            series: self.tally.rows[row as usize].ways[0].series.is_some(),
+            used,
         };
         let back = Lane {
             at: lane.peer,
@@ -398,7 +406,7 @@ impl<S: Sink> Core<S> {
         let ends = |stacks: &[TcpParams]| {
             let (a, b) = (&stacks[usize::from(lane.stack)], &stacks[usize::from(back.stack)]);
             [(lane, Endpoint::new(a, b.receive_window.0)), (back, Endpoint::new(b, a.receive_window.0))]
-                .map(|(lane, tcp)| End { timer: Time::NEVER, lane, used, closed: false, tcp })
+                .map(|(lane, tcp)| End { timer: Time::NEVER, lane, heard: Heard::default(), tcp, closed: false })
         };
         let slot = match self.free_slots.pop() {
             Some(slot) => {
@@ -454,12 +462,12 @@ impl<S: Sink> Core<S> {
         if conn.used() == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
             return false;
         }
-        conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
+        conn.ends.iter_mut().for_each(|e| e.lane.used = Use::Free);
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
             let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
-            self.tally.retire(lane.row, way, end.tcp.stats(), fated);
+            self.tally.retire(lane.row, way, end.heard, end.tcp.stats(), fated);
         }
         let desk = &mut self.desks[usize::from(lane.app)];
         let row = (lane.row - desk.first_row) as usize;

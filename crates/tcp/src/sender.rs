@@ -67,6 +67,7 @@ pub(crate) struct Sender {
     /// Timeouts in a row without progress.
     pub(crate) timeouts: u16,
     pub(crate) window: Window,
+    pub(crate) cc: Controller,
     pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
     /// Without SACK: bytes that duplicate ACKs say have left the network.
@@ -80,7 +81,6 @@ pub(crate) struct Sender {
     /// Last transmission of data.
     last_send: Time,
     shrink: Shrink,
-    pub(crate) cc: Controller,
 }
 
 impl Sender {
