@@ -3,7 +3,7 @@
 #   make run      set up, reproduce the study, say where the report is      (SEEDS=10 JOBS=2 OUT=runs/...)
 #   make test     Rust and Python tests: what CI runs
 #   make check    formats, lints, types, layers, documentation, then test
-#   make bench    speed against the floor; beside ns-2 and ns-3 where they are installed
+#   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew
@@ -87,7 +87,8 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust
-	cargo run --release --locked --quiet -p bloatlab-speed
+	cargo build --release --locked --quiet -p bloatlab-speed
+	$(PYTHON) tools/bench.py
 
 format: $(VENV)/.dev-stamp
 	cargo fmt --all

@@ -1,12 +1,22 @@
 //! How many nanoseconds a packet costs: S1 to S4 of the peers' drivers, beside the floor, one JSON line per case.
 //!
 //! CPU time is the process's own (user and system), so that a busy machine counts less; still, quote ratios of one run.
-//! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before and after.
+//! Of several runs the least counts, for both.
+//! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
 //!
-//! usage: speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
+//! Instructions and memory are measured in processes of their own, as differences, so that set-up and the program itself
+//! cancel out: instructions of a run less those of one half as long (under valgrind's cachegrind); resident bytes at the end
+//! less those of the same link with ten flows, for a thousand flows or more (below, the rings of the links drown it).
+//!
+//! ```text
+//! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
+//!       [--memory] [--count-instructions]
+//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and resident bytes (what the two above start)
+//! speed --fingerprint [FILE]              a hash of everything that a run comes to: the same before and after a change
+//! ```
 
 use scenario::read::{self, Format};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, with a gamer or not.
 struct Case {
@@ -113,28 +123,58 @@ struct Run {
     packets: u64,
     drops: u64,
     events: u64,
-    rss_bytes: u64,
 }
 
 fn run(text: &str) -> Result<Run, String> {
-    let scenario = read::scenario(text, Format::Toml, &[])
-        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-    let before_rss = resident_bytes();
+    let scenario = parse(text)?;
     let start = floor::cpu_ns();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
     world.run(|_| true);
     let cpu_ns = (floor::cpu_ns() - start) as f64;
-    let rss_bytes = resident_bytes().saturating_sub(before_rss);
     let summary = world.outcome(&scenario).summary;
     let link = &summary["links"]["bottleneck"];
     let count = |key: &str| link[key].as_u64().unwrap_or(0);
-    Ok(Run {
-        cpu_ns,
-        packets: count("delivered_packets"),
-        drops: count("dropped_packets"),
-        events: world.events(),
-        rss_bytes,
-    })
+    Ok(Run { cpu_ns, packets: count("delivered_packets"), drops: count("dropped_packets"), events: world.events() })
+}
+
+/// A hash (FNV-1a) of a run's summary and tables. An optimisation must not change it.
+fn fingerprint(text: &str) -> Result<u64, String> {
+    let scenario = parse(text)?;
+    let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
+    world.run(|_| true);
+    let outcome = world.outcome(&scenario);
+    let all = format!("{}{:?}", outcome.summary, outcome.tables);
+    Ok(all.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
+}
+
+/// Fingerprints of shortened cases, or of one scenario.
+fn fingerprints(file: Option<&str>) -> Result<(), String> {
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+        println!("{file} {:016x}", fingerprint(&text)?);
+        return Ok(());
+    }
+    for (case, flows, seconds) in [(0, 10, 60.0), (1, 100, 5.0), (2, 1000, 1.0), (2, 10_000, 1.0)] {
+        let case = &CASES[case];
+        for queue in [droptail(case), codel(case)] {
+            let print = fingerprint(&toml(case, flows, &queue, seconds))?;
+            println!("{} {flows} {} {print:016x}", case.name, queue.split(' ').next().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<scenario::Scenario, String> {
+    read::scenario(text, Format::Toml, &[])
+        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+fn droptail(case: &Case) -> String {
+    format!("droptail = {{ limit = \"{}B\" }}", case.buffer)
+}
+
+fn codel(case: &Case) -> String {
+    format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
 /// Resident memory of this process now.
@@ -143,9 +183,73 @@ fn resident_bytes() -> u64 {
     statm.split_whitespace().nth(1).and_then(|p| p.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+/// One run in this process: packets forwarded, and resident bytes when the world is built and when its time is over.
+fn one(args: &[String]) -> Result<(), String> {
+    let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
+    let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
+    let flows = flows.parse().map_err(|_| "--one: FLOWS is not a number")?;
+    let seconds = seconds.parse().map_err(|_| "--one: SECONDS is not a number")?;
+    let queue = if queue == "codel" { codel(case) } else { droptail(case) };
+    let scenario = parse(&toml(case, flows, &queue, seconds))?;
+    let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
+    let built = resident_bytes();
+    world.run(|_| true);
+    let end = resident_bytes();
+    let packets = &world.outcome(&scenario).summary["links"]["bottleneck"]["delivered_packets"];
+    println!("{}", serde_json::json!({ "packets": packets, "rss_built": built, "rss_end": end }));
+    Ok(())
+}
+
+/// Starts [`one`] in a process of its own, under `tool` if there is one; returns what it printed and what the tool said.
+fn start(
+    tool: &[&str],
+    case: &Case,
+    flows: u32,
+    queue: &str,
+    seconds: f64,
+) -> Result<(serde_json::Value, String), String> {
+    let me = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = match tool {
+        [program, args @ ..] => {
+            let mut c = Command::new(program);
+            c.args(args).arg(me);
+            c
+        }
+        [] => Command::new(me),
+    };
+    let run = command.args(["--one", case.name, &flows.to_string(), queue, &seconds.to_string()]);
+    let out = run.output().map_err(|e| format!("{:?}: {e}", run.get_program()))?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let printed = serde_json::from_slice(&out.stdout).map_err(|e| format!("--one: {e}: {said}"))?;
+    Ok((printed, said))
+}
+
+/// Instructions per packet between half of `seconds` and all of it; an error says why there is no number.
+fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
+    let count = |seconds: f64| -> Result<(f64, f64), String> {
+        let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
+        let (printed, said) = start(&tool, case, flows, queue, seconds)?;
+        let refs = said.lines().find_map(|l| l.split_once("I refs:").or_else(|| l.split_once("I   refs:")));
+        let digits: String = refs.map_or("", |(_, n)| n).chars().filter(char::is_ascii_digit).collect();
+        let instructions = digits.parse().map_err(|_| format!("valgrind said: {said}"))?;
+        Ok((instructions, printed["packets"].as_f64().unwrap_or(0.0)))
+    };
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Err("valgrind is not installed".into());
+    }
+    let ((less, few), (more, many)) = (count(seconds / 2.0)?, count(seconds)?);
+    Ok((more - less) / (many - few))
+}
+
+/// Resident bytes per flow at the end of `seconds`, beyond what ten flows need on the same link.
+fn bytes_per_flow(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
+    let rss = |flows| start(&[], case, flows, queue, seconds).map(|(v, _)| v["rss_end"].as_f64().unwrap_or(0.0));
+    Ok((rss(flows)? - rss(10)?) / f64::from(flows - 10))
+}
+
+/// The least of several runs: other processes only ever add to a time.
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Windows that keep the bottleneck of the floor's dumbbell busy: base RTT and buffer over the flows.
@@ -160,6 +264,8 @@ struct Options {
     runs: usize,
     scale: f64,
     floor: bool,
+    memory: bool,
+    instructions: bool,
 }
 
 fn options() -> Result<Options, String> {
@@ -169,11 +275,18 @@ fn options() -> Result<Options, String> {
         runs: 3,
         scale: 1.0,
         floor: true,
+        memory: false,
+        instructions: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
-        if arg == "--no-floor" {
-            o.floor = false;
+        match arg.as_str() {
+            "--no-floor" => o.floor = false,
+            "--memory" => o.memory = true,
+            "--count-instructions" => o.instructions = true,
+            _ => {}
+        }
+        if ["--no-floor", "--memory", "--count-instructions"].contains(&arg.as_str()) {
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
@@ -189,7 +302,10 @@ fn options() -> Result<Options, String> {
             }
             "--runs" => o.runs = value.parse::<usize>().map_err(bad)?.max(1),
             "--seconds-scale" => o.scale = value.parse().map_err(|_| format!("{arg}: \"{value}\" is not a number"))?,
-            _ => return Err(format!("unknown option {arg} (valid: --case --flows --runs --seconds-scale --no-floor)")),
+            _ => {
+                let valid = "--case --flows --runs --seconds-scale --no-floor --memory --count-instructions";
+                return Err(format!("unknown option {arg} (valid: {valid})"));
+            }
         }
     }
     Ok(o)
@@ -203,7 +319,7 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
     let mut last = None;
     for _ in 0..o.runs {
         if o.floor {
-            let f = floor::dumbbell(case.rate, case.access, flows, floor_window(case, flows), seconds.min(60.0));
+            let f = floor::dumbbell(case.rate, case.access, flows, floor_window(case, flows), seconds);
             floors.push(f.cpu_ns as f64 / f.bottleneck_packets as f64);
         }
         let r = run(&text)?;
@@ -211,17 +327,28 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
         last = Some(r);
     }
     let r = last.ok_or("no run")?;
-    let per_packet = median(&mut ns);
+    let per_packet = least(&ns);
     let mut line = serde_json::json!({
         "peer": "bloatlab", "scenario": label, "base": case.name, "n": flows, "queue": queue.split(' ').next(),
-        "sim_s": seconds, "runs": o.runs, "cpu_ns_per_pkt": round(per_packet), "cpu_s": r.cpu_ns * 1e-9,
+        "sim_s": seconds, "runs": o.runs, "cpu_ns_per_pkt": round(per_packet), "cpu_s": round(per_packet * r.packets as f64 * 1e-6) * 1e-3,
         "bneck_pkts": r.packets, "bneck_drops": r.drops, "events_per_pkt": round(r.events as f64 / r.packets as f64),
-        "rss_per_flow_bytes": r.rss_bytes / u64::from(flows), "sim_s_per_cpu_s": round(seconds / (r.cpu_ns * 1e-9)),
+        "sim_s_per_cpu_s": round(seconds / (per_packet * r.packets as f64 * 1e-9)),
     });
     if o.floor {
-        let floor = median(&mut floors);
+        let floor = least(&floors);
         line["floor_ns_per_pkt"] = round(floor).into();
         line["ratio_to_floor"] = round(per_packet / floor).into();
+    }
+    let discipline = queue.split(' ').next().unwrap_or_default();
+    if o.memory && flows >= 1000 {
+        line["bytes_per_flow"] = bytes_per_flow(case, flows, discipline, seconds)?.round().into();
+    }
+    if o.instructions {
+        // long enough to leave slow start, short enough for valgrind's fifty-fold slowdown
+        line["instructions_per_pkt"] = match instructions(case, flows, discipline, seconds.min(case.seconds / 5.0)) {
+            Ok(n) => n.round().into(),
+            Err(why) => why.into(),
+        };
     }
     println!("{line}");
     Ok(())
@@ -232,18 +359,23 @@ fn round(x: f64) -> f64 {
 }
 
 fn bench() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|a| a == "--fingerprint") {
+        return fingerprints(args.get(1).map(String::as_str));
+    }
+    if args.first().is_some_and(|a| a == "--one") {
+        return one(&args[1..]);
+    }
     let o = options()?;
     let wanted = |flows: &u32| o.flows.is_empty() || o.flows.contains(flows);
     for case in CASES.iter().filter(|c| o.cases.iter().any(|n| n == c.name)) {
         for flows in case.flows.iter().filter(|f| wanted(f)) {
-            let queue = format!("droptail = {{ limit = \"{}B\" }}", case.buffer);
-            measure(case, case.name, *flows, &queue, &o)?;
+            measure(case, case.name, *flows, &droptail(case), &o)?;
         }
     }
     if o.cases.iter().any(|n| n == "S4") {
         for case in &CASES[..2] {
-            let queue = format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500);
-            measure(case, "S4", 10, &queue, &o)?;
+            measure(case, "S4", 10, &codel(case), &o)?;
         }
     }
     Ok(())

@@ -61,10 +61,21 @@ impl LinkMeter {
         self.queue_series.advance(now);
     }
 
+    /// A packet has joined the queue, which is now `packets` long.
     #[inline]
-    fn length(&mut self, now: Time, packets: u32) {
+    pub fn enqueued(&mut self, now: Time, packets: u32) {
         self.queue.set(now, packets);
-        self.queue_series.put(now, u64::from(packets));
+        self.queue_series.hold(now, u64::from(packets));
+    }
+
+    /// A packet has left the queue, which is now `packets` long.
+    #[inline]
+    pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
+        self.enqueued(now, packets);
+        self.sojourn.record(sojourn);
+        self.sojourn_series.mean(now, sojourn.0);
+        self.sojourn_max_series.max(now, sojourn.0);
+        self.bytes_series.add(now, u64::from(size));
     }
 }
 
@@ -77,13 +88,9 @@ impl Sink for LinkMeter {
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
         match record {
-            Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.length(now, backlog_packets),
+            Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.enqueued(now, backlog_packets),
             Record::Dequeued { link, size, backlog_packets, sojourn, .. } if link == self.link => {
-                self.length(now, backlog_packets);
-                self.sojourn.record(sojourn);
-                self.sojourn_series.put(now, sojourn.0);
-                self.sojourn_max_series.put(now, sojourn.0);
-                self.bytes_series.put(now, u64::from(size));
+                self.dequeued(now, size, backlog_packets, sojourn);
             }
             Record::Dropped { link, .. } if link == self.link => self.drop_series.put(now, 1),
             _ => {}

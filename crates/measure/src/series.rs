@@ -75,29 +75,73 @@ impl Series {
         })
     }
 
-    /// `value` at `now`.
+    /// `value` at `now`, whatever the channel. Who knows the channel calls its own function, which does not ask.
     #[inline]
     pub fn put(&mut self, now: Time, value: u64) {
-        if self.channel == Channel::TimeMean {
-            self.advance(now);
-            self.level = value;
-            return;
+        match self.channel {
+            Channel::Sum => self.add(now, value),
+            Channel::Mean => self.mean(now, value),
+            Channel::Max => self.max(now, value),
+            Channel::Last => self.last(now, value),
+            Channel::TimeMean => self.hold(now, value),
         }
+    }
+
+    /// A value of a [`Channel::Sum`].
+    #[inline]
+    pub fn add(&mut self, now: Time, value: u64) {
+        debug_assert_eq!(self.channel, Channel::Sum);
+        let i = self.at(now);
+        let v = &mut self.values[i];
+        *v = v.saturating_add(value);
+    }
+
+    /// A value of a [`Channel::Mean`].
+    #[inline]
+    pub fn mean(&mut self, now: Time, value: u64) {
+        debug_assert_eq!(self.channel, Channel::Mean);
+        let v = self.counted(now);
+        *v = v.saturating_add(value);
+    }
+
+    /// A value of a [`Channel::Max`].
+    #[inline]
+    pub fn max(&mut self, now: Time, value: u64) {
+        debug_assert_eq!(self.channel, Channel::Max);
+        let v = self.counted(now);
+        *v = (*v).max(value);
+    }
+
+    /// A value of a [`Channel::Last`].
+    #[inline]
+    pub fn last(&mut self, now: Time, value: u64) {
+        debug_assert_eq!(self.channel, Channel::Last);
+        *self.counted(now) = value;
+    }
+
+    /// What holds from `now` on, of a [`Channel::TimeMean`].
+    #[inline]
+    pub fn hold(&mut self, now: Time, value: u64) {
+        debug_assert_eq!(self.channel, Channel::TimeMean);
+        self.advance(now);
+        self.level = value;
+    }
+
+    /// The bin of `now`.
+    #[inline]
+    fn at(&mut self, now: Time) -> usize {
         if now >= self.bin_end {
             self.seek(now);
         }
-        let v = &mut self.values[self.bin];
-        match self.channel {
-            Channel::Sum => {
-                *v = v.saturating_add(value);
-                return;
-            }
-            Channel::Mean => *v = v.saturating_add(value),
-            Channel::Max => *v = (*v).max(value),
-            Channel::Last | Channel::TimeMean => *v = value,
-        }
-        let c = &mut self.counts[self.bin];
-        *c = c.saturating_add(1);
+        self.bin
+    }
+
+    /// The bin of `now`, with one value more.
+    #[inline]
+    fn counted(&mut self, now: Time) -> &mut u64 {
+        let i = self.at(now);
+        self.counts[i] = self.counts[i].saturating_add(1);
+        &mut self.values[i]
     }
 
     /// Makes the bin that holds `now` the current one.
@@ -114,16 +158,38 @@ impl Series {
         if self.channel != Channel::TimeMean {
             return;
         }
+        if now <= self.bin_end && now <= self.end {
+            return self.count_level(now);
+        }
+        self.advance_far(now);
+    }
+
+    /// Counts the level up to a moment within the current bin.
+    #[inline]
+    fn count_level(&mut self, until: Time) {
+        let (area, over) = {
+            let more = u128::from(self.level) * u128::from(until.since(self.since).0);
+            let area = more + u128::from(self.values[self.bin]);
+            (area as u64, (area >> 64) as u64)
+        };
+        self.values[self.bin] = area;
+        if over > 0 {
+            self.high[self.bin] += over;
+        }
+        self.since = self.since.max(until);
+    }
+
+    /// The same over the edges of bins; up to the end and no further.
+    #[cold]
+    fn advance_far(&mut self, now: Time) {
         let now = now.min(self.end);
         // bounded: each turn but the last moves to the next bin
         while self.since < now {
-            let until = now.min(self.start + self.width * (self.bin as u64 + 1));
-            let area = u128::from(self.level) * u128::from(until.since(self.since).0)
-                + (u128::from(self.high[self.bin]) << 64 | u128::from(self.values[self.bin]));
-            (self.values[self.bin], self.high[self.bin]) = (area as u64, (area >> 64) as u64);
-            self.since = until;
+            let until = now.min(self.bin_end);
+            self.count_level(until);
             if until < now {
                 self.bin += 1;
+                self.bin_end += self.width;
             }
         }
     }

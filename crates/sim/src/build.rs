@@ -38,7 +38,7 @@ impl<S: Sink> World<S> {
         let end = Time(scenario.duration.0);
         let bin = scenario.bin();
 
-        let mut events = Events::default();
+        let mut events = Events::new(links.len());
         let mut chores = Vec::new();
         let mut built = Vec::new();
         for (i, (name, link)) in links.iter().enumerate() {
@@ -136,6 +136,7 @@ impl<S: Sink> World<S> {
                 first_row,
                 rows_used: vec![false; rows],
                 opened: 0,
+                rows_full: 0,
                 udp: vec![None; app.to.len()],
             };
             desk.timers.push(Reverse((Time(app.start.0), 0, START)));

@@ -1,9 +1,14 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
 //! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares moments, then
-//! the order of scheduling; the target rides along. Two 4-ary implicit heaps share one sequence: links, of which a world
-//! has few and which fire all the time, and timers, of which it may have tens of thousands that fire rarely. The earlier
-//! of the two tops is next, so the split changes the cost of an operation and never the order of events.
+//! the order of scheduling; the target rides along. Three parts share one sequence, and the earliest of their tops is next,
+//! so the split changes the cost of an operation and never the order of events:
+//!
+//! | part | who | how |
+//! |---|---|---|
+//! | lines | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
+//! | ports | links with a discipline: few, several events each | a 4-ary heap |
+//! | timers | connections, applications, the clock: up to tens of thousands that fire rarely | a 4-ary heap |
 //!
 //! There is no cancelling. Timers are lazy: who no longer wants one ignores it when it fires.
 //!
@@ -51,6 +56,47 @@ impl Target {
             3 => Self::Clock,
             _ => Self::Port(index as u16),
         }
+    }
+}
+
+/// A tournament: the least of one key per leaf, [`u128::MAX`] for none.
+///
+/// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves begin at `first`.
+/// Changing a leaf plays the games on its way up: one comparison for each level, and nothing to mispredict.
+#[derive(Clone, Debug)]
+struct Tournament {
+    keys: [u128; 2 * LINES],
+    first: usize,
+}
+
+/// Links that the tournament admits; those beyond are pushed like ports. Fixed, so that indices need no check.
+const LINES: usize = 64;
+
+impl Tournament {
+    fn new(leaves: usize) -> Self {
+        Self { keys: [u128::MAX; 2 * LINES], first: leaves.min(LINES).next_power_of_two() }
+    }
+
+    #[inline]
+    fn top(&self) -> u128 {
+        self.keys[1]
+    }
+
+    #[inline]
+    fn set(&mut self, leaf: usize, key: u128) {
+        let mut i = (self.first + leaf) % (2 * LINES);
+        let mut best = key;
+        self.keys[i] = key;
+        // bounded: each turn goes one level up
+        while i > 1 {
+            best = best.min(self.keys[i ^ 1]);
+            i /= 2;
+            self.keys[i] = best;
+        }
+    }
+
+    fn pending(&self) -> usize {
+        self.keys[self.first..2 * self.first].iter().filter(|k| **k != u128::MAX).count()
     }
 }
 
@@ -124,16 +170,32 @@ impl Heap {
 }
 
 /// The pending events of a world.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Events {
-    links: Heap,
+    lines: Tournament,
+    ports: Heap,
     timers: Heap,
+    /// The lesser of the two heaps' tops.
+    other: u128,
     sequence: u64,
     now: Time,
     taken: u64,
 }
 
 impl Events {
+    /// No events, for a world with so many links.
+    pub fn new(links: usize) -> Self {
+        Self {
+            lines: Tournament::new(links),
+            ports: Heap::default(),
+            timers: Heap::default(),
+            other: u128::MAX,
+            sequence: 0,
+            now: Time::ZERO,
+            taken: 0,
+        }
+    }
+
     /// The moment of the last event taken.
     #[inline]
     pub fn now(&self) -> Time {
@@ -147,56 +209,83 @@ impl Events {
 
     /// How many events are pending.
     pub fn pending(&self) -> usize {
-        self.links.0.len() + self.timers.0.len()
+        self.lines.pending() + self.ports.0.len() + self.timers.0.len()
     }
 
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
-        assert!(at >= self.now, "an event at {at} was scheduled in the past of {}", self.now);
+        if at < self.now {
+            past(at, self.now);
+        }
         self.sequence += 1;
         u128::from(at.0) << 64 | u128::from(self.sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
     }
 
-    /// Schedules `target` at `at`, after everything already scheduled for that moment.
+    /// Schedules `target` at `at`, after everything already scheduled for that moment. A plain link's event is set by
+    /// [`Events::set_line`] instead.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if matches!(target, Target::Link(_) | Target::Port(_)) { self.links.push(key) } else { self.timers.push(key) }
+        if matches!(target, Target::Link(_) | Target::Port(_)) {
+            self.ports.push(key)
+        } else {
+            self.timers.push(key)
+        }
+        self.other = self.other.min(key);
+    }
+
+    /// The one event of a plain link: when its first packet arrives. It may be set when none is, or when it was just taken.
+    ///
+    /// A taken event stays in its leaf until it is set anew or cleared; one of the two must come before the next is taken.
+    #[inline]
+    pub fn set_line(&mut self, at: Time, link: u16) {
+        if usize::from(link) < LINES {
+            let key = self.key(at, Target::Link(link));
+            self.lines.set(usize::from(link), key);
+        } else {
+            self.push(at, Target::Link(link));
+        }
+    }
+
+    /// A plain link is empty.
+    #[inline]
+    pub fn clear_line(&mut self, link: u16) {
+        if usize::from(link) < LINES {
+            self.lines.set(usize::from(link), u128::MAX);
+        }
     }
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
-    ///
-    /// A link's or a port's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes
-    /// of it: replacing the top costs half of a pop and a push. One of the two must come before the next `take`; what is pushed
-    /// in between has a later key and leaves the top where it is.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
-        let (link, timer) = (self.links.top(), self.timers.top());
-        let key = link.min(timer);
+        let line = self.lines.top();
+        let key = line.min(self.other);
         let at = Time((key >> 64) as u64);
-        if at > until || key == u128::MAX {
+        // nothing ever happens at the end of time: that is an empty set
+        if at > until || at == Time::NEVER {
             return None;
         }
         self.now = at;
         self.taken += 1;
-        if timer < link {
-            self.timers.pop();
+        if self.other < line {
+            self.pop_other();
         }
         Some(Target::unpack(key as u32))
     }
 
-    /// Gives the link event just taken a new moment.
-    #[inline]
-    pub fn rearm_link(&mut self, at: Time, link: u16) {
-        let key = self.key(at, Target::Link(link));
-        self.links.sift_down(key);
+    fn pop_other(&mut self) {
+        if self.timers.top() < self.ports.top() {
+            self.timers.pop()
+        } else {
+            self.ports.pop()
+        }
+        self.other = self.timers.top().min(self.ports.top());
     }
+}
 
-    /// Forgets the link event just taken.
-    #[inline]
-    pub fn drop_link(&mut self) {
-        self.links.pop();
-    }
+#[cold]
+fn past(at: Time, now: Time) -> ! {
+    panic!("an event at {at} was scheduled in the past of {now}")
 }
 
 #[cfg(test)]
@@ -206,59 +295,71 @@ mod tests {
 
     #[test]
     fn equal_times_leave_in_the_order_they_came() {
-        let mut e = Events::default();
+        let target = |i: u32| match i % 3 {
+            0 => Target::Timer(i),
+            1 => Target::App(i as u16),
+            _ => Target::Link(i as u16),
+        };
+        let mut e = Events::new(1);
         for i in 0..50 {
-            e.push(Time(7), if i % 2 == 0 { Target::Timer(i) } else { Target::App(i as u16) });
+            e.push(Time(7), target(i));
         }
         for i in 0..50 {
-            let t = e.take(Time(7)).unwrap();
-            assert_eq!(t, if i % 2 == 0 { Target::Timer(i) } else { Target::App(i as u16) });
+            assert_eq!(e.take(Time(7)).unwrap(), target(i));
         }
         assert_eq!(e.take(Time::NEVER), None);
     }
 
     #[test]
     fn agrees_with_a_sorted_list() {
-        // reference: a plain vector sorted by (time, order of scheduling)
-        let mut rng = Rng::named(3, "events");
-        let mut e = Events::default();
-        let mut reference: Vec<(u64, usize, Target)> = Vec::new();
-        let mut n = 0;
-        for _ in 0..20_000 {
-            if rng.below(5) < 3 || reference.is_empty() {
+        // reference: a plain vector of (time, order of scheduling, target), searched for its least
+        for links in [1, 2, 3, 9, 70] {
+            let mut rng = Rng::named(3, "events");
+            let mut e = Events::new(links as usize);
+            let mut reference: Vec<(u64, usize, Target)> = Vec::new();
+            let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
+            let is_set = |r: &[(u64, usize, Target)], t| is_line(t) && r.iter().any(|e| e.2 == t);
+            for n in 0..20_000 {
                 let at = e.now().0 + rng.below(1000);
-                let target = match rng.below(3) {
-                    0 => Target::Link(rng.below(9) as u16),
-                    1 => Target::Timer(rng.below(1 << 21) as u32),
-                    _ => Target::Clock,
-                };
-                e.push(Time(at), target);
-                reference.push((at, n, target));
-                n += 1;
-            } else {
-                let i = (0..reference.len()).min_by_key(|&i| (reference[i].0, reference[i].1)).unwrap();
-                let (at, _, target) = reference.swap_remove(i);
-                assert_eq!(e.take(Time::NEVER), Some(target));
-                assert_eq!(e.now(), Time(at));
-                if let Target::Link(l) = target {
-                    if rng.below(2) == 0 {
-                        let again = at + rng.below(500);
-                        e.rearm_link(Time(again), l);
-                        reference.push((again, n, target));
-                        n += 1;
-                    } else {
-                        e.drop_link();
+                if rng.below(5) < 3 || reference.is_empty() {
+                    let target = match rng.below(4) {
+                        0 => Target::Link((links - 1 - rng.below(links.min(9))) as u16),
+                        1 => Target::Link(100 + rng.below(9) as u16),
+                        2 => Target::Timer(rng.below(1 << 21) as u32),
+                        _ => Target::Clock,
+                    };
+                    match target {
+                        _ if is_set(&reference, target) => continue,
+                        Target::Link(l) if is_line(target) => e.set_line(Time(at), l),
+                        _ => e.push(Time(at), target),
+                    }
+                    reference.push((at, n, target));
+                } else {
+                    let i = (0..reference.len()).min_by_key(|&i| (reference[i].0, reference[i].1)).unwrap();
+                    let (at, _, target) = reference.swap_remove(i);
+                    assert_eq!(e.take(Time::NEVER), Some(target));
+                    assert_eq!(e.now(), Time(at));
+                    if let Target::Link(l) = target
+                        && is_line(target)
+                    {
+                        if rng.below(2) == 0 {
+                            let again = at + rng.below(500);
+                            e.set_line(Time(again), l);
+                            reference.push((again, n, target));
+                        } else {
+                            e.clear_line(l);
+                        }
                     }
                 }
+                assert_eq!(e.pending(), reference.len());
             }
-            assert_eq!(e.pending(), reference.len());
         }
     }
 
     #[test]
     #[should_panic(expected = "in the past")]
     fn the_past_is_closed() {
-        let mut e = Events::default();
+        let mut e = Events::new(1);
         e.push(Time(5), Target::Clock);
         e.take(Time(5));
         e.push(Time(4), Target::Clock);

@@ -66,8 +66,9 @@ impl TxTime {
 #[derive(Clone, Debug)]
 pub struct Fifo {
     ring: Ring<Slot>,
-    /// How many at the front of the ring have started to be sent.
+    /// How many at the front of the ring have started to be sent, and when the next one will; `NEVER` if none waits.
     started: usize,
+    next_start: Time,
     waiting: Backlog,
     free_at: Time,
     tx: TxTime,
@@ -90,7 +91,16 @@ impl Fifo {
     /// An idle link. No rate: serialisation takes no time.
     pub fn new(rate: Option<BitRate>, delay: Duration, room: Room) -> Self {
         let tx = TxTime { rate, size: [0; 2], time: [Duration::ZERO; 2] };
-        Self { ring: Ring::default(), started: 0, waiting: Backlog::default(), free_at: Time::ZERO, tx, delay, room }
+        Self {
+            ring: Ring::default(),
+            started: 0,
+            next_start: Time::NEVER,
+            waiting: Backlog::default(),
+            free_at: Time::ZERO,
+            tx,
+            delay,
+            room,
+        }
     }
 
     /// Who waits at the moment of the last call.
@@ -106,16 +116,21 @@ impl Fifo {
     /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.
     #[inline]
     pub fn settle(&mut self, now: Time, meter: &mut LinkMeter) {
-        while let Some(slot) = self.ring.get(self.started) {
-            if slot.start > now {
-                break;
-            }
-            self.started += 1;
-            self.waiting.packets -= 1;
-            self.waiting.bytes -= slot.packet.bytes();
-            let sojourn = slot.start.since(slot.packet.stamp);
-            meter.dequeued(slot.start, slot.packet.flow, slot.packet.size, self.waiting.packets, sojourn);
+        // bounded: each turn takes one of those who wait
+        while self.next_start <= now {
+            self.start_next(meter);
         }
+    }
+
+    #[inline]
+    fn start_next(&mut self, meter: &mut LinkMeter) {
+        let Some(slot) = self.ring.get(self.started) else { return self.next_start = Time::NEVER };
+        self.started += 1;
+        self.waiting.packets -= 1;
+        self.waiting.bytes -= slot.packet.bytes();
+        let sojourn = slot.start.since(slot.packet.stamp);
+        meter.dequeued(slot.start, slot.packet.size, self.waiting.packets, sojourn);
+        self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.start);
     }
 
     /// An arrival.
@@ -133,12 +148,19 @@ impl Fifo {
         let start = self.free_at.max(now);
         let sent = start + self.tx.of(packet.size);
         self.free_at = sent;
+        let first = self.ring.is_empty();
         self.ring.push(Slot { start, packet });
-        self.waiting.packets += 1;
-        self.waiting.bytes += packet.bytes();
-        meter.enqueued(now, packet.flow, packet.size, self.waiting);
-        self.settle(now, meter);
-        if self.ring.len() == 1 { Offered::First(sent + self.delay) } else { Offered::Behind }
+        let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + packet.bytes() };
+        meter.enqueued(now, with.packets);
+        if start <= now {
+            // settled before, so nobody waits: it goes at once
+            self.started += 1;
+            meter.dequeued(now, packet.size, self.waiting.packets, Duration::ZERO);
+        } else {
+            self.next_start = self.next_start.min(start);
+            self.waiting = with;
+        }
+        if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
 
     /// The first packet has reached the far end: the packet, and when the next one will.

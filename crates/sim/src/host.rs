@@ -19,7 +19,7 @@ impl<S: Sink> AppHost<'_, S> {
     fn slot(&self, conn: ConnId) -> Option<usize> {
         let flow = FlowId(conn.0);
         let c = &self.core.conns[flow.slot()];
-        (c.used == Use::Tcp && c.ends[0].lane.flow == flow).then(|| flow.slot())
+        (c.used() == Use::Tcp && c.ends[0].lane.flow == flow).then(|| flow.slot())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a link counts, and what it measures if it is recorded.
 
 use measure::LinkMeterParams;
-use packet::{Backlog, DropReason, FlowId};
+use packet::DropReason;
 use record::{LinkId, Record, Sink};
 use units::{Duration, Problem, Time};
 
@@ -25,7 +25,6 @@ impl Count {
 /// Counters of every link; series and distributions of a recorded one.
 #[derive(Clone, Debug)]
 pub struct LinkMeter {
-    link: LinkId,
     /// Arrivals at the queue.
     pub offered: Count,
     /// Arrivals at the far end.
@@ -46,7 +45,6 @@ impl LinkMeter {
         let params = LinkMeterParams { link, limit, start: Time::ZERO, duration, bin };
         let full = if recorded { Some(Box::new(measure::LinkMeter::new(params)?)) } else { None };
         Ok(Self {
-            link,
             offered: Count::default(),
             delivered: Count::default(),
             dropped: Count::default(),
@@ -67,17 +65,16 @@ impl LinkMeter {
     }
 
     #[inline]
-    pub(crate) fn enqueued(&mut self, now: Time, flow: FlowId, size: u16, backlog: Backlog) {
+    pub(crate) fn enqueued(&mut self, now: Time, backlog_packets: u32) {
         if let Some(full) = &mut self.full {
-            let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
-            full.put(now, Record::Enqueued { link: self.link, flow, size, backlog_packets, backlog_bytes });
+            full.enqueued(now, backlog_packets);
         }
     }
 
     #[inline]
-    pub(crate) fn dequeued(&mut self, now: Time, flow: FlowId, size: u16, backlog_packets: u32, sojourn: Duration) {
+    pub(crate) fn dequeued(&mut self, now: Time, size: u16, backlog_packets: u32, sojourn: Duration) {
         if let Some(full) = &mut self.full {
-            full.put(now, Record::Dequeued { link: self.link, flow, size, backlog_packets, sojourn });
+            full.dequeued(now, size, backlog_packets, sojourn);
         }
     }
 

@@ -144,7 +144,7 @@ impl<S: Sink> Net<S> {
         match &mut link.kind {
             Kind::Fifo(fifo) => match fifo.offer(now, packet, &mut link.meter) {
                 Offered::Behind => {}
-                Offered::First(at) => self.events.push(at, Target::Link(i)),
+                Offered::First(at) => self.events.set_line(at, i),
                 Offered::Full => {
                     let (reason, point) = (DropReason::TailFull, Point::Enqueue);
                     let record =
@@ -180,7 +180,6 @@ impl<S: Sink> Net<S> {
 
     /// The event for the work of the port of link `i` has been taken.
     pub fn port_work(&mut self, i: u16) {
-        self.events.drop_link();
         let now = self.events.now();
         let Kind::Port { work, .. } = &mut self.links[usize::from(i)].kind else { return };
         if *work == now {
@@ -205,8 +204,8 @@ impl<S: Sink> Net<S> {
                     return None;
                 }
                 match next {
-                    Some(at) => self.events.rearm_link(at, i),
-                    None => self.events.drop_link(),
+                    Some(at) => self.events.set_line(at, i),
+                    None => self.events.clear_line(i),
                 }
                 if packet.dst == to {
                     return Some(packet);
@@ -214,7 +213,6 @@ impl<S: Sink> Net<S> {
                 self.send(to, packet);
             }
             Kind::Port { armed, .. } => {
-                self.events.drop_link();
                 *armed = false;
                 let mut landed = std::mem::take(&mut self.landed);
                 self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
@@ -229,6 +227,8 @@ impl<S: Sink> Net<S> {
 
     /// Packets that reach the far end in one moment: all were on their way before anything that they cause, so all go
     /// first. (24 SYNs sent at once meet a queue as 24, not one by one.)
+    #[cold]
+    #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
         let now = self.events.now();
         let mut landed = std::mem::take(&mut self.landed);
@@ -243,8 +243,8 @@ impl<S: Sink> Net<S> {
             landed.push(packet);
         }
         match next {
-            Some(at) => self.events.rearm_link(at, i),
-            None => self.events.drop_link(),
+            Some(at) => self.events.set_line(at, i),
+            None => self.events.clear_line(i),
         }
         self.go_on(to, landed);
     }

@@ -2,6 +2,7 @@
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
+use crate::conn::Heard;
 use measure::{Channel, Histogram, PageLoads, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use tcp::{Endpoint, Stats, TcpParams};
@@ -152,18 +153,10 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// A packet has arrived at its end host; `delay` if it carried payload.
-    #[inline]
-    pub(crate) fn arrived(&mut self, row: u32, way: usize, now: Time, size: u16, delay: Option<Duration>) {
-        let r = &mut self.rows[row as usize];
-        let direction = &mut r.ways[way];
-        direction.packets += 1;
-        direction.wire_bytes += u64::from(size);
-        if let Some(series) = &mut direction.series {
-            series.wire.put(now, u64::from(size));
-        }
-        if let Some(delay) = delay {
-            self.apps[usize::from(r.app)].delay[way].record(delay);
+    /// A packet of a row with series has arrived at its end host.
+    pub(crate) fn arrived_series(&mut self, row: u32, way: usize, now: Time, size: u16) {
+        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+            series.wire.add(now, u64::from(size));
         }
     }
 
@@ -174,30 +167,43 @@ impl Tally {
         }
     }
 
-    /// Payload has arrived in order.
-    #[inline]
-    pub(crate) fn goodput(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
-        let direction = &mut self.rows[row as usize].ways[way];
-        direction.goodput_bytes += bytes;
-        if let Some(series) = &mut direction.series {
-            series.goodput.put(now, bytes);
+    /// Payload of a row with series has arrived in order.
+    pub(crate) fn goodput_series(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
+        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+            series.goodput.add(now, bytes);
         }
+    }
+
+    /// A packet with payload took `delay` one way.
+    #[inline]
+    pub(crate) fn delay(&mut self, app: u16, way: usize, delay: Duration) {
+        self.apps[usize::from(app)].delay[way].record(delay);
     }
 
     /// A datagram has arrived.
     pub(crate) fn datagram(&mut self, row: u32, now: Time, packet: &PacketMeta, delay: Duration) {
-        self.arrived(row, 0, now, packet.size, Some(delay));
         // IPv4 and UDP headers are no payload; a smaller packet has none
-        self.goodput(row, 0, now, packet.bytes().saturating_sub(28));
+        let payload = packet.bytes().saturating_sub(28);
+        let direction = &mut self.rows[row as usize].ways[0];
+        direction.packets += 1;
+        direction.wire_bytes += packet.bytes();
+        direction.goodput_bytes += payload;
+        self.arrived_series(row, 0, now, packet.size);
+        self.goodput_series(row, 0, now, payload);
         let app = self.rows[row as usize].app;
+        self.delay(app, 0, delay);
         if let Some(voip) = &mut self.apps[usize::from(app)].voip {
             voip.arrival(packet.seq, now - delay, now);
         }
     }
 
-    /// The sender of a direction is no more, or the run is over: its counters are added up.
-    pub(crate) fn retire(&mut self, row: u32, way: usize, stats: &Stats) {
-        let direction = &mut self.rows[row as usize].ways[way];
+    /// The sender of direction `way` is no more, or the run is over: its counters are added up, and what it heard of the
+    /// other direction.
+    pub(crate) fn retire(&mut self, row: u32, way: usize, heard: Heard, stats: &Stats) {
+        let [direction, other] = self.rows[row as usize].ways.get_disjoint_mut([way, 1 - way]).expect("two ways");
+        other.packets += heard.packets;
+        other.wire_bytes += heard.wire_bytes;
+        other.goodput_bytes += stats.bytes_received;
         direction.retransmits += u64::from(stats.retransmits);
         direction.timeouts += u64::from(stats.timeouts);
         direction.fast_recoveries += u64::from(stats.fast_recoveries);

@@ -5,7 +5,7 @@
 //!
 //! Nothing here depends on anything but the scenario and its seed.
 
-use crate::conn::{Conn, End, Lane, Notice, Use, What, Wire, inline_delay, segment_of};
+use crate::conn::{Conn, End, Heard, Lane, Notice, Use, What, Wire, inline_delay};
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::net::{Net, free};
@@ -15,7 +15,7 @@ use port::Change;
 use record::{Mask, Record, Sink};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use tcp::{Endpoint, TcpParams};
+use tcp::{Endpoint, PlainData, TcpParams};
 use traffic::{Application, ConnId, Side};
 use units::{Duration, Rng, Time};
 
@@ -46,6 +46,8 @@ pub(crate) struct AppDesk {
     pub rows_used: Vec<bool>,
     /// Flows opened so far.
     pub opened: u32,
+    /// All rows before this one are in use.
+    pub rows_full: usize,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
 }
@@ -208,9 +210,9 @@ impl<S: Sink> World<S> {
         for slot in 0..self.core.conns.len() {
             self.core.settle_fates(slot);
         }
-        for conn in self.core.conns.iter().filter(|c| c.used != Use::Free) {
+        for conn in self.core.conns.iter().filter(|c| c.used() != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
-                self.core.tally.retire(end.lane.row, way, end.tcp.stats());
+                self.core.tally.retire(end.lane.row, way, end.heard, end.tcp.stats());
             }
         }
     }
@@ -282,42 +284,58 @@ impl<S: Sink> Core<S> {
         let way = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - way;
         let now = self.net.now();
-        let conn = &mut self.conns[slot];
-        let end = &mut conn.ends[side];
-        if end.lane.flow != packet.flow || conn.used == Use::Free {
-            self.flow_gone(&packet);
-            return;
+        let end = &mut self.conns[slot].ends[side];
+        if end.lane.flow != packet.flow || end.lane.used != Use::Tcp {
+            return self.deliver_other(packet);
         }
-        let row = end.lane.row;
-        if conn.used == Use::Udp {
+        let Lane { row, app, peer_header, series, .. } = end.lane;
+        end.heard.packets += 1;
+        end.heard.wire_bytes += packet.bytes();
+        if series {
+            self.tally.arrived_series(row, way, now, packet.size);
+        }
+        let inline = packet.flags.has(Flags::INLINE);
+        if inline && packet.flags.has(Flags::PURE_ACK) {
+            self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, packet.seq, packet.body, wire));
+        } else if inline {
             let delay = inline_delay(now, packet.body);
-            self.tally.datagram(row, now, &packet, delay);
+            self.tally.delay(app, way, delay);
             self.net.tell_delivered(&packet, delay);
-            return;
-        }
-        let stack = &self.stacks[usize::from(end.lane.stack)];
-        let segment = if packet.flags.has(Flags::INLINE) {
-            let segment = segment_of(&packet, self.headers[usize::from(conn.ends[1 - side].lane.stack)]);
-            if segment.len > 0 {
-                let delay = inline_delay(now, packet.body);
-                self.tally.arrived(row, way, now, packet.size, Some(delay));
-                self.net.tell_delivered(&packet, delay);
-            } else {
-                self.tally.arrived(row, way, now, packet.size, None);
-            }
-            segment
+            let len = u32::from(packet.size - peer_header);
+            let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
+            self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
         } else {
             let mut body = self.net.bodies.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
-            let data = body.segment.len > 0;
-            self.tally.arrived(row, way, now, packet.size, data.then_some(delay));
-            if data {
+            if body.segment.len > 0 {
+                self.tally.delay(app, way, delay);
                 self.net.tell_delivered(&packet, delay);
             }
-            body.segment
-        };
+            self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &body.segment, wire));
+        }
+        self.after(slot, side);
+    }
+
+    /// A packet that no TCP end waits for.
+    #[inline(never)]
+    fn deliver_other(&mut self, packet: PacketMeta) {
+        let side = usize::from(!packet.flags.has(Flags::REVERSE));
+        let end = &self.conns[packet.flow.slot()].ends[side];
+        if end.lane.flow != packet.flow || end.lane.used == Use::Free {
+            return self.flow_gone(&packet);
+        }
+        let now = self.net.now();
+        let delay = inline_delay(now, packet.body);
+        self.tally.datagram(end.lane.row, now, &packet, delay);
+        self.net.tell_delivered(&packet, delay);
+    }
+
+    /// Lets one end act, with the wire to its peer.
+    #[inline(always)]
+    fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let end = &mut self.conns[slot].ends[side];
+        let stack = &self.stacks[usize::from(end.lane.stack)];
         let mut wire = Wire {
             net: &mut self.net,
             lane: end.lane,
@@ -327,8 +345,7 @@ impl<S: Sink> Core<S> {
             closed: &mut end.closed,
             delivered: false,
         };
-        end.tcp.on_segment(stack, now, &segment, &mut wire);
-        self.after(slot, side);
+        act(&mut end.tcp, stack, &mut wire);
     }
 
     #[cold]
@@ -379,18 +396,7 @@ impl<S: Sink> Core<S> {
         act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Wire<'_, S>),
     ) {
         let now = self.net.now();
-        let end = &mut self.conns[slot].ends[side];
-        let stack = &self.stacks[usize::from(end.lane.stack)];
-        let mut wire = Wire {
-            net: &mut self.net,
-            lane: end.lane,
-            stack,
-            tally: &mut self.tally,
-            notices: &mut self.notices,
-            closed: &mut end.closed,
-            delivered: false,
-        };
-        act(&mut end.tcp, stack, now, &mut wire);
+        self.act(slot, side, |tcp, stack, wire| act(tcp, stack, now, wire));
         self.after(slot, side);
     }
 
@@ -423,10 +429,12 @@ impl<S: Sink> Core<S> {
     pub(crate) fn claim(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let desk = &mut self.desks[usize::from(app)];
         desk.opened += 1;
-        let free_row = desk.rows_used.iter().position(|used| !used);
+        let full = desk.rows_full;
+        let free_row = desk.rows_used[full..].iter().position(|used| !used).map(|row| full + row);
         if let Some(row) = free_row {
             desk.rows_used[row] = true;
         }
+        desk.rows_full = free_row.map_or(desk.rows_used.len(), |row| row + 1);
         // an application that opens more connections than it has rows shares its last one
         let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
         let lane = Lane {
@@ -436,28 +444,38 @@ impl<S: Sink> Core<S> {
             direction: Flags::default(),
             dscp: desk.dscp,
             stack: desk.stacks[0],
+            peer_header: self.headers[usize::from(desk.stacks[1])],
             app,
             number: desk.opened,
             row,
             counts: desk.counts,
+            series: self.tally.rows[row as usize].ways[0].series.is_some(),
+            used,
         };
-        let back = Lane { at: lane.peer, peer: lane.at, direction: Flags::REVERSE, stack: desk.stacks[1], ..lane };
+        let back = Lane {
+            at: lane.peer,
+            peer: lane.at,
+            direction: Flags::REVERSE,
+            stack: desk.stacks[1],
+            peer_header: self.headers[usize::from(desk.stacks[0])],
+            ..lane
+        };
         let ends = |stacks: &[TcpParams]| {
             let (a, b) = (&stacks[usize::from(lane.stack)], &stacks[usize::from(back.stack)]);
             [(lane, Endpoint::new(a, b.receive_window.0)), (back, Endpoint::new(b, a.receive_window.0))]
-                .map(|(lane, tcp)| End { lane, timer: Time::NEVER, closed: false, tcp })
+                .map(|(lane, tcp)| End { timer: Time::NEVER, lane, heard: Heard::default(), tcp, closed: false })
         };
         let slot = match self.free_slots.pop() {
             Some(slot) => {
                 let generation = self.conns[slot as usize].ends[0].lane.flow.generation().wrapping_add(1);
                 self.settle_fates(slot as usize);
-                self.conns[slot as usize] = Conn { used, ends: ends(&self.stacks) };
+                self.conns[slot as usize] = Conn { ends: ends(&self.stacks) };
                 self.name(slot, generation);
                 slot
             }
             None => {
                 let slot = self.conns.len() as u32;
-                self.conns.push(Conn { used, ends: ends(&self.stacks) });
+                self.conns.push(Conn { ends: ends(&self.stacks) });
                 self.name(slot, 0);
                 slot
             }
@@ -508,18 +526,20 @@ impl<S: Sink> Core<S> {
     fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
+        if conn.used() == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
             return false;
         }
-        conn.used = Use::Free;
+        conn.ends.iter_mut().for_each(|e| e.lane.used = Use::Free);
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
-            self.tally.retire(lane.row, way, end.tcp.stats());
+            self.tally.retire(lane.row, way, end.heard, end.tcp.stats());
         }
         self.settle_fates(slot);
         let desk = &mut self.desks[usize::from(lane.app)];
-        desk.rows_used[(lane.row - desk.first_row) as usize] = false;
+        let row = (lane.row - desk.first_row) as usize;
+        desk.rows_used[row] = false;
+        desk.rows_full = desk.rows_full.min(row);
         true
     }
 
@@ -528,7 +548,7 @@ impl<S: Sink> Core<S> {
         if !self.tally.has_series {
             return;
         }
-        for conn in self.conns.iter().filter(|c| c.used == Use::Tcp) {
+        for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
             // of connections that share a row the latest: which one has the last slot depends on other applications
             let lane = &conn.ends[0].lane;
             if self.tally.rows[lane.row as usize].latest != lane.flow {

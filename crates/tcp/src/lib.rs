@@ -15,6 +15,7 @@
 //!   echo that nobody samples (`ts_ecr` 0 means "no echo"), so none of the three need travel.
 //! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` and `ts_val` of a pure ACK are never
 //!   read, so a host may rebuild both as zero.
+//! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take just that, and do what `on_segment` would.
 //! * `retransmission` is for the host's instruments; the receiver never reads it.
 //!
 //! # What is not modelled
@@ -40,5 +41,5 @@ mod tests;
 pub use endpoint::Endpoint;
 pub use params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
 pub use presets::PRESETS;
-pub use segment::{Event, Io, SackBlock, SackBlocks, Segment};
+pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Probe, State, Stats};

@@ -88,6 +88,7 @@ impl OutOfOrder {
 
 /// The receiving half of an endpoint.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// Next byte expected.
     pub(crate) next: u64,

@@ -74,6 +74,19 @@ pub struct Segment {
     pub sack: SackBlocks,
 }
 
+/// What there is to a plain data segment: payload, no SYN or FIN, and an ACK of nothing but the peer's SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainData {
+    /// Offset of the first payload byte in the stream.
+    pub seq: u64,
+    /// Bytes of payload, at least 1.
+    pub len: u32,
+    /// Moment of sending, microseconds modulo 2^32.
+    pub ts_val: u32,
+    /// ECN codepoint that arrived.
+    pub ecn: Ecn,
+}
+
 impl Segment {
     /// Sequence numbers it occupies: payload, and one each for SYN and FIN.
     #[inline]

@@ -37,8 +37,9 @@ pub(crate) struct Cx<'a, I: Io> {
     pub(crate) io: &'a mut I,
 }
 
-/// The sending half of an endpoint.
+/// The sending half of an endpoint. Fields that every ACK needs come first, as in [`crate::Endpoint`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Sender {
     /// First byte not acknowledged.
     pub(crate) una: u64,
@@ -46,40 +47,40 @@ pub(crate) struct Sender {
     pub(crate) next: u64,
     /// End of what the application wrote.
     end: u64,
-    peer_rwnd: u64,
-    /// Recovery, reduction and ECN: what was outstanding when the last one began.
-    recover: u64,
     /// When the retransmission timer expires.
     pub(crate) rto_at: Time,
-    /// Last transmission of data.
-    last_send: Time,
-    /// Most bytes outstanding after sending, in the round that ends when `usage_until` is acknowledged.
-    max_flight: u64,
-    usage_until: u64,
-    pub(crate) window: Window,
-    pub(crate) cc: Controller,
-    pub(crate) rtt: Rtt,
-    pub(crate) board: Scoreboard,
-    shrink: Shrink,
-    /// Without SACK: bytes that duplicate ACKs say have left the network.
-    dup_bytes: u64,
-    dupacks: u32,
-    /// Timeouts in a row without progress.
-    pub(crate) timeouts: u16,
-    pub(crate) state: State,
+    /// The application closed.
+    closing: bool,
+    fin_sent: bool,
     /// ECN is in use on this connection.
     pub(crate) ecn: bool,
     /// The next new segment carries CWR.
     cwr_due: bool,
-    /// The application closed.
-    closing: bool,
-    fin_sent: bool,
+    pub(crate) state: State,
     /// A partial ACK has already restarted the timer (impatient NewReno).
     partial_seen: bool,
     /// The rescue retransmission of this recovery is spent.
     rescued: bool,
-    /// In that round the window stopped the sender.
+    /// In the round that ends when `usage_until` is acknowledged, the window stopped the sender.
     limited: bool,
+    dupacks: u32,
+    /// Timeouts in a row without progress.
+    pub(crate) timeouts: u16,
+    pub(crate) window: Window,
+    pub(crate) cc: Controller,
+    pub(crate) board: Scoreboard,
+    pub(crate) rtt: Rtt,
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    dup_bytes: u64,
+    /// Recovery, reduction and ECN: what was outstanding when the last one began.
+    recover: u64,
+    peer_rwnd: u64,
+    /// Most bytes outstanding after sending, in that round.
+    max_flight: u64,
+    usage_until: u64,
+    /// Last transmission of data.
+    last_send: Time,
+    shrink: Shrink,
 }
 
 impl Sender {
@@ -134,6 +135,12 @@ impl Sender {
 
     pub(crate) fn close(&mut self) {
         self.closing = true;
+    }
+
+    /// Nothing is outstanding and nothing waits to be sent.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.una == self.next && self.next == self.end && !self.closing
     }
 
     /// Everything written is acknowledged, and so is the FIN if there is one.

@@ -72,20 +72,20 @@ pub enum Congestion {
     Ecn,
 }
 
-/// The state of one flow's controller.
+/// The state of one flow's controller; boxed, so that a flow does not pay for another's.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Controller {
     Reno,
-    Cubic(Cubic),
-    Cubic2622(Cubic2622),
+    Cubic(Box<Cubic>),
+    Cubic2622(Box<Cubic2622>),
 }
 
 impl Controller {
     pub(crate) fn new(p: &TcpParams) -> Self {
         match p.congestion_control {
             CongestionControl::Reno => Self::Reno,
-            CongestionControl::Cubic => Self::Cubic(Cubic::new()),
-            CongestionControl::Cubic2622 => Self::Cubic2622(Cubic2622::new()),
+            CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new())),
+            CongestionControl::Cubic2622 => Self::Cubic2622(Box::new(Cubic2622::new())),
         }
     }
 

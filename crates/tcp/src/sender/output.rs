@@ -149,23 +149,24 @@ impl Sender {
         self.board.push(self.next, len, fin, micros(cx.now));
         self.next += u64::from(len) + u64::from(fin);
         self.fin_sent = fin;
-        self.transmit(cx, s, fin);
+        self.transmit(cx, &mut s, fin);
     }
 
+    #[inline(never)]
     pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
         self.board.retransmitted(piece, micros(cx.now), rescue);
         cx.stats.retransmits += 1;
-        let s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
-        self.transmit(cx, s, piece.fin);
+        let mut s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
+        self.transmit(cx, &mut s, piece.fin);
     }
 
-    #[inline]
-    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, mut s: Segment, fin: bool) {
+    #[inline(always)]
+    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, s: &mut Segment, fin: bool) {
         let (p, now) = (cx.p, cx.now);
         if fin {
             s.flags = s.flags.with(Flags::FIN);
         }
-        cx.rx.stamp(p, now, &mut s);
+        cx.rx.stamp(p, now, s);
         if matches!(self.state, State::Recovery | State::Cwr) {
             self.shrink.on_send(u64::from(s.len));
         }
@@ -174,6 +175,6 @@ impl Sender {
         }
         self.last_send = now;
         cx.stats.segments_sent += 1;
-        cx.io.send(&s);
+        cx.io.send(s);
     }
 }

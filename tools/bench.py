@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What a packet costs here, beside the floor and the other simulators.
+
+Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
+CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process and the
+ratio to it, and resident bytes per flow (cases with a thousand flows or more). ns-2 and ns-3 run the same cases where they are
+installed. Every line is also written as JSON to the file of -o.
+
+What is allowed: 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, 2048 bytes per flow.
+
+usage: bench.py [-o FILE] [--quick] [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "benches" / "peers"
+SPEED = ROOT / "target" / "release" / "speed"
+#: Disciplines of S4 that exist today, and those that the peers have besides.
+S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
+#: Peers are slow: S2 and S3 with many flows take ns-3 minutes.
+PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100", "--runs", "1"]
+
+
+def say(text: str) -> None:
+    """Print at once, so that a long bench shows where it is."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def lines(command: list[str]) -> Iterator[dict[str, Any]]:
+    """JSON objects that a program prints, one per line, as they come."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        for line in process.stdout or ():
+            if line.startswith("{"):
+                yield json.loads(line)
+    if process.returncode:
+        raise SystemExit(f"bench: {' '.join(command)} failed with status {process.returncode}")
+
+
+def cell(value: Any, unit: str = "") -> str:
+    """A number without decimals, a dash for none."""
+    return f"{value:.0f}{unit}" if isinstance(value, int | float) else "-"
+
+
+def show(o: dict[str, Any]) -> str:
+    """One row of the table."""
+    ratio = o.get("ratio_to_floor")
+    case = f"{o['scenario']}" + (f"/{o['base']}" if o["scenario"] == "S4" else "")
+    return (
+        f"{o['peer']:<11} {case:<6} {o['n']:>6} {o.get('queue', o.get('aqm', '')):<9}"
+        f"{cell(o.get('cpu_ns_per_pkt')):>8} {cell(o.get('floor_ns_per_pkt')):>7} "
+        f"{f'{ratio:.2f}' if ratio else '-':>7} {cell(o.get('instructions_per_pkt')):>9} "
+        f"{cell(o.get('bytes_per_flow')):>8} {cell(o.get('bneck_drops')):>8}"
+    )
+
+
+def ns3_program() -> str | None:
+    """The ns-3 driver, compiled where the library is installed."""
+    compiler = shutil.which("g++")
+    headers = [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3*/ns3/core-module.h")]
+    headers += [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3/core-module.h")]
+    if not compiler or not headers:
+        return None
+    program = ROOT / "target" / "ns3_bottleneck"
+    modules = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+    build = [compiler, "-O3", "-march=native", "-std=c++17", f"-I{headers[0].parent.parent}"]
+    build += [str(PEERS / "ns3_bottleneck.cc"), "-o", str(program), *(f"-lns3-{m}" for m in modules)]
+    return str(program) if subprocess.run(build, check=False).returncode == 0 else None  # noqa: S603
+
+
+def peers(out: TextIO) -> None:
+    """Run ns-2 and ns-3 where they are, and say where they are not."""
+    names, extra = [], []
+    if shutil.which("ns"):
+        names.append("ns2-sack")
+    else:
+        say("ns-2: not installed (apt-get install ns2)")
+    if program := ns3_program():
+        names.append("ns3-reno")
+        extra = ["--ns3", f"{program}:installed"]
+    else:
+        say("ns-3: not installed (apt-get install libns3-dev g++)")
+    if names:
+        command = [sys.executable, str(PEERS / "run.py"), "--peer", ",".join(names), *PEER_CASES, *extra]
+        for o in lines(command):
+            out.write(json.dumps(o) + "\n")
+            failed = f"{o['peer']} {o['scenario']} {o['n']}: {o.get('failed', 'no result')}"
+            say(show(o) if "cpu_ns_per_pkt" in o else failed)
+
+
+def main() -> int:
+    """Print the table; with --check, exit code 1 when a case is beyond what is allowed."""
+    parser = argparse.ArgumentParser(description="What a packet costs, beside the floor and the peers.")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "target" / "bench.jsonl", help="JSON lines")
+    parser.add_argument("--quick", action="store_true", help="one run each, without instructions, memory and peers")
+    parser.add_argument("--check", action="store_true", help="fail when a case is beyond what is allowed")
+    args = parser.parse_args()
+    command = [str(SPEED), *(["--runs", "1"] if args.quick else ["--runs", "5", "--memory", "--count-instructions"])]
+    say("per packet forwarded by the bottleneck; CPU time of the process, least of the runs, set-up included")
+    if not args.quick and not shutil.which("valgrind"):
+        say("instructions: valgrind is not installed (apt-get install valgrind)")
+    say(f"S4: {', '.join(S4_TODAY)}; not yet: {', '.join(S4_LATER)}")
+    say("simulator   case    flows queue          ns   floor   ratio   instrs   B/flow    drops")
+    missed = []
+    with args.output.open("w") as out:
+        for o in lines(command):
+            out.write(json.dumps(o) + "\n")
+            say(show(o))
+            allowed = 5.0 if o["n"] > 1000 else 3.3
+            if o["scenario"] != "S4" and o["ratio_to_floor"] > allowed:
+                missed.append(f"{o['scenario']} {o['n']}: {o['ratio_to_floor']} times the floor, {allowed} allowed")
+            if o.get("bytes_per_flow", 0) > 2048:
+                missed.append(f"{o['scenario']} {o['n']}: {o['bytes_per_flow']:.0f} bytes per flow, 2048 allowed")
+        if not args.quick:
+            peers(out)
+    for miss in missed:
+        say(f"missed: {miss}")
+    return 1 if missed and args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
