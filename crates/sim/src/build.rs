@@ -135,6 +135,7 @@ impl<S: Sink> World<S> {
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
                 rows_used: vec![false; rows],
+                opened: 0,
                 udp: vec![None; app.to.len()],
             };
             desk.timers.push(Reverse((Time(app.start.0), 0, START)));

@@ -33,6 +33,8 @@ pub(crate) struct Lane {
     /// Index into the world's stacks.
     pub stack: u16,
     pub app: u16,
+    /// Its number among the application's flows.
+    pub number: u32,
     /// The row of counters that this connection adds to.
     pub row: u32,
     /// Whether the application wants to be told of every byte.
@@ -133,7 +135,7 @@ impl<S: Sink> Io for Wire<'_, S> {
                 packet.seq = segment.ack;
             }
             if segment.flags.has(Flags::SYN) && !segment.has_ack {
-                self.tally.syn(lane.app, lane.flow, now);
+                self.tally.syn(lane.app, lane.number, now);
             }
             packet.body = self.net.bodies.put(Body { segment: *segment, sent: now });
         }

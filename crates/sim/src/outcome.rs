@@ -225,7 +225,7 @@ impl<S: Sink> World<S> {
         let tally = &self.core.tally;
         table!("syn_times", tally.syns, {
             "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.clone(),
-            "flow": U64 = |(_, flow, _)| u64::from(flow.0),
+            "connection": U64 = |(_, number, _)| u64::from(*number),
             "t_s": F64 = |(.., t)| t.secs(),
         })
     }

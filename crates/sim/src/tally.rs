@@ -91,9 +91,9 @@ pub struct Tally {
     pub apps: Vec<AppTally>,
     /// Flows, application by application.
     pub rows: Vec<Row>,
-    /// When applications' clients sent SYNs, retries included: application, connection, moment. The first
+    /// When applications' clients sent SYNs, retries included: application, number of its connection, moment. The first
     /// [`SYNS_KEPT`] of them.
-    pub syns: Vec<(u16, FlowId, Time)>,
+    pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
     /// Whether any row has series.
@@ -168,9 +168,9 @@ impl Tally {
     }
 
     /// A SYN has left its client.
-    pub(crate) fn syn(&mut self, app: u16, flow: FlowId, now: Time) {
+    pub(crate) fn syn(&mut self, app: u16, number: u32, now: Time) {
         if self.syns.len() < SYNS_KEPT {
-            self.syns.push((app, flow, now));
+            self.syns.push((app, number, now));
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct AppDesk {
     /// First of its rows of counters, how many it has, and which are in use.
     pub first_row: u32,
     pub rows_used: Vec<bool>,
+    /// Flows opened so far.
+    pub opened: u32,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
 }
@@ -409,6 +411,7 @@ impl<S: Sink> Core<S> {
     /// A fresh slot for a connection or UDP flow of `app` to `server`.
     pub(crate) fn claim(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let desk = &mut self.desks[usize::from(app)];
+        desk.opened += 1;
         let free_row = desk.rows_used.iter().position(|used| !used);
         if let Some(row) = free_row {
             desk.rows_used[row] = true;
@@ -423,6 +426,7 @@ impl<S: Sink> Core<S> {
             dscp: desk.dscp,
             stack: desk.stacks[0],
             app,
+            number: desk.opened,
             row,
             counts: desk.counts,
         };

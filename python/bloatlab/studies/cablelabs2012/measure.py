@@ -151,7 +151,7 @@ def syn_agreement(result: Result) -> float:
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")
-    attempts = [sorted(times) for times in frame.group_by("flow").agg("t_s")["t_s"].to_list()]
+    attempts = [sorted(times) for times in frame.group_by("connection").agg("t_s")["t_s"].to_list()]
     return syn_match(max(attempts, key=len, default=[]))
 
 
