@@ -92,7 +92,9 @@ TABLES = {
 }
 
 #: Tables whose keys default to something that the schema cannot say.
-DEFAULTS_ELSEWHERE = {"Stack": "Every key but `preset` defaults to the preset's own value; `bloatlab list tcp` shows them."}
+DEFAULTS_ELSEWHERE = {
+    "Stack": "Every key but `preset` defaults to the preset's own value; `bloatlab list tcp` shows them."
+}
 
 
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
