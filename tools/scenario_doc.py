@@ -20,6 +20,8 @@ PLACE = Path(__file__).resolve().parents[1] / "docs" / "scenario.md"
 
 Node = dict[str, Any]
 
+# ruff: noqa: E501  the page is wider than code
+
 HEAD = """\
 # The scenario
 
@@ -169,6 +171,7 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
 
 
 def plural(word: str) -> str:
+    """More than one of it."""
     return word if word == "text" else word + "s"
 
 
@@ -206,6 +209,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
+    """The text with each run of white space as one space."""
     return " ".join(text.split())
 
 

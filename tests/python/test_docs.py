@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,12 +65,11 @@ def test_every_table_and_column_is_documented(result: bloatlab.Result):
     assert documented("Tables") == {name: set(frame.columns) for name, frame in result.tables.items()}
 
 
-def keys(of: dict, prefix: str = "") -> set[str]:
+def keys(of: dict[str, Any], prefix: str = "") -> set[str]:
     """Dotted names of the leaves."""
-    nested = [(k, v) for k, v in of.items()]
     return {
         name
-        for k, v in nested
+        for k, v in of.items()
         for name in (keys(v, f"{prefix}{k}.") if isinstance(v, dict) and v and k != "drops" else {prefix + k})
     }
 

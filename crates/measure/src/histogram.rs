@@ -81,10 +81,6 @@ impl Histogram {
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// Sum of all values in nanoseconds, exact.
-    pub fn sum_ns(&self) -> u128 {
-        self.sum
-    }
     /// Smallest value, exact; `None` without values.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.min))

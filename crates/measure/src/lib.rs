@@ -9,12 +9,10 @@
 //! | [`Histogram`] | durations: percentiles, CDF | 17 KB |
 //! | [`TimeWeighted`] | a queue's length: share of time at each | 8 B per length, at most 512 KB |
 //! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
-//! | [`Counters`] | packets, bytes, drops, marks | 112 B |
 //! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 
-mod counter;
 pub mod emodel;
 mod fairness;
 mod grade;
@@ -26,7 +24,6 @@ mod series;
 mod voip;
 mod weighted;
 
-pub use counter::Counters;
 pub use fairness::jain;
 pub use grade::{GRADES, Grade, grade};
 pub use histogram::Histogram;

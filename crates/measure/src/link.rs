@@ -1,6 +1,6 @@
 //! One link's measures, fed by records.
 
-use crate::{Channel, Counters, Histogram, Series, TimeWeighted};
+use crate::{Channel, Histogram, Series, TimeWeighted};
 use record::{LinkId, Mask, Record, Sink};
 use units::{Duration, Problem, Time};
 
@@ -27,8 +27,6 @@ pub struct LinkMeter {
     pub queue: TimeWeighted,
     /// Sojourn of the packets that left.
     pub sojourn: Histogram,
-    /// Packets that left (in `packets` and `wire_bytes`), drops and marks.
-    pub counters: Counters,
     /// Mean queue length over time in each bin, packets.
     pub queue_series: Series,
     /// Mean sojourn of the packets that left in each bin, ns.
@@ -49,7 +47,6 @@ impl LinkMeter {
             link: p.link,
             queue: TimeWeighted::new(p.start, p.limit),
             sojourn: Histogram::default(),
-            counters: Counters::default(),
             queue_series: series(Channel::TimeMean)?,
             sojourn_series: series(Channel::Mean)?,
             sojourn_max_series: series(Channel::Max)?,
@@ -74,7 +71,7 @@ impl LinkMeter {
 impl Sink for LinkMeter {
     #[inline]
     fn mask(&self) -> Mask {
-        Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
+        Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED)
     }
 
     #[inline]
@@ -84,16 +81,11 @@ impl Sink for LinkMeter {
             Record::Dequeued { link, size, backlog_packets, sojourn, .. } if link == self.link => {
                 self.length(now, backlog_packets);
                 self.sojourn.record(sojourn);
-                self.counters.packet(size);
                 self.sojourn_series.put(now, sojourn.0);
                 self.sojourn_max_series.put(now, sojourn.0);
                 self.bytes_series.put(now, u64::from(size));
             }
-            Record::Dropped { link, size, reason, .. } if link == self.link => {
-                self.counters.drop(size, reason);
-                self.drop_series.put(now, 1);
-            }
-            Record::Marked { link, reason, .. } if link == self.link => self.counters.mark(reason),
+            Record::Dropped { link, .. } if link == self.link => self.drop_series.put(now, 1),
             _ => {}
         }
     }
@@ -128,7 +120,6 @@ mod tests {
         assert_eq!(m.queue_series.column(), [0.5, 1.5]);
         assert_eq!((m.bytes_series.column(), m.drop_series.column()), (vec![0.0, 1500.0], vec![0.0, 1.0]));
         assert_eq!(m.sojourn.max(), Some(sojourn));
-        assert_eq!((m.counters.packets, m.counters.dropped(), m.counters.dropped_bytes), (1, 1, 50));
         assert_eq!(LinkMeter::new(LinkMeterParams { bin: Duration::ZERO, ..p }).unwrap_err().path, "bin");
     }
 }

@@ -170,11 +170,6 @@ impl Series {
     pub fn column(&self) -> Vec<f64> {
         (0..self.len()).map(|i| self.get(i)).collect()
     }
-
-    /// All bins per second: a [`Channel::Sum`] of bytes becomes bytes per second.
-    pub fn per_second(&self) -> Vec<f64> {
-        (0..self.len()).map(|i| self.get(i) / self.span(i).secs()).collect()
-    }
 }
 
 #[cfg(test)]
@@ -209,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_edges() {
+    fn edges() {
         let mut s = Series::new(Channel::Sum, Time(S.0), S, Duration::from_millis(1500)).unwrap();
         s.put(Time(1_000_000_000), 1000);
         s.put(Time(2_499_999_999), 1000);
-        assert_eq!((s.column(), s.per_second()), (vec![1000.0, 1000.0], vec![1000.0, 2000.0]));
+        assert_eq!(s.column(), [1000.0, 1000.0]);
         assert_eq!((s.begin(1), s.span(1)), (Time(2 * S.0), Duration::from_millis(500)));
     }
 

@@ -142,4 +142,12 @@ mod tests {
         assert!(p.mark_ce());
         assert_eq!((p.ecn(), p.tos >> 2), (Ecn::Ce, 46));
     }
+
+    #[test]
+    fn only_a_pure_ack_has_an_ack_number() {
+        let mut p = PacketMeta { seq: 2921, ..Default::default() };
+        assert_eq!(p.ack_number(), None);
+        p.flags = Flags::PURE_ACK;
+        assert_eq!(p.ack_number(), Some(2921));
+    }
 }

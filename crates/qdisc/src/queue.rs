@@ -44,20 +44,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Drops for `reason`, at either point.
-    pub fn dropped_for(&self, reason: DropReason) -> Count {
-        let [a, b] = self.dropped[reason as usize];
-        a.plus(b)
-    }
-
     /// All drops.
     pub fn dropped_total(&self) -> Count {
         self.dropped.iter().flatten().fold(Count::default(), |sum, c| sum.plus(*c))
-    }
-
-    /// All marks.
-    pub fn marked_total(&self) -> u64 {
-        self.marked.iter().flatten().sum()
     }
 
     /// True when offered = delivered + dropped + `queued`.

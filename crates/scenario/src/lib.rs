@@ -159,7 +159,8 @@ pub struct App {
     /// When it starts.
     #[serde(default)]
     pub start: Duration,
-    /// When it stops asking for more; what is under way may finish. Without it, the end of the run.
+    /// When it stops asking for more; what is under way may finish (so an endless transfer cannot stop). Without it, the
+    /// end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a preset or a name from `tcp`.

@@ -52,6 +52,13 @@ fn the_good_text_is_good_and_its_canonical_form_is_a_fixed_point() {
 }
 
 #[test]
+fn an_endless_transfer_cannot_stop() {
+    let lines = refused("traffic.ftp = {}", "stop = \"5s\"\ntraffic.ftp = {}");
+    assert_eq!(lines, ["app.upload.stop: a transfer without a size never ends, so it cannot stop; give it a size"]);
+    assert!(read::scenario(&GOOD.replace("ftp = {}", "ftp.size = \"1MB\"\nstop = \"5s\""), Format::Toml, &[]).is_ok());
+}
+
+#[test]
 fn unknown_names_come_with_the_nearest_known() {
     let cases = [
         (

@@ -164,12 +164,6 @@ impl Events {
         if matches!(target, Target::Link(_) | Target::Port(_)) { self.links.push(key) } else { self.timers.push(key) }
     }
 
-    /// The moment of the next event; [`Time::NEVER`] if there is none.
-    #[inline]
-    pub fn next_at(&self) -> Time {
-        Time((self.links.top().min(self.timers.top()) >> 64) as u64)
-    }
-
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     ///
     /// A link's or a port's event stays at the top of its heap until [`Events::rearm_link`] or [`Events::drop_link`] says what becomes

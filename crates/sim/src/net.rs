@@ -115,7 +115,7 @@ impl<S: Sink> Sink for Tap<'_, S> {
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
         self.meter.put(now, record);
-        if self.sink.mask() != Mask::NONE {
+        if self.sink.mask().has(record.kind()) {
             self.sink.put(now, record);
         }
     }
@@ -266,11 +266,11 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, _| port.change(now, change));
     }
 
-    /// Brings every link's accounts up to the end of the run.
-    pub fn settle(&mut self, end: Time) {
+    /// Brings every link's accounts up to the `end` of the run, which happens just after the `last` moment that counts.
+    pub fn settle(&mut self, last: Time, end: Time) {
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
-                fifo.settle(end, &mut link.meter);
+                fifo.settle(last, &mut link.meter);
             }
             link.meter.finish(end);
         }

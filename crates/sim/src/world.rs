@@ -147,9 +147,7 @@ impl<S: Sink> World<S> {
 
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
-        // the run ends just before its last moment: [0, duration)
-        let last = Time(self.end.0 - 1);
-        let Some(target) = self.core.net.events.take(last) else { return false };
+        let Some(target) = self.core.net.events.take(self.last()) else { return false };
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
@@ -170,8 +168,12 @@ impl<S: Sink> World<S> {
         while let Some(notice) = self.core.notices.pop_front() {
             self.tell(notice);
         }
-        while let Some((node, packet)) = self.core.net.after_apps.pop() {
-            self.core.net.send(node, packet);
+        if !self.core.net.after_apps.is_empty() {
+            let mut waiting = std::mem::take(&mut self.core.net.after_apps);
+            for (node, packet) in waiting.drain(..) {
+                self.core.net.send(node, packet);
+            }
+            self.core.net.after_apps = waiting;
         }
         true
     }
@@ -191,9 +193,18 @@ impl<S: Sink> World<S> {
         }
     }
 
+    /// The run ends just before its last moment: [0, duration). Nothing happens after this one.
+    fn last(&self) -> Time {
+        Time(self.end.0 - 1)
+    }
+
     /// Brings every account up to the end.
     fn finish(&mut self) {
-        self.core.net.settle(self.end);
+        if self.next_sample == self.end && !self.bin.is_zero() {
+            self.core.sample(self.end);
+            self.next_sample = Time::NEVER;
+        }
+        self.core.net.settle(self.last(), self.end);
         for slot in 0..self.core.conns.len() {
             self.core.settle_fates(slot);
         }

@@ -23,21 +23,21 @@ fn compare(toml: &str, what: &str) {
 
 #[test]
 fn when_nothing_coincides() {
-    for n in 0..36 {
+    for n in 0..60 {
         compare(&Dice::new(n, Numbers::Odd, false).scenario(), &format!("odd {n}"));
     }
 }
 
 #[test]
 fn when_much_happens_in_one_moment() {
-    for n in 0..72 {
+    for n in 0..120 {
         compare(&Dice::new(n, Numbers::Round, false).scenario(), &format!("round {n}"));
     }
 }
 
 #[test]
 fn beside_links_that_are_always_ports() {
-    for n in 0..36 {
+    for n in 0..60 {
         let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
         compare(&Dice::new(1000 + n, numbers, true).scenario(), &format!("mixed {n}"));
     }

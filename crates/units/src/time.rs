@@ -68,11 +68,6 @@ impl Duration {
     pub fn millis(self) -> f64 {
         self.0 as f64 * 1e-6
     }
-    /// Nanoseconds.
-    #[inline]
-    pub const fn nanos(self) -> u64 {
-        self.0
-    }
     /// `self - other`, or zero.
     #[inline]
     pub fn saturating_sub(self, other: Self) -> Self {

@@ -152,7 +152,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if panel.log_x:
         axes.set_xscale("log")
     if panel.whole_x:
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
     if len(panel.series) > 1:

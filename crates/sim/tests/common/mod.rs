@@ -240,7 +240,10 @@ impl Dice {
 
     /// A network of this shape and what runs on it, for 6 s.
     pub fn scenario(&mut self) -> String {
-        let mut text = format!("name = \"random\"\nduration = \"6s\"\nseed = {}\n", 1 + self.rng.below(1000));
+        let mut text = format!(
+            "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
+            1 + self.rng.below(1000)
+        );
         let hosts = if self.rng.below(2) == 0 { self.dumbbell(&mut text) } else { self.mesh(&mut text) };
         self.apps(&mut text, &hosts);
         text

@@ -181,7 +181,7 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
         "voip": {"from": "home", "to": ["phone"], "start": start("voip", "0s"), "traffic": {"voip": {}}},
         "web": {
             "from": "home",
-            "to": [f"web{n}" for n in range(1, len(WEB_RTT_MS) + 1)],
+            "to": [f"web{n}" for n in range(1, 5)],
             "start": start("web", free.web_start),
             "tcp": "web",
             "traffic": {"web": _browsing(setup)},
