@@ -12,6 +12,7 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -141,3 +142,9 @@ def test_readme_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"# prints (.*)", code)
     assert shown == done.stdout.splitlines()
+
+
+def test_study_readme_has_every_free_parameter_with_its_value():
+    text = (ROOT / "python/bloatlab/studies/cablelabs2012/README.md").read_text()
+    rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]+) \| ([^|]+) \|$", text, flags=re.MULTILINE)
+    assert rows == [(u.field, u.what, str(getattr(Free(), u.field))) for u in UNKNOWNS]
