@@ -5,6 +5,7 @@
 #   make check    formats, lints, types, layers, documentation, then test
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
+#   make docs     write docs/scenario.md from the schema
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew
 #   make clean    remove what the above made, but for runs/
@@ -28,7 +29,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test test-rust test-python check check-rust check-python bench venv format lock clean
+.PHONY: help run test test-rust test-python check check-rust check-python bench venv docs format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -89,6 +90,9 @@ bench:
 	@tools/preflight.sh $(PYTHON) rust
 	cargo build --release --locked --quiet -p bloatlab-speed
 	$(PYTHON) tools/bench.py
+
+docs: $(VENV)/.core-stamp
+	$(BIN)/python tools/scenario_doc.py
 
 format: $(VENV)/.dev-stamp
 	cargo fmt --all

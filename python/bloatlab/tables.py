@@ -30,6 +30,7 @@ class TextCell:
 class TextTable:
     """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
 
+    The first `left` columns are words; with `words_last` the last one is, too.
     `groups` are optional headings above runs of columns: (heading, how many columns), summing to all columns.
     """
 
@@ -39,6 +40,7 @@ class TextTable:
     note: str = ""
     groups: Sequence[tuple[str, int]] = ()
     left: int = 1
+    words_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +161,18 @@ def _apps(apps: Mapping[str, Any], seconds: float) -> TextTable:
             number(app["wire_bytes"] / 1e6, 3),
             number(app["wire_bytes"] * 8e-6 / seconds, 3) if seconds else "-",
             number(app["goodput_bytes"] / 1e6, 3),
+            number(app["wire_bytes_reverse"] / 1e6, 3),
+            number(app["wire_bytes_reverse"] * 8e-6 / seconds, 3) if seconds else "-",
+            number(app["goodput_bytes_reverse"] / 1e6, 3),
             number(app.get("retransmits"), 0),
             number(app.get("timeouts"), 0),
         )
         for name, app in apps.items()
     ]
-    columns = ["application", "kind", "flows", "wire MB", "wire Mbit/s", "goodput MB", "retransmits", "timeouts"]
-    return TextTable("Applications", columns, rows, left=2)
+    rates = ["wire MB", "Mbit/s", "goodput MB"]
+    columns = ["application", "kind", "flows", *rates, *rates, "retransmits", "timeouts"]
+    groups = [("", 3), ("there", 3), ("and back", 3), ("", 2)]
+    return TextTable("Applications", columns, rows, groups=groups, left=2)
 
 
 def _voice(voice: Mapping[str, Any]) -> TextTable:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -51,6 +55,11 @@ def test_tables_in_each_form(say, scenario_file: Path, tmp_path: Path, form: str
     assert {p.suffix for p in (tmp_path / "r" / "tables").iterdir()} == {f".{form}"}
 
 
+ZERO_MAP = 'link.up.docsis={ flow = { max_sustained_rate = "5mbit" }, map_interval = "0s" }'
+BACKWARDS = 'link.up.changes=[{ at = "2s", rate = "1mbit" }, { at = "1s", rate = "2mbit" }]'
+BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -63,6 +72,24 @@ def test_tables_in_each_form(say, scenario_file: Path, tmp_path: Path, form: str
         (["run", "SCENARIO", "-f", "xml"], ["xml", "csv"]),
         (["run", "SCENARIO", "-o", "/proc/nowhere"], ["/proc/nowhere: cannot write"]),
         (["rnu", "SCENARIO"], ['"rnu"', '"run"']),
+        (["run", "SCENARIO", "-o", "SCENARIO"], ["SCENARIO: cannot write", "exists"]),
+        (["run", "FOLDER"], ["FOLDER: is a directory"]),
+        (["run", "SCENARIO", "--set", "link.up.rate=-5mbit"], ["SCENARIO: link.up.rate", "-5mbit", "5mbit"]),
+        (["run", "SCENARIO", "--set", "link.up.rate=-5"], ["SCENARIO: link.up.rate", "-5 is negative"]),
+        (["run", "SCENARIO", "--set", "=5"], ["--set =5: not path=value"]),
+        (["run", "SCENARIO", "--set", "a..b=5"], ["SCENARIO: ", "dotted path"]),
+        (["run", "SCENARIO", "--set", "link.down.to=moon"], ["no route", "home"]),
+        (["run", "SCENARIO", "--set", 'route=[{at="home",to="net",via="pu"}]'], ["route.0.via", "pu", "up"]),
+        (["run", "SCENARIO", "--set", ZERO_MAP], ["link.up.docsis.map_interval", "0s", "positive"]),
+        (["run", "SCENARIO", "--set", BACKWARDS], ["link.up.changes.1.at", "1s lies in the past"]),
+        (["run", "SCENARIO", "--set", BEFORE], ["link.up.changes.0.at", "-1s"]),
+        (["run", "SCENARIO", "--set", "seed=-1"], ["SCENARIO: seed", "-1", "whole number"]),
+        (["run", "SCENARIO", "--seed", "-1"], ["--seed", "-1"]),
+        (["reproduce", "cablelabs2012", "-o", "SCENARIO"], ["SCENARIO: cannot write", "exists"]),
+        (["reproduce", "cablelabs2012", "-o", "/proc/nowhere"], ["/proc/nowhere: cannot write"]),
+        (["reproduce", "cablelabs2012", "--jobs", "0"], ["--jobs"]),
+        (["show", "nowhere"], ["nowhere: not a result folder"]),
+        (["show", "SCENARIO"], ["SCENARIO: not a directory"]),
         (["show", "/"], ["/: not a result folder"]),
         (["reproduce", "cablelabs2021"], ["no such study", '"cablelabs2012"']),
         (["reproduce", "cablelabs2012", "-e", "tragets"], ["tragets", '"targets"']),
@@ -71,10 +98,12 @@ def test_tables_in_each_form(say, scenario_file: Path, tmp_path: Path, form: str
     ],
 )
 def test_bad_input_is_said_in_a_line_and_ends_with_2(say, scenario_file: Path, arguments: list[str], words: list[str]):
-    here = str(scenario_file)
-    code, out, err = say(*(a.replace("SCENARIO", here) for a in arguments))
+    def placed(text: str) -> str:
+        return text.replace("SCENARIO", str(scenario_file)).replace("FOLDER", str(scenario_file.parent))
+
+    code, out, err = say(*map(placed, arguments))
     assert (code, out) == (2, "")
-    assert all(word.replace("SCENARIO", here) in err for word in words), err
+    assert all(placed(word) in err for word in words), err
     assert len([line for line in err.splitlines() if line.strip() and "--help" not in line]) == 1, err
 
 
@@ -110,3 +139,23 @@ def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_fi
     code, _, err = say("run", scenario_file)
     assert (code, err.count("\n")) == (70, 1)
     assert "a bug: ZeroDivisionError: oh" in err
+
+
+@pytest.mark.parametrize("what", ["run", "reproduce"])
+def test_ctrl_c_ends_with_130_and_a_word(what: str, scenario_file: Path, tmp_path: Path):
+    """In the middle of the simulation: the signal comes when the command has printed, or works, for a second."""
+    arguments = {
+        "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],
+        "reproduce": ["reproduce", "cablelabs2012", "--seeds", "1000", "-o", tmp_path / "study"],
+    }[what]
+    command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(2.5)
+        assert process.poll() is None, process.communicate()
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert time.monotonic() - begun < 5
+    assert err.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in out + err

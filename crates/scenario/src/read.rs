@@ -78,7 +78,7 @@ fn split_path(path: &str) -> Vec<String> {
 /// Tree to typed data.   Errors: an unknown key or word (with the nearest known), a missing key, a bad value.
 pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(tree).map_err(|e| {
-        let path = e.path().to_string();
+        let path = e.path().to_string().replace('[', ".").replace(']', "");
         explain(if path == "." { "" } else { &path }, &e.into_inner().to_string())
     })
 }
@@ -112,7 +112,7 @@ fn explain(path: &str, message: &str) -> Problem {
     if let Some(name) = message.strip_prefix("missing field `").and_then(|m| m.split('`').next()) {
         return Problem::new(path, format!("the key \"{name}\" is missing"));
     }
-    Problem::new(path, message)
+    Problem::new(path, message.replace("expected u64", "expected a whole number from 0 on"))
 }
 
 fn one_line(message: &str) -> String {

@@ -14,6 +14,7 @@ pub struct Stack {
     pub preset: String,
     /// What differs.
     #[serde(flatten)]
+    #[schemars(with = "tcp::TcpParams")]
     pub differs: BTreeMap<String, Value>,
 }
 

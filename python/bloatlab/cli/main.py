@@ -40,6 +40,7 @@ app = App(
     help_flags=["--help", "-h"],
     version_flags=["--version"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 for _name, _module in (("run", run), ("reproduce", reproduce), ("show", show), ("list", listing), ("schema", schema)):
     app.command(_module.command, name=_name)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -23,7 +23,7 @@ def command(
     *,
     sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    seed: Annotated[int | None, Parameter(name=["--seed", "-s"])] = None,
+    seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**64))] = None,
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
@@ -48,6 +48,8 @@ def command(
         Print nothing but errors.
     """
     resolved = scenario(file, sets)
+    if output is not None:  # before the run, not after it
+        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     begun = time.perf_counter()
     result = _watched(resolved, seed, console) if console.is_terminal and not quiet else run(resolved, seed)

@@ -39,10 +39,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A level worth comparing with (a limit, a published value), drawn as a thin labelled line across."""
+    """A level worth comparing with (a limit, a published value): a thin labelled line across, or upright at an x."""
 
     label: str
     value: float
+    axis: Literal["x", "y"] = "y"
 
 
 @dataclass(frozen=True)
@@ -144,27 +145,32 @@ def _draw(axes: Axes, panel: Panel) -> None:
             case "points":
                 axes.plot(x, y, linestyle="none", marker="o", markersize=3, **options)
     for mark in panel.marks:
-        axes.axhline(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.annotate(
-            mark.label,
-            (1.0, mark.value),
-            xycoords=("axes fraction", "data"),
-            xytext=(-2, 2),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=7.5,
-            color=style.PUBLISHED,
-        )
-    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+        _mark(axes, mark)
+    above = 13.0 if any(mark.axis == "x" for mark in panel.marks) else 6.0
+    axes.set_title(panel.title, pad=above)
+    axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.log_x:
         axes.set_xscale("log")
     if panel.whole_x:
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
     if len(panel.series) > 1:
         axes.legend(loc="best")
+
+
+def _mark(axes: Axes, mark: Mark) -> None:
+    """The line, and its label outside the axes, where no data can hide it."""
+    line: dict[str, Any] = {"color": style.PUBLISHED, "linewidth": 0.8, "linestyle": (0, (4, 3))}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": style.PUBLISHED}
+    if mark.axis == "y":
+        axes.axhline(mark.value, **line)
+        text |= {"xytext": (3, 0), "ha": "left", "va": "center"}
+        axes.annotate(mark.label, (1.0, mark.value), xycoords=("axes fraction", "data"), **text)
+    else:
+        axes.axvline(mark.value, **line)
+        text |= {"xytext": (0, 2), "ha": "center", "va": "bottom"}
+        axes.annotate(mark.label, (mark.value, 1.0), xycoords=("data", "axes fraction"), **text)
 
 
 def _attribute(text: str) -> str:

@@ -212,7 +212,9 @@ def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
         case Bulk.BURSTY:
-            if free.bursty_schedule:  # a file every 30 s on one connection: the machine of the game, with larger messages
+            if (
+                free.bursty_schedule
+            ):  # a file every 30 s on one connection: the machine of the game, with larger messages
                 return {"game": {"message": "18750000B", "interval": "30s"}}
             return {"ftp": {"size": "18750000B", "pause": "16s", "new_connection": free.files_new_connection}}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:

@@ -31,7 +31,21 @@ _WORDS = {
     Queue.DROPTAIL_21: "DropTail, 21 packets (Buffer Control)",
     Queue.CODEL: "CoDel, 417 packets",
 }
-_WORST_MS = {Queue.DROPTAIL_417: (1000.0, "1 s"), Queue.DROPTAIL_21: (50.0, "50 ms"), Queue.CODEL: (5.0, "target 5 ms")}
+#: What the text says of these panels (doc 001 §4.1): when 20 Mbit/s are reached and when the burst is used, by queue and
+#: number of TCP sessions, in seconds.
+_TIMES: dict[tuple[Queue, int], tuple[tuple[str, float], ...]] = {
+    (Queue.DROPTAIL_417, 1): (("0.6 s", 0.6), ("6 s", 6.0)),
+    (Queue.DROPTAIL_417, 5): (("5.8 s", 5.8),),
+    (Queue.DROPTAIL_21, 1): (("10 s", 10.0), ("12 s", 12.0)),
+    (Queue.DROPTAIL_21, 5): (("4.5 s", 4.5), ("6.7 s", 6.7)),
+    (Queue.CODEL, 1): (("2.5 s", 2.5),),
+}
+_SPIKES_MS = {
+    (Queue.DROPTAIL_417, 1): (("250 ms", 250.0),),
+    (Queue.DROPTAIL_417, 5): (("250 ms", 250.0),),
+    (Queue.CODEL, 5): (("370 ms", 370.0),),
+}
+_WORST_MS = {Queue.DROPTAIL_417: (1000.0, "1 s"), Queue.DROPTAIL_21: (50.0, "50 ms"), Queue.CODEL: (5.0, "5 ms")}
 
 
 @dataclass(frozen=True)
@@ -78,13 +92,15 @@ def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
 
 def _throughput(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
     panels = [
-        _rate_panel("One TCP session", single),
-        _rate_panel("Five TCP sessions, together", five),
+        _rate_panel("One TCP session", queue, 1, single),
+        _rate_panel("Five TCP sessions, together", queue, 5, five),
     ]
     return Drawn(number, f"fig{number}_throughput_{queue.name.lower()}", f"TCP throughput. {_WORDS[queue]}.", panels)
 
 
-def _rate_panel(title: str, frames: Frames) -> Panel:
+def _rate_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
+    stuck = [Mark("75 %", 15.0)] if (queue, sessions) == (Queue.CODEL, 1) else []
+    times = [Mark(label, at, "x") for label, at in _TIMES.get((queue, sessions), ())]
     rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
     return Panel(
         title,
@@ -93,20 +109,21 @@ def _rate_panel(title: str, frames: Frames) -> Panel:
         [Series("FTP", rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy())],
         x_range=(0.0, _SECONDS),
         y_range=(0.0, 22.0),
-        marks=(Mark("peak 20", 20.0), Mark("sustained 5", 5.0)),
+        marks=(Mark("peak", 20.0), *stuck, Mark("MSR", 5.0), *times),
     )
 
 
 def _delay(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
-    panels = [_delay_panel("One TCP session", queue, single), _delay_panel("Five TCP sessions", queue, five)]
+    panels = [_delay_panel("One TCP session", queue, 1, single), _delay_panel("Five TCP sessions", queue, 5, five)]
     return Drawn(number, f"fig{number}_delay_{queue.name.lower()}", f"Queueing delay. {_WORDS[queue]}.", panels)
 
 
-def _delay_panel(title: str, queue: Queue, frames: Frames) -> Panel:
+def _delay_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
     up = frames["queue_series"].sort("t_s")
     level, words = _WORST_MS[queue]
+    marks = [Mark(words, level), *(Mark(label, ms) for label, ms in _SPIKES_MS.get((queue, sessions), ()))]
     series = Series("worst of 0.1 s", up["t_s"].to_numpy(), up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy())
-    return Panel(title, "time (s)", "delay in the queue (ms)", [series], (0.0, _SECONDS), marks=(Mark(words, level),))
+    return Panel(title, "time (s)", "delay in the queue (ms)", [series], (0.0, _SECONDS), marks=marks)
 
 
 def _depth(frames: Frames) -> Drawn:
@@ -118,7 +135,7 @@ def _depth(frames: Frames) -> Drawn:
         "packets in the queue (mean of 0.1 s)",
         [series],
         y_range=(0.0, 23.0),
-        marks=(Mark("limit 21", 21.0),),
+        marks=(Mark("21", 21.0), Mark("5 free", 16.0)),
     )
     return Drawn(8, "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
 
@@ -134,6 +151,10 @@ def _distribution(frames: Frames) -> Drawn:
         x_range=(0.0, 21.0),
         y_range=(0.0, 101.0),
         whole_x=True,
+        marks=(Mark("5 free: 1.5 % below", 16.0, "x"),),
     )
-    caption = "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets."
+    caption = (
+        "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "
+        "slots for 98.5 % of the time."
+    )
     return Drawn(9, "fig9_queue_cdf_d04", caption, [panel], 1)

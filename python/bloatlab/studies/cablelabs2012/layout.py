@@ -219,16 +219,18 @@ def outside_table(card: Scorecard) -> TextTable:
         [
             TextCell(c.case),
             TextCell(c.metric),
-            TextCell(c.printed),
+            TextCell(_spaced(c.printed)),
             TextCell(number(c.ours, DIGITS[c.metric])),
             TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
-            TextCell("" if c.tolerance is None or math.isinf(c.tolerance) else f"±{c.tolerance:.3g}"),
+            TextCell(
+                "" if c.tolerance is None or math.isinf(c.tolerance) else f"±{number(c.tolerance, DIGITS[c.metric])}"
+            ),
             TextCell(c.reason),
         ]
         for c in outside
     ]
     columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
-    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2)
+    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True)
 
 
 def unknowns_table() -> TextTable:

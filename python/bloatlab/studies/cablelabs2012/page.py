@@ -60,7 +60,9 @@ _TABLES_LEAD = (
     "is a calibration case, on which free parameters were chosen and which is not counted, grey is derived. Point at a "
     "value for its spread over seeds and the reason."
 )
-_FIGURES_LEAD = "From seed 1. Dashed lines are levels of the paper: limits, rates, worst delays."
+_FIGURES_LEAD = (
+    "From seed 1. Dashed lines are values of the paper: rates, limits, delays, and the times that its text gives."
+)
 
 
 def _figure(drawn: Drawn) -> FigureBlock:
@@ -103,7 +105,7 @@ _BEYOND_LEAD = "What the paper names as future work or leaves open. Without publ
 
 
 def _rules(done: Reproduction) -> list[Block]:
-    paragraphs = [p.replace("\n", " ").strip() for p in (rules or "").split("\n\n")]
+    paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in (rules or "").split("\n\n")]
     head, table, *rest = paragraphs
     del table
     return [

@@ -1,0 +1,150 @@
+"""What the documentation says is so: the scenario reference, the tables of a result, the examples, the README."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+#: Everything that a result can have: every kind of application, a modem, TCP and UDP.
+EVERYTHING = """
+duration = "20s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+both_ways = true
+[app.file]
+from = "a"
+to = ["b"]
+traffic.ftp = { size = "100KB" }
+[app.call]
+from = "a"
+to = ["b"]
+traffic.voip = {}
+[app.web]
+from = "a"
+to = ["b"]
+traffic.web = { servers = 1, page = { uniform = { html = "10KB", per_server = 2, size = "1KB" } } }
+"""
+
+
+@pytest.fixture(scope="module")
+def result() -> bloatlab.Result:
+    return bloatlab.run(bloatlab.parse(EVERYTHING))
+
+
+def test_scenario_reference_is_current():
+    done = subprocess.run([sys.executable, "tools/scenario_doc.py", "--check"], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+def documented(heading: str) -> dict[str, set[str]]:
+    """The first columns of the tables of docs/results.md under `### heading`, without backquotes, by their title."""
+    text = (ROOT / "docs" / "results.md").read_text()
+    chapter = re.split(r"^## ", text, flags=re.MULTILINE)
+    (part,) = [c for c in chapter if c.startswith(heading)]
+    found: dict[str, set[str]] = {}
+    for section in re.split(r"^### ", part, flags=re.MULTILINE)[1:]:
+        name = section.splitlines()[0].strip("`")
+        found[name] = set(re.findall(r"^\| `([^`]+)` \|", section, flags=re.MULTILINE))
+    return found
+
+
+def test_every_table_and_column_is_documented(result: bloatlab.Result):
+    assert documented("Tables") == {name: set(frame.columns) for name, frame in result.tables.items()}
+
+
+def keys(of: dict[str, Any], prefix: str = "") -> set[str]:
+    """Dotted names of the leaves."""
+    return {
+        name
+        for k, v in of.items()
+        for name in (keys(v, f"{prefix}{k}.") if isinstance(v, dict) and v and k != "drops" else {prefix + k})
+    }
+
+
+def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
+    summary = dict(result.summary)
+    links, apps = summary.pop("links"), summary.pop("apps")
+    found = {
+        "Run": keys(summary),
+        "Link": set().union(*(keys(link) for link in links.values())),
+        "Application": set().union(*(keys(app) for app in apps.values())),
+    }
+    delay = set(result.summary["apps"]["call"]["delay_ms"])
+    shortened = {
+        name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
+        for name, all_ in found.items()
+    }
+    assert documented("Summary") == shortened
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_examples_run(path: Path, tmp_path: Path):
+    scenario = bloatlab.load(path)
+    changes = scenario.data["link"].get("up", {}).get("changes")
+    seconds = "90s" if changes else "30s"  # nothing may be planned for after the end
+    assert call(["run", str(path), "--set", f"duration={seconds}", "-q", "-o", str(tmp_path / "r")]) == 0
+    summary = bloatlab.open_result(tmp_path / "r").summary
+    assert all(app["packets"] > 0 for app in summary["apps"].values())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_sets_that_examples_suggest_are_valid(path: Path):
+    """Every `--set` in a comment of an example does what it says there."""
+    for one, two in re.findall(r"--set (?:'([^']+)'|(\S+?)\)?(?=\s))", path.read_text()):
+        name, _, value = (one or two).partition("=")
+        assert bloatlab.load(path, [(name, value)]) != bloatlab.load(path)
+
+
+def test_examples_are_the_ones_that_readme_names():
+    named = set(re.findall(r"examples/([\w-]+\.toml)", (ROOT / "README.md").read_text()))
+    assert named <= {p.name for p in EXAMPLES}
+
+
+def blocks(name: str) -> list[str]:
+    """The indented blocks of the README's section, without their indent."""
+    text = (ROOT / "README.md").read_text()
+    (section,) = [s for s in re.split(r"^## ", text, flags=re.MULTILINE) if s.startswith(name)]
+    found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, flags=re.MULTILINE)
+    return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
+
+
+def test_readme_scenario_prints_what_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    text, _, shown = blocks("A scenario")
+    (tmp_path / "upload.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert call(["run", "upload.toml", "-o", "runs/upload"]) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for line in shown.splitlines():
+        assert line.split() in printed, line
+
+
+def test_readme_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "upload.toml").write_text(blocks("A scenario")[0])
+    monkeypatch.chdir(tmp_path)
+    code, *_ = blocks("From Python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"# prints (.*)", code)
+    assert shown == done.stdout.splitlines()
+
+
+def test_study_readme_has_every_free_parameter_with_its_value():
+    text = (ROOT / "python/bloatlab/studies/cablelabs2012/README.md").read_text()
+    rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]+) \| ([^|]+) \|$", text, flags=re.MULTILINE)
+    assert rows == [(u.field, u.what, str(getattr(Free(), u.field))) for u in UNKNOWNS]

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Writes docs/scenario.md: every key of a scenario, from the JSON Schema that the core exports.
+
+Run with the Python of `make venv`. Without an argument it writes the file; with --check it compares and writes nothing.
+
+Exit code 0: written, or current. 1: --check, and the committed file is not current.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bloatlab
+
+PLACE = Path(__file__).resolve().parents[1] / "docs" / "scenario.md"
+
+Node = dict[str, Any]
+
+# ruff: noqa: E501  the page is wider than code
+
+HEAD = """\
+# The scenario
+
+<!-- Written by `make docs` from the schema (`bloatlab schema`). A test keeps it current; do not edit. -->
+
+A scenario is a TOML file (or JSON, by its suffix): links, which name the nodes at their ends; applications on the
+nodes; and how long to run. Tables are keyed by names of your choice, which results use. Everything else has a default.
+
+    duration = "60s"
+
+    [link.up]
+    from = "home"
+    to = "net"
+    rate = "5mbit"
+    delay = "10ms"
+    queue.codel = { limit = "417p" }
+
+    [link.down]
+    from = "net"
+    to = "home"
+    rate = "50mbit"
+    delay = "10ms"
+
+    [app.upload]
+    from = "home"
+    to = ["net"]
+    traffic.ftp = {}
+
+`examples/` has more. A key that does not exist, a word that is not known, a unit that is missing: each is refused with its
+path, what would be valid, and the nearest name. `--set path=value` lays a value over the file (`--set link.up.rate=2mbit`,
+`--set 'link.up.queue={ droptail = { limit = "21p" } }'`); a number in a path is a place in a list, and a name that has dots
+of its own is quoted.
+
+An editor that knows TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
+"""
+
+#: Kinds of value that a key can have, told once.
+UNITS = {
+    "BitRate": "rate",
+    "Bytes": "size",
+    "Duration": "duration",
+    "Limit": "limit",
+    "Prob": "probability",
+}
+
+UNITS_NOTE = """\
+Rates are bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case, bytes per
+second in tc and bits elsewhere, are refused. KB is 1000 bytes, KiB is 1024.
+"""
+
+#: What a table is called and where it stands, in the order of the page.
+TABLES = {
+    "Link": ("Links", "`link.NAME`"),
+    "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
+    "DroptailParams": ("Queue droptail", "`link.NAME.queue.droptail`"),
+    "CodelParams": ("Queue codel", "`link.NAME.queue.codel`"),
+    "ShaperParams": ("Shaper", "`link.NAME.shaper`, `link.NAME.docsis.flow`"),
+    "DocsisParams": ("Cable modem", "`link.NAME.docsis`"),
+    "App": ("Applications", "`app.NAME`"),
+    "FtpParams": ("Traffic ftp", "`app.NAME.traffic.ftp`"),
+    "WebParams": ("Traffic web", "`app.NAME.traffic.web`"),
+    "Uniform": ("A page of equal objects", "`app.NAME.traffic.web.page.uniform`"),
+    "Lognormal": ("A page of drawn sizes", "`app.NAME.traffic.web.page.lognormal`"),
+    "VoipParams": ("Traffic voip", "`app.NAME.traffic.voip`"),
+    "CbrParams": ("Traffic cbr", "`app.NAME.traffic.cbr`"),
+    "GameParams": ("Traffic game", "`app.NAME.traffic.game`"),
+    "Stack": ("TCP stacks", "`tcp.NAME`"),
+    "Route": ("Routes", "`route`, a list"),
+    "Record": ("What to measure", "`record`"),
+}
+
+#: Tables whose keys default to something that the schema cannot say.
+DEFAULTS_ELSEWHERE = {
+    "Stack": "Every key but `preset` defaults to the preset's own value; `bloatlab list tcp` shows them."
+}
+
+
+class Missing(Exception):  # noqa: N818  a message for the person who adds a table
+    """The schema has something that this page would leave out."""
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; returns the exit code."""
+    text = page(bloatlab.schema())
+    if "--check" not in arguments:
+        PLACE.write_text(text, encoding="utf-8")
+        return 0
+    if PLACE.exists() and PLACE.read_text(encoding="utf-8") == text:
+        return 0
+    print("docs/scenario.md is not what the schema says: make docs", file=sys.stderr)
+    return 1
+
+
+def page(schema: Node) -> str:
+    """The whole page. Raises `Missing` when a table of the schema has no place on it."""
+    defs: dict[str, Node] = schema["$defs"]
+    if forgotten := {n for n, d in defs.items() if d.get("properties")} - TABLES.keys():
+        raise Missing(f"no place for {', '.join(sorted(forgotten))}: add to TABLES in {__file__}")
+    if gone := TABLES.keys() - defs.keys():
+        raise Missing(f"the schema has no {', '.join(sorted(gone))}: remove from TABLES in {__file__}")
+    lines = [HEAD, "## Values\n", "| kind | is |", "|---|---|"]
+    lines += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
+    lines += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs)]
+    for name, (title, where) in TABLES.items():
+        lines += ["", f"## {title}", "", f"{where}. {one_line(defs[name].get('description', ''))}", ""]
+        if name in DEFAULTS_ELSEWHERE:
+            lines += [DEFAULTS_ELSEWHERE[name], ""]
+        lines += table(defs[name], defs, defaults=name not in DEFAULTS_ELSEWHERE)
+    return "\n".join(lines) + "\n"
+
+
+def table(of: Node, defs: dict[str, Node], *, defaults: bool = True) -> list[str]:
+    """The keys of one table, required ones first, and the words that they may have."""
+    required: list[str] = of.get("required", [])
+    keys = sorted(of["properties"], key=lambda k: (k not in required, k))
+    heads = ["key", "value", "default", "meaning"] if defaults else ["key", "value", "meaning"]
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    words: list[str] = []
+    for key in keys:
+        node: Node = of["properties"][key]
+        fields = [f"`{key}`", kind(node, defs)]
+        if defaults:
+            fields.append("required" if key in required else default(node))
+        fields.append(one_line(node.get("description") or ""))
+        lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
+        words += [f"* `{key}` {word}" for word in choices(node, defs)]
+    return [*lines, "", *words] if words else lines
+
+
+def kind(node: Node, defs: dict[str, Node]) -> str:
+    """What stands for a value, in a word or two."""
+    name = reference(node)
+    if name is not None:
+        if name in UNITS:
+            return UNITS[name]
+        if name in TABLES:
+            return "table"
+        return "word" if all("const" in c for c in defs[name].get("oneOf", [])) else "word or table"
+    types = node.get("type")
+    types = [types] if isinstance(types, str) else types or []
+    types = [t for t in types if t != "null"]
+    if types == ["array"]:
+        return f"list of {plural(kind(node['items'], defs))}"
+    if types == ["object"]:
+        return "tables by name"
+    return {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[types[0]]
+
+
+def plural(word: str) -> str:
+    """More than one of it."""
+    return word if word == "text" else word + "s"
+
+
+def reference(node: Node) -> str | None:
+    """The definition that a node names, directly or as the one alternative to null."""
+    for place in (node, *node.get("anyOf", [])):
+        if "$ref" in place:
+            return str(place["$ref"]).rsplit("/", 1)[1]
+    return None
+
+
+def default(node: Node) -> str:
+    """The default as it would stand in a file; "none" for what is absent."""
+    value = node.get("default")
+    if value is None or value in ([], {}) or (isinstance(value, dict) and not any(value.values())):
+        return "none"
+    if isinstance(value, dict) and len(value) == 1:  # a table of one key: its word, with the defaults of that table
+        return f"`{next(iter(value))}`"
+    return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
+
+
+def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
+    """Each word that a value may be, with its meaning."""
+    name = reference(node)
+    if name is None or name in UNITS or name in TABLES:
+        return
+    for choice in defs[name].get("oneOf", []):
+        word = choice.get("const") or next(iter(choice.get("properties", {})), None)
+        if word is None:
+            for plain in choice.get("enum", []):
+                yield f"`{plain}`"
+        else:
+            told = one_line(choice.get("description", ""))
+            yield f"`{word}`{': ' + told if told else ''}"
+
+
+def one_line(text: str) -> str:
+    """The text with each run of white space as one space."""
+    return " ".join(text.split())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
