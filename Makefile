@@ -60,7 +60,8 @@ venv: $(VENV)/.core-stamp
 # ------------------------------------------------------------------------------------------------------------ the wishes
 
 run: $(VENV)/.core-stamp
-	$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS))
+	@# exit code 1 says that a study's stated shares are not met: a finding, printed with it, and no failure of `make run`
+	@$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
 test: test-rust test-python
 

@@ -3,8 +3,8 @@
 
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process and the
-ratio to it, and resident bytes per flow (cases with a thousand flows or more). ns-2 and ns-3 run the same cases where they are
-installed. Every line is also written as JSON to the file of -o.
+ratio to it, and resident bytes per flow (cases with a thousand flows or more). ns-2 and ns-3 run the same cases where
+they are installed. Every line is also written as JSON to the file of -o.
 
 What is allowed: 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, 2048 bytes per flow.
 
@@ -41,7 +41,7 @@ def say(text: str) -> None:
 
 def lines(command: list[str]) -> Iterator[dict[str, Any]]:
     """JSON objects that a program prints, one per line, as they come."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             if line.startswith("{"):
                 yield json.loads(line)
@@ -77,7 +77,7 @@ def ns3_program() -> str | None:
     modules = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
     build = [compiler, "-O3", "-march=native", "-std=c++17", f"-I{headers[0].parent.parent}"]
     build += [str(PEERS / "ns3_bottleneck.cc"), "-o", str(program), *(f"-lns3-{m}" for m in modules)]
-    return str(program) if subprocess.run(build, check=False).returncode == 0 else None  # noqa: S603
+    return str(program) if subprocess.run(build, check=False).returncode == 0 else None
 
 
 def peers(out: TextIO) -> None:
