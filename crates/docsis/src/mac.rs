@@ -270,6 +270,32 @@ mod tests {
     }
 
     #[test]
+    fn the_four_readings_of_the_loop() {
+        // A at 1.0 ms into an empty queue, B at 3.5 ms behind it, C at 20.5 ms into an empty one; times in us
+        //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
+        //   free-running, live: next MAP + 2 ms: 4, 6, 24
+        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A requested at 1, granted at 5; B at 5, granted at 9
+        //   from the first packet, live: MAPs at 3, 5, 7: A requested at 3, granted at 5; B requested at 5, granted at 7
+        use {MapClock::*, RequestVector::*};
+        for (map_clock, request_vector, leaves) in [
+            (FreeRunning, Recorded, [6000, 8000, 26_000]),
+            (FreeRunning, Live, [4000, 6000, 24_000]),
+            (FromFirstPacket, Recorded, [5000, 9000, 24_500]),
+            (FromFirstPacket, Live, [5000, 7000, 24_500]),
+        ] {
+            let mut mac = Mac::new(&DocsisParams { map_clock, request_vector, ..params() }, None);
+            let mut rng = Rng::named(1, "mac");
+            let mut out = Vec::new();
+            for (seq, us) in [(0, 1000), (1, 3500), (2, 20_500)] {
+                out.extend(run(&mut mac, &mut rng, Time(us * 1000)));
+                mac.push(Time(us * 1000), packet(seq, 1500)).unwrap();
+            }
+            out.extend(run(&mut mac, &mut rng, Time(1 << 40)));
+            assert_eq!(out, [(0, leaves[0]), (1, leaves[1]), (2, leaves[2])], "{map_clock:?} {request_vector:?}");
+        }
+    }
+
+    #[test]
     fn request_vector_by_hand() {
         // A: 1500 B at 0.5 ms, B: 1000 B at 2.5 ms, C: 50 B at 4.5 ms; grants of at most 1200 B, channel 12 Mbit/s
         //   MAP 2: REQ = (0, 1500)

@@ -1,0 +1,303 @@
+//! What a page is, and how it is fetched: the parameters of [`Web`].
+
+use super::{Phase, Slot, Web};
+use crate::OnFailure;
+use crate::conns::Conns;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Duration, Problem, Rng, Time, math};
+
+/// Most servers, most connections per server.
+const MAX_SERVERS: u32 = 64;
+/// Most objects of one page.
+const MAX_OBJECTS: u32 = 100_000;
+
+/// Size of the html file of Appendix A in bytes.
+pub const LISTED_HTML: u64 = 102_400;
+
+/// The 25 object sizes in bytes of each of the four servers.   Source: doc 001 Appendix A.
+///
+/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the 614 400 that the text aims at; SPEC 6).
+#[rustfmt::skip]
+pub const LISTED: [[u32; 25]; 4] = [
+    [
+        2997, 3225, 7679, 22, 4742, 1763, 224, 401, 1299, 11, 1859, 533, 7432, 49238, 1685, 23627, 860, 79, 2591, 39,
+        734, 8342, 459, 233, 1077,
+    ],
+    [
+        5009, 1643, 1048, 510, 6679, 769, 961, 132, 457, 3175, 5744, 2548, 2527, 420, 235, 256, 175, 1961, 235,
+        10030, 3098, 6201, 740, 901, 5229,
+    ],
+    [
+        7105, 6683, 1017, 116, 190, 2424, 22, 828, 91289, 91, 797, 4892, 297, 1652, 547, 6169, 781, 276, 774, 147107,
+        182, 249, 449, 51, 2278,
+    ],
+    [
+        355, 3815, 9498, 645, 544, 2931, 12393, 85, 12229, 826, 28522, 1595, 41, 4019, 1062, 2457, 1144, 1127, 2662,
+        8649, 51108, 2511, 186, 4380, 3518,
+    ],
+];
+
+/// What a page consists of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Page {
+    /// Objects of one size, the same number on each server (doc 001 §3.2.3).
+    Uniform(Uniform),
+    /// The sizes of Appendix A: html 102 400 B and 100 objects, 614 402 B in all, on four servers.
+    Listed,
+    /// Sizes drawn as Appendix A draws them.
+    Lognormal(Lognormal),
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::Uniform(Uniform::default())
+    }
+}
+
+/// A page of equal objects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Uniform {
+    /// Size of the html file in bytes. Default 100KB.
+    pub html: Bytes,
+    /// Objects on each server. Default 25.
+    pub per_server: u32,
+    /// Size of an object in bytes. Default 25KB.
+    pub size: Bytes,
+}
+
+impl Default for Uniform {
+    fn default() -> Self {
+        Self { html: Bytes(100_000), per_server: 25, size: Bytes(25_000) }
+    }
+}
+
+/// A page of log-normal objects, scaled to a total.
+///
+/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (the document
+/// does not say what to do with 0; an empty object could not be seen to arrive). Object i lives on server i modulo servers.
+/// The draws come from the application's own random stream.   Source: doc 001 Appendix A.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lognormal {
+    /// Size of the html file in bytes. Default 102400.
+    pub html: Bytes,
+    /// Objects on all servers together. Default 100.
+    pub objects: u32,
+    /// Mean of the decimal logarithm of the size in bytes, before scaling. Default 3.34.
+    pub log10_mean: f64,
+    /// Standard deviation of the decimal logarithm of the size. Default 0.84.
+    pub log10_sd: f64,
+    /// Bytes of all objects together; each page is scaled to it. Default 614400.
+    pub total: Bytes,
+    /// Draw new sizes for each page, or keep the first page's. Default `once` (the document lists one set).
+    pub draw: Draw,
+}
+
+impl Default for Lognormal {
+    fn default() -> Self {
+        Self {
+            html: Bytes(LISTED_HTML),
+            objects: 100,
+            log10_mean: 3.34,
+            log10_sd: 0.84,
+            total: Bytes(614_400),
+            draw: Draw::Once,
+        }
+    }
+}
+
+/// When the sizes of a log-normal page are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Draw {
+    /// Once in a run, before the first page.
+    #[default]
+    Once,
+    /// Before each page.
+    EachPage,
+}
+
+/// In which order a page's connections open once the html is complete; all in the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenOrder {
+    /// One to each server, then the second to each, and so on. A full queue that drops the last SYNs hurts all servers.
+    #[default]
+    Interleaved,
+    /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs hurts the last server.
+    ByServer,
+}
+
+/// The moment from which a page load is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MeasureFrom {
+    /// The user's click: the html's connection is opened.
+    #[default]
+    Open,
+    /// The html's connection is established at the client, and the GET leaves.
+    Connected,
+}
+
+/// What "until 25 objects have been retrieved from each server" counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quota {
+    /// Objects asked for: each is asked for once, and the page waits for the slowest connection.
+    #[default]
+    Asked,
+    /// Objects retrieved: a connection that is done asks again while its server's objects are not all there, so the others
+    /// make up for one that is stuck in its handshake. What is under way when the page is complete finishes unwatched.
+    Retrieved,
+}
+
+/// Web browsing: one user, one page at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebParams {
+    /// What a page consists of: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
+    pub page: Page,
+    /// Servers; the first has the html. The application's `to` names as many. Default 4.
+    pub servers: u32,
+    /// Connections to each server that fetch objects at the same time. Default 6.
+    pub connections_per_server: u32,
+    /// Size of a GET in bytes of payload. Not stated in doc 001; 200 to 250 fits its tables (SPEC 3.6). Default 250.
+    pub request: Bytes,
+    /// Time from a loaded page to the next GET. Default 5s.
+    pub think: Duration,
+    /// Pages to load; without it, until the end. Default none.
+    pub pages: Option<u64>,
+    /// Keep each connection for all objects of its slot in one page (true), or open one for each object (false, which fits
+    /// doc 001: SPEC 3.6). Default false.
+    pub persistent: bool,
+    /// What ends the fetching from a server: `asked` (default) or `retrieved`.
+    pub quota: Quota,
+    /// Order in which the connections open: `interleaved` (default) or `by_server`.
+    pub open_order: OpenOrder,
+    /// Start of a page load: `open` (default) or `connected`.
+    pub measure_from: MeasureFrom,
+    /// What to do when a connection fails: `retry` (default) or `give_up`.
+    pub on_failure: OnFailure,
+}
+
+impl Default for WebParams {
+    fn default() -> Self {
+        Self {
+            page: Page::default(),
+            servers: 4,
+            connections_per_server: 6,
+            request: Bytes(250),
+            think: Duration::from_secs(5),
+            pages: None,
+            persistent: false,
+            quota: Quota::default(),
+            open_order: OpenOrder::default(),
+            measure_from: MeasureFrom::default(),
+            on_failure: OnFailure::default(),
+        }
+    }
+}
+
+impl WebParams {
+    /// Refuses what cannot run.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let range = |field: &str, v: u32, max: u32| match v {
+            0 => Err(Problem::new(field, format!("0 is not valid; expected 1 to {max}"))),
+            v if v > max => Err(Problem::new(field, format!("{v} is not valid; expected 1 to {max}"))),
+            _ => Ok(()),
+        };
+        let some = |field: &str, v: Bytes| match v.0 {
+            0 => Err(Problem::new(field, "0B is not valid; expected at least 1 byte")),
+            _ => Ok(()),
+        };
+        range("servers", self.servers, MAX_SERVERS)?;
+        range("connections_per_server", self.connections_per_server, 1024)?;
+        some("request", self.request)?;
+        if self.pages == Some(0) {
+            return Err(Problem::new(
+                "pages",
+                "0 is not valid; expected at least 1, or no number to go on until the end",
+            ));
+        }
+        match &self.page {
+            Page::Uniform(u) => {
+                some("page.uniform.html", u.html)?;
+                some("page.uniform.size", u.size)?;
+                if u64::from(u.per_server) * u64::from(self.servers) > u64::from(MAX_OBJECTS) {
+                    let message = format!("{} is not valid; a page has at most {MAX_OBJECTS} objects", u.per_server);
+                    return Err(Problem::new("page.uniform.per_server", message));
+                }
+            }
+            Page::Listed => {
+                if self.servers as usize != LISTED.len() {
+                    let message =
+                        format!("{} is not valid; the listed page lies on {} servers", self.servers, LISTED.len());
+                    return Err(Problem::new("servers", message));
+                }
+            }
+            Page::Lognormal(l) => {
+                some("page.lognormal.html", l.html)?;
+                some("page.lognormal.total", l.total)?;
+                range("page.lognormal.objects", l.objects, MAX_OBJECTS)?;
+                // 10^x must stay a finite number of bytes whatever is drawn: 40 sigma in either direction
+                if !(l.log10_mean.is_finite() && l.log10_mean.abs() <= 100.0) {
+                    let message = format!("{} is not valid; expected -100 to 100", l.log10_mean);
+                    return Err(Problem::new("page.lognormal.log10_mean", message));
+                }
+                if !(0.0..=5.0).contains(&l.log10_sd) {
+                    let message = format!("{} is not valid; expected 0 to 5", l.log10_sd);
+                    return Err(Problem::new("page.lognormal.log10_sd", message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine in its first state.
+    pub fn build(&self) -> Web {
+        let slots = (self.servers * self.connections_per_server) as usize;
+        Web {
+            params: self.clone(),
+            html: match &self.page {
+                Page::Uniform(u) => u.html.0,
+                Page::Listed => LISTED_HTML,
+                Page::Lognormal(l) => l.html.0,
+            },
+            objects: match &self.page {
+                Page::Uniform(u) => vec![vec![u.size.0; u.per_server as usize]; self.servers as usize],
+                Page::Listed => LISTED.iter().map(|s| s.iter().map(|&b| u64::from(b)).collect()).collect(),
+                // drawn when the first page starts: only then is there a random stream
+                Page::Lognormal(_) => Vec::new(),
+            },
+            next: vec![0; self.servers as usize],
+            done: vec![0; self.servers as usize],
+            strays: BTreeMap::new(),
+            slots: vec![Slot::default(); slots],
+            conns: Conns::default(),
+            phase: Phase::Think,
+            started: Time::ZERO,
+            active: 0,
+            loaded: 0,
+            bytes: 0,
+            pages: 0,
+        }
+    }
+}
+
+impl Lognormal {
+    /// One page's sizes by server.
+    pub(super) fn draw(&self, servers: usize, rng: &mut Rng) -> Vec<Vec<u64>> {
+        let raw: Vec<f64> =
+            (0..self.objects).map(|_| math::pow(10.0, math::normal(rng, self.log10_mean, self.log10_sd))).collect();
+        let k = self.total.0 as f64 / raw.iter().sum::<f64>();
+        let mut sizes = vec![Vec::new(); servers];
+        for (i, x) in raw.iter().enumerate() {
+            sizes[i % servers].push(((k * x + 0.5) as u64).max(1));
+        }
+        sizes
+    }
+}

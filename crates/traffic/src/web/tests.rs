@@ -1,0 +1,212 @@
+//! Pages on a scripted host.
+
+use super::*;
+use crate::fake::Fake;
+use units::{Bytes, Duration, math};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+/// Round trips of doc 001 §3.2.3.
+const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
+
+fn run(params: WebParams, fake: &mut Fake, until: u64) -> Web {
+    params.validate().unwrap();
+    let mut app = params.build();
+    fake.run(&mut app, Time(until));
+    app
+}
+
+/// The greatest number of connections to `peer` that were not yet closed by both sides.
+fn most_at_once(fake: &Fake, peer: usize) -> i32 {
+    let mut steps: Vec<(Time, i32)> = Vec::new();
+    for o in fake.opened.iter().filter(|o| o.peer == peer) {
+        steps.push((o.at, 1));
+        if let Some(end) = o.closed {
+            steps.push((end, -1));
+        }
+    }
+    // a slot closes and opens in one event: closings first
+    steps.sort_unstable();
+    steps
+        .iter()
+        .scan(0, |n, s| {
+            Some({
+                *n += s.1;
+                *n
+            })
+        })
+        .max()
+        .unwrap()
+}
+
+#[test]
+fn the_page_of_document_001() {
+    let mut fake = Fake::new(&RTT);
+    fake.piece = 1460;
+    run(WebParams::default(), &mut fake, 600 * S);
+    // In the fake network an object takes two round trips. html: 40 ms; server 4: ceil(25/6) = 5 rounds of 200 ms.
+    let plt = 1040 * MS;
+    // a page every 6.04 s: the last that is complete before 600 s starts at 99 * 6.04 = 597.96 s
+    assert_eq!(fake.pages.len(), 100);
+    for (i, &(start, end, objects, bytes)) in fake.pages.iter().enumerate() {
+        assert_eq!((start.0, end.0 - start.0), (i as u64 * (plt + 5 * S), plt));
+        // 100 objects of 25 kB and 100 kB of html
+        assert_eq!((objects, bytes), (100, 2_600_000));
+    }
+    assert_eq!(fake.opened.len(), 101 * 100);
+    for peer in 0..4 {
+        assert_eq!(most_at_once(&fake, peer), 6);
+    }
+    // 101 GETs of 250 B a page
+    let up: u64 = fake.writes.iter().filter(|w| w.side == Side::Client).map(|w| w.bytes).sum();
+    assert_eq!(up, 101 * 250 * 100);
+    assert_eq!(fake.open_now(), 0);
+}
+
+#[test]
+fn the_order_of_opening() {
+    for (order, first) in [(OpenOrder::Interleaved, [0, 1, 2, 3, 0, 1]), (OpenOrder::ByServer, [0, 0, 0, 0, 0, 0])] {
+        let mut fake = Fake::new(&RTT);
+        run(WebParams { open_order: order, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
+        let peers: Vec<usize> = fake.opened[1..7].iter().map(|o| o.peer).collect();
+        assert_eq!(peers, first);
+        // html, then 24 at the moment it is complete
+        assert!(fake.opened[1..25].iter().all(|o| o.at == Time(40 * MS)));
+        assert!(fake.opened[25].at > Time(40 * MS));
+    }
+}
+
+#[test]
+fn persistent_connections_save_the_handshakes() {
+    let mut fake = Fake::new(&RTT);
+    let params = WebParams { persistent: true, pages: Some(2), ..Default::default() };
+    run(params, &mut fake, 100 * S);
+    // html 40 ms; server 4: 200 ms for the first object of a slot, 100 ms for each of four more
+    assert_eq!(fake.pages.iter().map(|p| (p.1.0 - p.0.0) / MS).collect::<Vec<_>>(), [640, 640]);
+    assert_eq!((fake.opened.len(), fake.open_now()), (48, 0));
+    assert!((0..4).all(|p| most_at_once(&fake, p) == 6));
+}
+
+#[test]
+fn a_page_load_may_be_measured_from_the_get() {
+    let mut fake = Fake::new(&RTT);
+    let params = WebParams { measure_from: MeasureFrom::Connected, pages: Some(1), ..Default::default() };
+    run(params, &mut fake, 100 * S);
+    assert_eq!(fake.pages[0].0, Time(20 * MS));
+}
+
+#[test]
+fn the_listed_page() {
+    let sums: Vec<u32> = LISTED.iter().map(|s| s.iter().sum()).collect();
+    assert_eq!(sums, [121_151, 60_683, 276_266, 156_302]);
+    assert_eq!(sums.iter().sum::<u32>(), 614_402);
+    assert_eq!(LISTED.iter().flatten().min(), Some(&11));
+    assert_eq!(LISTED.iter().flatten().max(), Some(&147_107));
+    let mut fake = Fake::new(&RTT);
+    run(WebParams { page: Page::Listed, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
+    assert_eq!((fake.pages[0].2, fake.pages[0].3), (100, 614_402 + 102_400));
+    let e = WebParams { page: Page::Listed, servers: 3, ..Default::default() }.validate().unwrap_err();
+    assert_eq!(e.path, "servers");
+}
+
+#[test]
+fn log_normal_pages_have_their_total_and_shape() {
+    let page = |draw| Page::Lognormal(Lognormal { draw, ..Default::default() });
+    for draw in [Draw::Once, Draw::EachPage] {
+        let mut fake = Fake::new(&RTT);
+        run(WebParams { page: page(draw), pages: Some(40), ..Default::default() }, &mut fake, 1000 * S);
+        assert_eq!(fake.pages.len(), 40);
+        // each of the 100 sizes is rounded to the byte: at most 50 B off (a few more where 0 became 1)
+        assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
+        let sizes: Vec<u64> =
+            fake.writes.iter().filter(|w| w.side == Side::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();
+        assert_eq!(sizes.len(), 4000);
+        // scaling shifts the mean of the logarithm but keeps its deviation: 0.84, standard error 0.84/sqrt(2n)
+        let n = if draw == Draw::Once { 100 } else { 4000 };
+        let logs: Vec<f64> = sizes[..n].iter().map(|&s| math::log10(s as f64)).collect();
+        let mean = logs.iter().sum::<f64>() / n as f64;
+        let sd = (logs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64).sqrt();
+        assert!((sd - 0.84).abs() < 4.0 * 0.84 / (2.0 * n as f64).sqrt() + 0.02, "{sd}");
+        // one set for all pages, or many
+        let mut all = sizes;
+        all.sort_unstable();
+        all.dedup();
+        assert!(if draw == Draw::Once { all.len() <= 100 } else { all.len() > 1000 });
+    }
+}
+
+#[test]
+fn failed_connections_are_retried() {
+    // the sixth object connection (to server 1) fails after 3 s: its object comes at 40 ms + 3 s + 1 s + 40 ms
+    let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
+    run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
+    assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
+}
+
+#[test]
+fn given_up_objects_are_missing() {
+    let params = WebParams { pages: Some(1), on_failure: OnFailure::GiveUp, ..Default::default() };
+    let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
+    run(params.clone(), &mut fake, 100 * S);
+    assert_eq!(fake.pages, [(Time(0), Time(3040 * MS), 99, 2_575_000)]);
+    // without its html a page has nothing; the next one follows
+    let mut fake = Fake::new(&RTT).failing(&[0], 3 * S);
+    run(WebParams { pages: Some(2), ..params.clone() }, &mut fake, 100 * S);
+    assert_eq!(fake.pages, [(Time(0), Time(3 * S), 0, 0), (Time(8 * S), Time(9040 * MS), 100, 2_600_000)]);
+    // all six connections to server 1 fail: 19 of its objects are never asked for
+    let first: Vec<usize> = (0..6).map(|c| 1 + 4 * c).collect();
+    let mut fake = Fake::new(&RTT).failing(&first, 3 * S);
+    run(params, &mut fake, 100 * S);
+    assert_eq!(fake.pages[0].2, 75);
+}
+
+#[test]
+fn small_pages() {
+    let page = Page::Uniform(Uniform { html: Bytes(1), per_server: 0, size: Bytes(1) });
+    let mut fake = Fake::new(&[20 * MS]);
+    run(WebParams { page, servers: 1, pages: Some(3), think: Duration::ZERO, ..Default::default() }, &mut fake, S);
+    assert_eq!(
+        fake.pages.iter().map(|p| (p.0.0 / MS, p.1.0 / MS, p.2)).collect::<Vec<_>>(),
+        [(0, 40, 0), (40, 80, 0), (80, 120, 0)]
+    );
+    // more connections than objects
+    let page = Page::Uniform(Uniform { html: Bytes(1), per_server: 2, size: Bytes(1) });
+    let mut fake = Fake::new(&[20 * MS]);
+    run(WebParams { page, servers: 1, pages: Some(1), ..Default::default() }, &mut fake, S);
+    assert_eq!((fake.opened.len(), fake.pages[0].2), (3, 2));
+}
+
+#[test]
+fn text_forms_and_refusals() {
+    let p: WebParams = serde_json::from_str(r#"{"page": "listed", "request": 300, "think": "1s"}"#).unwrap();
+    assert_eq!((p.page, p.request), (Page::Listed, Bytes(300)));
+    let p: WebParams = serde_json::from_str(r#"{"page": {"lognormal": {"draw": "each_page"}}}"#).unwrap();
+    assert_eq!(p.page, Page::Lognormal(Lognormal { draw: Draw::EachPage, ..Default::default() }));
+    assert!(serde_json::from_str::<WebParams>(r#"{"sizes": 3}"#).is_err());
+    let bad = |p: WebParams| p.validate().unwrap_err().path;
+    assert_eq!(bad(WebParams { request: Bytes(0), ..Default::default() }), "request");
+    let page = Page::Lognormal(Lognormal { log10_sd: f64::NAN, ..Default::default() });
+    assert_eq!(bad(WebParams { page, ..Default::default() }), "page.lognormal.log10_sd");
+    let page = Page::Uniform(Uniform { per_server: u32::MAX, ..Default::default() });
+    assert_eq!(bad(WebParams { page, ..Default::default() }), "page.uniform.per_server");
+}
+
+#[test]
+fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
+    let load = |quota: Quota, stuck: &[usize]| {
+        let params = WebParams { quota, open_order: OpenOrder::ByServer, pages: Some(1), ..Default::default() };
+        let mut fake = Fake::new(&RTT).failing(stuck, 50 * S);
+        let app = run(params, &mut fake, 200 * S);
+        let &(start, end, objects, _) = fake.pages.first().unwrap();
+        assert_eq!((app.pages_done(), objects, fake.open_now()), (1, 100, 0));
+        end.since(start)
+    };
+    let whole = load(Quota::Asked, &[]);
+    // number 0 is the html's, 24 the last of the 100 ms server; it ends after 50 s and is tried again
+    assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
+    // 25 objects over five connections take five rounds, as over six
+    assert_eq!(load(Quota::Retrieved, &[24]), whole);
+    assert_eq!(load(Quota::Retrieved, &[]), whole);
+    // without any connection to the server the page waits
+    assert!(load(Quota::Retrieved, &[19, 20, 21, 22, 23, 24]) > Duration::from_secs(50));
+}
