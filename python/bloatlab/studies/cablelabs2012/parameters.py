@@ -71,7 +71,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "whether REQ(1) is what was unrequested at the MAP before, or what is unrequested now",
         '"REQ(1) tracks the occupancy of the queue". Recorded one MAP earlier, the transmit queue holds ACKs for 4 to 6 ms, '
         "overflows a dozen times per page and D01 takes 4.3 s; live, D01 gives the paper's 77 pages, MAD of a millisecond "
-        "or two and 0.1 % of voice lost (a call's packet behind a burst of 24 SYNs and the ACKs before it).",
+        "or two and 0.06 % of voice lost (0.10 %; a packet of the call behind 24 SYNs and the ACKs before them).",
         ("recorded",),
     ),
     Unknown(
