@@ -52,12 +52,6 @@ fn schema() -> String {
     Scenario::json_schema()
 }
 
-/// SHA-256 of a scenario's canonical form, in hexadecimal.
-#[pyfunction]
-fn scenario_hash(resolved: &str) -> PyResult<String> {
-    Ok(scenario_of(resolved)?.hash())
-}
-
 /// The version of the core.
 #[pyfunction]
 fn version() -> &'static str {
@@ -80,7 +74,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(emodel, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
-    m.add_function(wrap_pyfunction!(scenario_hash, m)?)?;
     m.add_class::<parts::Discipline>()?;
     m.add_class::<parts::Packet>()?;
     m.add_class::<parts::Fate>()?;

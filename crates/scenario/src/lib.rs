@@ -221,12 +221,6 @@ impl Scenario {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// SHA-256 of the canonical form, in hexadecimal: the name of a result.
-    pub fn hash(&self) -> String {
-        use sha2::Digest;
-        sha2::Sha256::digest(self.canonical()).iter().map(|b| format!("{b:02x}")).collect()
-    }
-
     /// The stack that `name` means: one of this scenario's own, or a preset.
     pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
         match self.tcp.get(name) {
