@@ -76,8 +76,7 @@ second in tc and bits elsewhere, are refused. KB is 1000 bytes, KiB is 1024.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
-    "DroptailParams": ("Queue droptail", "`link.NAME.queue.droptail`"),
-    "CodelParams": ("Queue codel", "`link.NAME.queue.codel`"),
+    "Qdisc": ("", ""),  # the disciplines, in the order of `bloatlab list qdiscs`
     "ShaperParams": ("Shaper", "`link.NAME.shaper`, `link.NAME.docsis.flow`"),
     "DocsisParams": ("Cable modem", "`link.NAME.docsis`"),
     "App": ("Applications", "`app.NAME`"),
@@ -92,6 +91,20 @@ TABLES = {
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
 }
+
+
+def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
+    """TABLES, with a table for each discipline in the place of "Qdisc"."""
+    found: dict[str, tuple[str, str]] = {}
+    for table, words in TABLES.items():
+        if table != "Qdisc":
+            found[table] = words
+            continue
+        for choice in defs[table]["oneOf"]:
+            for name, node in choice.get("properties", {}).items():
+                found[reference(node) or name] = (f"Queue {name}", f"`link.NAME.queue.{name}`")
+    return found
+
 
 #: Tables whose keys default to something that the schema cannot say.
 DEFAULTS_ELSEWHERE = {
@@ -118,14 +131,15 @@ def main(arguments: list[str]) -> int:
 def page(schema: Node) -> str:
     """The whole page. Raises `Missing` when a table of the schema has no place on it."""
     defs: dict[str, Node] = schema["$defs"]
-    if forgotten := {n for n, d in defs.items() if d.get("properties")} - TABLES.keys():
+    places = tables(defs)
+    if forgotten := {n for n, d in defs.items() if d.get("properties")} - places.keys():
         raise Missing(f"no place for {', '.join(sorted(forgotten))}: add to TABLES in {__file__}")
-    if gone := TABLES.keys() - defs.keys():
+    if gone := places.keys() - defs.keys():
         raise Missing(f"the schema has no {', '.join(sorted(gone))}: remove from TABLES in {__file__}")
     lines = [HEAD, "## Values\n", "| kind | is |", "|---|---|"]
     lines += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
     lines += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs)]
-    for name, (title, where) in TABLES.items():
+    for name, (title, where) in places.items():
         lines += ["", f"## {title}", "", f"{where}. {one_line(defs[name].get('description', ''))}", ""]
         if name in DEFAULTS_ELSEWHERE:
             lines += [DEFAULTS_ELSEWHERE[name], ""]
@@ -157,7 +171,7 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
     if name is not None:
         if name in UNITS:
             return UNITS[name]
-        if name in TABLES:
+        if defs[name].get("properties"):
             return "table"
         return "word" if all("const" in c for c in defs[name].get("oneOf", [])) else "word or table"
     types = node.get("type")
@@ -196,7 +210,7 @@ def default(node: Node) -> str:
 def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     """Each word that a value may be, with its meaning."""
     name = reference(node)
-    if name is None or name in UNITS or name in TABLES:
+    if name is None or name in UNITS:
         return
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)

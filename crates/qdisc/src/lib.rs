@@ -6,8 +6,8 @@
 //! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a
 //! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
 //!
-//! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]) and
-//! one line in `spec.rs`.
+//! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
+//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`.
 
 mod fifo;
 pub mod law;
@@ -19,7 +19,7 @@ mod spec;
 pub use fifo::Fifo;
 pub use limit::Room;
 pub use queue::{Count, Counters, Queue};
-pub use spec::{Discipline, Info, Kind, Params, QDISCS, Spec};
+pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, Params, QDISCS, Spec};
 
 use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
 use units::{Rng, Time};

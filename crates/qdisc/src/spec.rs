@@ -1,12 +1,15 @@
 //! The disciplines by name: plain data to build them from, and the list that a user may ask for.
 
+use crate::law::{Law, LawParams, Verdict, View};
 use crate::{Cx, QueueDiscipline, law, single};
 use packet::{Backlog, PacketMeta};
 use schemars::JsonSchema;
+use serde::de::{self, Deserializer, MapAccess};
 use serde::{Deserialize, Serialize};
-use units::{Problem, Time};
+use std::borrow::Cow;
+use units::{Limit, Problem, Rng, Time};
 
-/// The parameters of one discipline.
+/// The parameters of one discipline. Those of a law come with [`LawParams`].
 pub trait Params {
     /// What they build.
     type Discipline: QueueDiscipline;
@@ -14,6 +17,8 @@ pub trait Params {
     fn validate(&self) -> Result<(), Problem>;
     /// The discipline, empty. Only valid parameters are built.
     fn build(&self) -> Self::Discipline;
+    /// How much may wait in all; `None` where nothing bounds it.
+    fn limit(&self) -> Option<Limit>;
 }
 
 /// The three types of document 000.
@@ -34,6 +39,8 @@ pub struct Info {
     pub name: &'static str,
     /// Type in the taxonomy of document 000.
     pub kind: Kind,
+    /// A control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
+    pub law: bool,
     /// What it does, one line.
     pub summary: &'static str,
     /// Where it is specified.
@@ -42,87 +49,349 @@ pub struct Info {
     pub params: fn() -> schemars::Schema,
 }
 
+/// Reads what a table of one key (`codel = {..}`) or a word (`"codel"`) gives.
+struct TableOrWord<T>(fn(&str) -> Result<T, WordError>, &'static str);
+
+/// Why a word names nothing.
+enum WordError {
+    /// Not one of these.
+    Unknown(String, &'static [&'static str]),
+}
+
+impl<T> TableOrWord<T> {
+    fn read<'de, D: Deserializer<'de>, Table: Deserialize<'de> + Into<T>>(self, d: D) -> Result<T, D::Error> {
+        struct V<T, Table>(TableOrWord<T>, std::marker::PhantomData<Table>);
+        impl<'de, T, Table: Deserialize<'de> + Into<T>> de::Visitor<'de> for V<T, Table> {
+            type Value = T;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0.1)
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
+                (self.0.0)(word).map_err(|e| match e {
+                    WordError::Unknown(given, known) => E::unknown_variant(&given, known),
+                })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+                let table = Table::deserialize(de::value::MapAccessDeserializer::new(&mut map))?;
+                match map.next_key::<String>()? {
+                    Some(second) => {
+                        Err(de::Error::custom(format!("\"{second}\" is a second choice; expected {}", self.0.1)))
+                    }
+                    None => Ok(table.into()),
+                }
+            }
+        }
+        d.deserialize_any(V::<T, Table>(self, std::marker::PhantomData))
+    }
+}
+
+/// The schema of `Table`, or a word.
+fn or_word<Table: JsonSchema>(generator: &mut schemars::SchemaGenerator, word: serde_json::Value) -> schemars::Schema {
+    let mut schema = Table::json_schema(generator);
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
+        choices.push(word);
+    }
+    schema
+}
+
 /// Declares every discipline once: the scenario's enum, the running enum and the list come from the same lines.
+///
+/// A line under `law` makes two things: the stand-alone discipline (one FIFO under that law, [`single::Managed`]) and a
+/// variant of [`LawSpec`] and [`AnyLaw`], which every fair discipline can host.
 ///
 /// The running [`Discipline`] is a closed enum rather than a `Box<dyn>`: the set is closed by [`Spec`] anyway, the hot path
 /// inlines behind one predictable branch, and a queue stays `Clone` and `PartialEq` (rule 4).
 macro_rules! disciplines {
-    ($($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {
-        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[schemars(rename = "Qdisc")]
-        pub enum Spec {
+    (
+        single { $($s:tt)* }
+        law { $($law:literal $Law:ident($LawParams:ty), $LawKind:ident, $lsource:literal, $lsummary:literal;)+ }
+        others { $($o:tt)* }
+    ) => {
+        disciplines! { @all
+            { $($s)* }
+            { $($law $Law($LawParams), $LawKind, $lsource, $lsummary;)+ }
+            { $($o)* }
+        }
+
+        #[derive(Deserialize, JsonSchema)]
+        #[allow(missing_docs)]
+        enum LawTable {
             $(
-                #[doc = $summary]
-                #[serde(rename = $name)]
-                $Variant($Params),
+                #[doc = $lsummary]
+                #[serde(rename = $law)]
+                $Law($LawParams),
             )+
         }
 
-        impl Spec {
+        /// The law of each queue of a fair discipline, as a scenario writes it: `law = { codel = { target = "5ms" } }`, or
+        /// `law = "codel"` for the defaults, or `law = "none"`.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub enum LawSpec {
+            /// No early drops.
+            #[default]
+            #[serde(rename = "none")]
+            None,
+            $(
+                #[doc = $lsummary]
+                #[serde(rename = $law)]
+                $Law($LawParams),
+            )+
+        }
+
+        impl From<LawTable> for LawSpec {
+            fn from(table: LawTable) -> Self {
+                match table { $(LawTable::$Law(p) => Self::$Law(p),)+ }
+            }
+        }
+
+        impl LawSpec {
+            /// The names there are.
+            pub const NAMES: &'static [&'static str] = &["none", $($law,)+];
+
+            /// The law of this name, with its defaults.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    "none" => Some(Self::None),
+                    $($law => Some(Self::$Law(Default::default())),)+
+                    _ => None,
+                }
+            }
             /// Name in a scenario.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$Variant(_) => $name,)+ }
+                match self { Self::None => "none", $(Self::$Law(_) => $law,)+ }
+            }
+            /// The first thing that is wrong, with its path (`codel.target`); the law's own `limit`, if set, included.
+            pub fn validate(&self) -> Result<(), Problem> {
+                let problem = match self { Self::None => Ok(()), $(Self::$Law(p) => LawParams::validate(p),)+ };
+                problem.and_then(|()| self.limit().map_or(Ok(()), |l| crate::Room::validate(l, false)))
+                    .map_err(|p| p.under(self.name()))
+            }
+            /// A law that has seen nothing. Only valid parameters are built.
+            pub fn law(&self) -> AnyLaw {
+                match self { Self::None => AnyLaw::None, $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+ }
+            }
+            /// Limit of each queue of its own; `None`: only what all share.
+            pub fn limit(&self) -> Option<Limit> {
+                match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ }
+            }
+        }
+
+        /// Any law at run time, with its state: one per queue.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AnyLaw {
+            /// No early drops.
+            None,
+            $(
+                #[doc = $lsummary]
+                $Law(<$LawParams as LawParams>::Law),
+            )+
+        }
+
+        impl Law for AnyLaw {
+            #[inline]
+            fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.arrive(packet, view, rng),)+ }
+            }
+            #[inline]
+            fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.head(packet, view, rng),)+ }
+            }
+            #[inline]
+            fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.left(packet, view),)+ }
+            }
+            #[inline]
+            fn empty(&mut self, now: Time) {
+                match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ }
+            }
+            #[inline]
+            fn overflow(&mut self, now: Time) {
+                match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ }
+            }
+            #[inline]
+            fn next_tick(&self) -> Option<Time> {
+                match self { Self::None => None, $(Self::$Law(l) => l.next_tick(),)+ }
+            }
+            #[inline]
+            fn tick(&mut self, view: &View<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ }
+            }
+        }
+    };
+    (@all $({ $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)* })+) => {
+        #[derive(Deserialize, JsonSchema)]
+        #[allow(missing_docs)]
+        enum SpecTable {
+            $($(
+                #[doc = $summary]
+                #[serde(rename = $name)]
+                $Variant($Params),
+            )*)+
+        }
+
+        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the word
+        /// `"codel"` for its defaults.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub enum Spec {
+            $($(
+                #[doc = $summary]
+                #[serde(rename = $name)]
+                $Variant($Params),
+            )*)+
+        }
+
+        impl From<SpecTable> for Spec {
+            fn from(table: SpecTable) -> Self {
+                match table { $($(SpecTable::$Variant(p) => Self::$Variant(p),)*)+ }
+            }
+        }
+
+        impl Spec {
+            const NAMES: &'static [&'static str] = &[$($($name,)*)+];
+
+            /// The discipline of this name, with its defaults.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($($name => Some(Self::$Variant(Default::default())),)*)+
+                    _ => None,
+                }
+            }
+            /// Name in a scenario.
+            pub fn name(&self) -> &'static str {
+                match self { $($(Self::$Variant(_) => $name,)*)+ }
             }
             /// The first thing that is wrong, with its path (`codel.target`).
             pub fn validate(&self) -> Result<(), Problem> {
-                match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|p| p.under(self.name()))
+                match self { $($(Self::$Variant(p) => Params::validate(p),)*)+ }.map_err(|p| p.under(self.name()))
             }
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {
-                match self { $(Self::$Variant(p) => Discipline::$Variant(p.build()),)+ }
+                match self { $($(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)*)+ }
+            }
+            /// How much may wait in all; `None` where nothing bounds it.
+            pub fn limit(&self) -> Option<Limit> {
+                match self { $($(Self::$Variant(p) => Params::limit(p),)*)+ }
             }
         }
 
         /// Every discipline at run time.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Discipline {
-            $(
+            $($(
                 #[doc = $summary]
                 $Variant(<$Params as Params>::Discipline),
-            )+
+            )*)+
         }
 
         impl QueueDiscipline for Discipline {
             #[inline]
             fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
-                match self { $(Self::$Variant(d) => d.enqueue(packet, cx),)+ }
+                match self { $($(Self::$Variant(d) => d.enqueue(packet, cx),)*)+ }
             }
             #[inline]
             fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-                match self { $(Self::$Variant(d) => d.dequeue(cx),)+ }
+                match self { $($(Self::$Variant(d) => d.dequeue(cx),)*)+ }
             }
             #[inline]
             fn next_wake(&self) -> Option<Time> {
-                match self { $(Self::$Variant(d) => d.next_wake(),)+ }
+                match self { $($(Self::$Variant(d) => d.next_wake(),)*)+ }
             }
             fn wake(&mut self, cx: &mut Cx<'_>) {
-                match self { $(Self::$Variant(d) => d.wake(cx),)+ }
+                match self { $($(Self::$Variant(d) => d.wake(cx),)*)+ }
             }
             #[inline]
             fn backlog(&self) -> Backlog {
-                match self { $(Self::$Variant(d) => d.backlog(),)+ }
+                match self { $($(Self::$Variant(d) => d.backlog(),)*)+ }
             }
         }
 
         /// Every discipline there is, in the order of the list below.
         pub const QDISCS: &[Info] = &[
-            $(Info {
+            $($(Info {
                 name: $name,
                 kind: Kind::$Kind,
+                law: is_law($name),
                 summary: $summary,
                 source: $source,
                 params: || schemars::schema_for!($Params),
-            },)+
+            },)*)+
         ];
     };
 }
 
+/// Whether a law has this name; for the list, at compile time.
+const fn is_law(name: &str) -> bool {
+    let mut i = 1; // 0 is "none"
+    while i < LawSpec::NAMES.len() {
+        if equal(LawSpec::NAMES[i].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+const fn equal(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
+// One line adds a discipline. `single`: one queue, no early drop. `law`: a control law (`LawParams`), as a discipline of its
+// own and for the queues of fair disciplines. `others`: everything else that implements `Params` (fair, class).
 disciplines! {
-    "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo; SPEC 1.1",
-        "First in, first out; drops arrivals (or heads) when full";
-    "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012; SPEC 1.9",
-        "Controlled delay: drops heads while the sojourn time stays above the target";
+    single {
+        "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo; SPEC 1.1",
+            "First in, first out; drops arrivals (or heads) when full";
+    }
+    law {
+        "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012; SPEC 1.9",
+            "Controlled delay: drops heads while the sojourn time stays above the target";
+    }
+    others {
+    }
+}
+
+impl<'de> Deserialize<'de> for Spec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let word = |w: &str| Self::named(w).ok_or_else(|| WordError::Unknown(w.into(), Self::NAMES));
+        TableOrWord(word, "a discipline: a table of one key (codel = {..}) or its name (\"codel\")")
+            .read::<D, SpecTable>(d)
+    }
+}
+
+impl JsonSchema for Spec {
+    fn schema_name() -> Cow<'static, str> {
+        "Qdisc".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let word = serde_json::json!({
+            "type": "string", "description": "The name of a discipline, with its defaults.", "enum": Self::NAMES,
+        });
+        or_word::<SpecTable>(generator, word)
+    }
+}
+
+impl<'de> Deserialize<'de> for LawSpec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let word = |w: &str| Self::named(w).ok_or_else(|| WordError::Unknown(w.into(), Self::NAMES));
+        TableOrWord(word, "a law: a table of one key (codel = {..}), its name (\"codel\") or \"none\"")
+            .read::<D, LawTable>(d)
+    }
+}
+
+impl JsonSchema for LawSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Law".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let word = serde_json::json!({
+            "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": Self::NAMES,
+        });
+        or_word::<LawTable>(generator, word)
+    }
 }
 
 #[cfg(test)]
@@ -145,13 +414,33 @@ mod tests {
         // tc-codel(8): limit 1000 packets, target 5 ms, interval 100 ms, noecn
         let Spec::Codel(p) = &spec else { panic!() };
         assert_eq!(
-            (p.limit.to_string(), p.target.to_string(), p.interval.to_string(), p.ecn),
+            (spec.limit().unwrap().to_string(), p.target.to_string(), p.interval.to_string(), p.ecn),
             ("1000p".into(), "5ms".into(), "100ms".into(), false)
         );
         let back: Spec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         assert_eq!(back, spec);
         assert!(read("queue = { codel = { traget = '5ms' } }").unwrap_err().to_string().contains("traget"));
         assert!(read("queue = { kodel = {} }").is_err());
+        assert_eq!(read("queue = 'codel'").unwrap(), read("queue = { codel = {} }").unwrap());
+        let refusal = read("queue = 'kodel'").unwrap_err().to_string();
+        assert!(refusal.contains("unknown variant `kodel`, expected") && refusal.contains("`codel`"), "{refusal}");
+        assert!(read("queue = { codel = {}, droptail = {} }").is_err() && read("queue = {}").is_err());
+    }
+
+    #[test]
+    fn laws_are_hosted_under_the_names_of_their_disciplines() {
+        let read = |text: &str| serde_json::from_str::<LawSpec>(text);
+        assert_eq!(read(r#""none""#).unwrap(), LawSpec::None);
+        let spec = read(r#"{"codel":{"target":"1ms"}}"#).unwrap();
+        assert_eq!(read(&serde_json::to_string(&spec).unwrap()).unwrap(), spec);
+        // no limit of its own under a host, tc's on its own
+        assert_eq!((spec.limit(), Spec::named("codel").unwrap().limit()), (None, Some(Limit::Packets(1000))));
+        assert_eq!(read(r#"{"codel":{"limit":"0p"}}"#).unwrap().validate().unwrap_err().path, "codel.limit");
+        assert!(read(r#""droptail""#).is_err());
+        for info in QDISCS {
+            assert_eq!(info.law, LawSpec::named(info.name).is_some(), "{}", info.name);
+            assert_eq!(Spec::named(info.name).unwrap().name(), info.name);
+        }
     }
 
     #[test]

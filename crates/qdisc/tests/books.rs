@@ -105,7 +105,7 @@ proptest! {
             let b = queue.backlog();
             let (limit, short) = match &spec {
                 Spec::Droptail(p) => (p.limit, u32::from(p.ns2_off_by_one)),
-                Spec::Codel(p) => (p.limit, 0),
+                spec => (spec.limit().unwrap(), 0),
             };
             let within = match limit {
                 units::Limit::Packets(n) => b.packets <= n - short,

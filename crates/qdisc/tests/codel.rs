@@ -48,7 +48,7 @@ fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) 
 }
 
 fn unlimited() -> CodelParams {
-    CodelParams { limit: "1000000p".parse().unwrap(), ..Default::default() }
+    CodelParams { limit: Some("1000000p".parse().unwrap()), ..Default::default() }
 }
 
 #[test]

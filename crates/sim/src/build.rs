@@ -172,15 +172,8 @@ fn empty_core<S>(net: Net<S>) -> Core<S> {
 
 /// Packets for which the distribution of the queue's length has a bin of its own.
 fn queue_cap(link: &scenario::Link) -> u32 {
-    match &link.queue {
-        qdisc::Spec::Droptail(p) => packets_of(p.limit),
-        qdisc::Spec::Codel(p) => packets_of(p.limit),
-    }
-}
-
-fn packets_of(limit: Limit) -> u32 {
-    match limit {
-        Limit::Packets(n) => n,
+    match link.queue.limit() {
+        Some(Limit::Packets(n)) => n,
         _ => 4096,
     }
 }

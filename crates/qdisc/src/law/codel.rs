@@ -14,9 +14,7 @@
 //! The law is shown one head at a time, so the loops of the published pseudo-code become [`Turn`], what the next head means.
 //! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
 
-use super::{Law, Verdict, View};
-use crate::single::Managed;
-use crate::{Params, Room};
+use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,8 +103,9 @@ pub enum Sojourn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelParams {
-    /// How much may wait, as in droptail: arrivals beyond it are dropped at the tail.
-    pub limit: Limit,
+    /// How much may wait, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p on its own; under a fair
+    /// discipline only the limit that all queues share.
+    pub limit: Option<Limit>,
     /// Acceptable standing delay.
     pub target: Duration,
     /// How long the delay must stay above `target` before the first drop; of the order of a round-trip time.
@@ -140,7 +139,7 @@ impl Default for CodelParams {
     /// tc-codel(8).
     fn default() -> Self {
         Self {
-            limit: Limit::Packets(1000),
+            limit: None,
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             ecn: false,
@@ -187,10 +186,11 @@ impl CodelParams {
     }
 }
 
-impl Params for CodelParams {
-    type Discipline = Managed<Codel>;
+impl LawParams for CodelParams {
+    type Law = Codel;
+    /// tc-codel(8).
+    const DEFAULT_LIMIT: Limit = Limit::Packets(1000);
     fn validate(&self) -> Result<(), Problem> {
-        Room::validate(self.limit, false)?;
         let positive = |path: &str, d: Duration| {
             if d.is_zero() {
                 Err(Problem::new(path, format!("{d} is not valid; expected a positive duration")))
@@ -201,8 +201,11 @@ impl Params for CodelParams {
         positive("target", self.target)?;
         positive("interval", self.interval)
     }
-    fn build(&self) -> Managed<Codel> {
-        Managed::new(Codel::new(self.config()), Room::new(self.limit, false))
+    fn law(&self) -> Codel {
+        Codel::new(self.config())
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub mod codel;
 
+use crate::single::Managed;
+use crate::{Params, Room};
 use packet::{Backlog, LinkView, MarkReason, PacketMeta};
-use units::{Duration, Rng, Time};
+use units::{Duration, Limit, Problem, Rng, Time};
 
 /// What a law sees of its host.
 #[derive(Clone, Copy, Debug)]
@@ -61,4 +63,33 @@ pub trait Law: Send {
     /// The timer has come.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
+}
+
+/// The parameters of a law. The law then is a discipline of its own (one FIFO, [`Managed`]) and the choice `law = { NAME =
+/// {..} }` of every fair discipline, which gives each of its queues a law of its own.
+pub trait LawParams {
+    /// The law with its state for one queue.
+    type Law: Law + Clone + PartialEq;
+    /// The limit of a stand-alone queue whose parameters leave it out.
+    const DEFAULT_LIMIT: Limit;
+    /// The first thing that is wrong with the law's own parameters, by field name; `limit` is tested by the host.
+    fn validate(&self) -> Result<(), Problem>;
+    /// A law that has seen nothing. Only valid parameters are built.
+    fn law(&self) -> Self::Law;
+    /// How much may wait in its queue; `None`: [`LawParams::DEFAULT_LIMIT`] on its own, no limit but the shared one when hosted.
+    fn limit(&self) -> Option<Limit>;
+}
+
+impl<P: LawParams> Params for P {
+    type Discipline = Managed<P::Law>;
+    fn validate(&self) -> Result<(), Problem> {
+        Room::validate(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT), false)?;
+        LawParams::validate(self)
+    }
+    fn build(&self) -> Managed<P::Law> {
+        Managed::new(self.law(), Room::new(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT), false))
+    }
+    fn limit(&self) -> Option<Limit> {
+        Some(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT))
+    }
 }

@@ -39,6 +39,9 @@ impl Params for DroptailParams {
     fn build(&self) -> DropTail {
         DropTail { room: Room::new(self.limit, self.ns2_off_by_one), drop_head: self.drop_head, fifo: Fifo::default() }
     }
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
 }
 
 /// A FIFO that drops when it is full.
