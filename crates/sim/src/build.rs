@@ -118,7 +118,7 @@ impl<S: Sink> World<S> {
             let machine = app.traffic.build();
             let i = self.apps.len() as u16;
             let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(name));
-            let rows = rows(&app.traffic);
+            let rows = app.traffic.rows();
             let series = listed.then_some((scenario.duration, self.bin));
             let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
             let mut desk = AppDesk {
@@ -130,7 +130,7 @@ impl<S: Sink> World<S> {
                 servers: app.to.iter().map(|n| NodeId(node[n.as_str()])).collect(),
                 stacks: [client, server],
                 dscp: app.dscp,
-                counts: machine.counts_bytes(),
+                counts: machine.counts(),
                 page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
@@ -145,14 +145,6 @@ impl<S: Sink> World<S> {
             self.core.arm_app(i);
         }
         Ok(())
-    }
-}
-
-/// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
-fn rows(traffic: &traffic::Traffic) -> usize {
-    match traffic {
-        traffic::Traffic::Ftp(p) => p.flows as usize,
-        _ => 1,
     }
 }
 

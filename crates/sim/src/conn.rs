@@ -91,6 +91,7 @@ pub(crate) struct Notice {
 pub(crate) enum What {
     Connected,
     Received(u64),
+    Datagram(u64),
     Closed,
     /// This side gave up: the other will never hear of it.
     Failed,

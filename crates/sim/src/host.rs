@@ -57,7 +57,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
         }
     }
 
-    fn datagram(&mut self, peer: usize, size: u16, number: u64) {
+    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
         let flow = match self.core.desks[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {
@@ -66,7 +66,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
                 flow
             }
         };
-        let lane = self.core.conns[flow.slot()].ends[0].lane;
+        let lane = self.core.conns[flow.slot()].ends[index(side)].lane;
         let now = self.core.net.now();
         let packet = PacketMeta {
             stamp: now,
@@ -77,7 +77,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
             dst: lane.peer,
             tos: lane.dscp << 2,
             class: 0,
-            flags: Flags::INLINE,
+            flags: Flags::INLINE.with(lane.direction),
             segs: 1,
         };
         self.core.tally.apps[usize::from(self.app)].datagrams += 1;

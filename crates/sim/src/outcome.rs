@@ -10,6 +10,7 @@ use packet::DropReason;
 use record::Sink;
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
+use traffic::Application;
 use units::Duration;
 
 /// A column.
@@ -144,7 +145,7 @@ impl<S: Sink> World<S> {
         }
         if let Some(voip) = &app.voip {
             // a packet that is still on its way at the end is neither lost nor late
-            let settled = voip.arrived() + sum(0, |d| d.dropped);
+            let settled = voip.arrived() + both(|d| d.dropped);
             let s = voip.summary(settled);
             v["voip"] = json!({
                 "sent": app.datagrams, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
@@ -152,6 +153,10 @@ impl<S: Sink> World<S> {
                 "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
                 "jitter_ms": ms(Some(s.jitter)),
             });
+        }
+        let figures = self.apps[i].machine.figures(self.now());
+        if !figures.is_empty() {
+            v[app.kind] = figures.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         }
         if let Some(pages) = &app.pages {
             let s = pages.summary();

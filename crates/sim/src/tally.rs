@@ -181,17 +181,17 @@ impl Tally {
     }
 
     /// A datagram has arrived.
-    pub(crate) fn datagram(&mut self, row: u32, now: Time, packet: &PacketMeta, delay: Duration) {
+    pub(crate) fn datagram(&mut self, row: u32, way: usize, now: Time, packet: &PacketMeta, delay: Duration) {
         // IPv4 and UDP headers are no payload; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
-        let direction = &mut self.rows[row as usize].ways[0];
+        let direction = &mut self.rows[row as usize].ways[way];
         direction.packets += 1;
         direction.wire_bytes += packet.bytes();
         direction.goodput_bytes += payload;
-        self.arrived_series(row, 0, now, packet.size);
-        self.goodput_series(row, 0, now, payload);
+        self.arrived_series(row, way, now, packet.size);
+        self.goodput_series(row, way, now, payload);
         let app = self.rows[row as usize].app;
-        self.delay(app, 0, delay);
+        self.delay(app, way, delay);
         if let Some(voip) = &mut self.apps[usize::from(app)].voip {
             voip.arrival(packet.seq, now - delay, now);
         }

@@ -247,6 +247,7 @@ impl<S: Sink> World<S> {
         match notice.what {
             What::Connected => machine.connected(conn, side, host),
             What::Received(bytes) => machine.received(conn, side, bytes, host),
+            What::Datagram(number) => machine.datagram_received(side, number, host),
             What::Failed => self.core.give_up(notice.flow),
             What::Closed => {
                 if self.core.release(notice.flow) {
@@ -327,8 +328,13 @@ impl<S: Sink> Core<S> {
         }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
-        self.tally.datagram(end.lane.row, now, &packet, delay);
+        let Lane { row, app, counts, .. } = end.lane;
+        self.tally.datagram(row, 1 - side, now, &packet, delay);
         self.net.tell_delivered(&packet, delay);
+        if counts {
+            let what = What::Datagram(packet.seq);
+            self.notices.push_back(Notice { app, flow: packet.flow, side: side as u8, what });
+        }
     }
 
     /// Lets one end act, with the wire to its peer.

@@ -1,121 +1,25 @@
 //! The applications as one closed type, and their list.
 
-use crate::{
-    Application, Cbr, CbrParams, ConnId, Ftp, FtpParams, Game, GameParams, Host, Side, VoipParams, Web, WebParams,
-};
+use crate::{Application, ConnId, Host, Side, cbr, ftp, game, voip, web};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Problem;
+use units::{Problem, Time};
 
-/// What an application does: one key, the application's name, with its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Traffic {
-    /// File transfers over TCP: endless, repeated or bursty.
-    Ftp(FtpParams),
-    /// An on-line game: a TCP message at a fixed interval.
-    Game(GameParams),
-    /// UDP datagrams at a constant rate.
-    Cbr(CbrParams),
-    /// A G.711 call.
-    Voip(VoipParams),
-    /// A user who loads web pages.
-    Web(WebParams),
-}
-
-impl Traffic {
-    /// The application's name: the key of its parameters.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Ftp(_) => "ftp",
-            Self::Game(_) => "game",
-            Self::Cbr(_) => "cbr",
-            Self::Voip(_) => "voip",
-            Self::Web(_) => "web",
-        }
-    }
-
-    /// Refuses what cannot run; the path starts with the application's name.
-    pub fn validate(&self) -> Result<(), Problem> {
-        match self {
-            Self::Ftp(p) => p.validate(),
-            Self::Game(p) => p.validate(),
-            Self::Cbr(p) => p.validate(),
-            Self::Voip(p) => p.validate(),
-            Self::Web(p) => p.validate(),
-        }
-        .map_err(|e| e.under(self.name()))
-    }
-
+/// The parameters of one application.
+pub trait Params {
+    /// The machine that they build.
+    type App: Application;
+    /// Refuses what cannot run: the first thing that is wrong, by field name.
+    fn validate(&self) -> Result<(), Problem>;
+    /// The machine in its first state. Only valid parameters are built.
+    fn build(&self) -> Self::App;
     /// How many servers the application's `to` must name.
-    pub const fn servers(&self) -> usize {
-        match self {
-            Self::Web(p) => p.servers as usize,
-            _ => 1,
-        }
+    fn servers(&self) -> usize {
+        1
     }
-
-    /// Whether it sends datagrams (and no TCP).
-    pub const fn is_udp(&self) -> bool {
-        matches!(self, Self::Cbr(_) | Self::Voip(_))
-    }
-
-    /// The machine in its first state. The parameters must be valid.
-    pub fn build(&self) -> App {
-        match self {
-            Self::Ftp(p) => App::Ftp(p.build()),
-            Self::Game(p) => App::Game(p.build()),
-            Self::Cbr(p) => App::Cbr(p.build()),
-            Self::Voip(p) => App::Cbr(p.build()),
-            Self::Web(p) => App::Web(p.build()),
-        }
-    }
-}
-
-/// Any application's machine. A call and a constant bit rate are the same machine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum App {
-    /// [`Ftp`].
-    Ftp(Ftp),
-    /// [`Game`].
-    Game(Game),
-    /// [`Cbr`] (and [`crate::Voip`]).
-    Cbr(Cbr),
-    /// [`Web`].
-    Web(Web),
-}
-
-/// `$body` for the machine inside, whichever it is.
-macro_rules! each {
-    ($self:expr, $app:ident => $body:expr) => {
-        match $self {
-            App::Ftp($app) => $body,
-            App::Game($app) => $body,
-            App::Cbr($app) => $body,
-            App::Web($app) => $body,
-        }
-    };
-}
-
-impl Application for App {
-    fn start<H: Host>(&mut self, host: &mut H) {
-        each!(self, a => a.start(host));
-    }
-    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
-        each!(self, a => a.timer(token, host));
-    }
-    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
-        each!(self, a => a.connected(conn, side, host));
-    }
-    #[inline]
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        each!(self, a => a.received(conn, side, bytes, host));
-    }
-    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        each!(self, a => a.closed(conn, host));
-    }
-    fn counts_bytes(&self) -> bool {
-        each!(self, a => a.counts_bytes())
+    /// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
+    fn rows(&self) -> usize {
+        1
     }
 }
 
@@ -126,7 +30,7 @@ pub struct AppInfo {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// What its transport is: `tcp` or `udp`.
+    /// What it runs over: `tcp`, `udp` (datagrams of any kind), or `tcp or udp`.
     pub transport: &'static str,
     /// Where it comes from.
     pub source: &'static str,
@@ -134,50 +38,109 @@ pub struct AppInfo {
     pub example: &'static str,
 }
 
-/// Every application, in the order in which they are listed.
-pub const APPS: [AppInfo; 5] = [
-    AppInfo {
-        name: "ftp",
-        summary: "file transfers: endless, repeated, or bursty with pauses",
-        transport: "tcp",
-        source: "doc 001 3.2.1, doc 000",
-        example: r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#,
-    },
-    AppInfo {
-        name: "game",
-        summary: "an on-line game: one message every few seconds over one connection",
-        transport: "tcp",
-        source: "doc 000",
-        example: r#"{ "message": "10KB", "interval": "2s" }"#,
-    },
-    AppInfo {
-        name: "cbr",
-        summary: "datagrams at a constant rate",
-        transport: "udp",
-        source: "doc 001 3.2.1, doc 003",
-        example: r#"{ "rate": "1mbit", "size": 1000 }"#,
-    },
-    AppInfo {
-        name: "voip",
-        summary: "a G.711 call: 218-byte frames every 20 ms",
-        transport: "udp",
-        source: "doc 001 3.2.2",
-        example: r#"{ "late_after": "60ms", "network_delay": "20ms" }"#,
-    },
-    AppInfo {
-        name: "web",
-        summary: "a user who loads pages of 100 objects from four servers",
-        transport: "tcp",
-        source: "doc 001 3.2.3, Appendix A",
-        example: r#"{ "page": "listed", "think": "5s" }"#,
-    },
-];
+/// Declares every application once: the scenario's enum, the running enum and the list come from the same lines.
+macro_rules! applications {
+    ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
+        /// What an application does: one key, the application's name, with its parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub enum Traffic {
+            $(
+                #[doc = concat!($summary, ".")]
+                #[serde(rename = $name)]
+                $Variant($Params),
+            )+
+        }
+
+        impl Traffic {
+            /// The application's name: the key of its parameters.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$Variant(_) => $name,)+ }
+            }
+            /// Refuses what cannot run; the path starts with the application's name.
+            pub fn validate(&self) -> Result<(), Problem> {
+                match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|e| e.under(self.name()))
+            }
+            /// How many servers the application's `to` must name.
+            pub fn servers(&self) -> usize {
+                match self { $(Self::$Variant(p) => p.servers(),)+ }
+            }
+            /// Rows of counters that its flows need.
+            pub fn rows(&self) -> usize {
+                match self { $(Self::$Variant(p) => p.rows(),)+ }
+            }
+            /// The machine in its first state. The parameters must be valid.
+            pub fn build(&self) -> App {
+                match self { $(Self::$Variant(p) => App::$Variant(p.build()),)+ }
+            }
+        }
+
+        /// Any application's machine.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum App {
+            $(
+                #[doc = concat!($summary, ".")]
+                $Variant(<$Params as Params>::App),
+            )+
+        }
+
+        impl Application for App {
+            fn start<H: Host>(&mut self, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.start(host),)+ }
+            }
+            fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.timer(token, host),)+ }
+            }
+            fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.connected(conn, side, host),)+ }
+            }
+            #[inline]
+            fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.received(conn, side, bytes, host),)+ }
+            }
+            fn datagram_received<H: Host>(&mut self, side: Side, number: u64, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.datagram_received(side, number, host),)+ }
+            }
+            fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.closed(conn, host),)+ }
+            }
+            fn counts(&self) -> bool {
+                match self { $(Self::$Variant(a) => a.counts(),)+ }
+            }
+            fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+                match self { $(Self::$Variant(a) => a.figures(now),)+ }
+            }
+        }
+
+        /// Every application, in the order in which they are listed.
+        pub const APPS: &[AppInfo] = &[
+            $(AppInfo { name: $name, summary: $summary, transport: $transport, source: $source, example: $example },)+
+        ];
+    };
+}
+
+applications! {
+    "ftp" Ftp(ftp::FtpParams), "tcp", "doc 001 3.2.1, doc 000",
+        "File transfers: endless, repeated, or bursty with pauses",
+        r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#;
+    "game" Game(game::GameParams), "tcp", "doc 000",
+        "An on-line game: one message every few seconds over one connection",
+        r#"{ "message": "10KB", "interval": "2s" }"#;
+    "cbr" Cbr(cbr::CbrParams), "udp", "doc 001 3.2.1, doc 003",
+        "Datagrams at a constant rate",
+        r#"{ "rate": "1mbit", "size": 1000 }"#;
+    "voip" Voip(voip::VoipParams), "udp", "doc 001 3.2.2",
+        "A G.711 call: 218-byte frames every 20 ms",
+        r#"{ "late_after": "60ms", "network_delay": "20ms" }"#;
+    "web" Web(web::WebParams), "tcp", "doc 001 3.2.3, Appendix A",
+        "A user who loads pages of 100 objects from four servers",
+        r#"{ "page": "listed", "think": "5s" }"#;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::Fake;
-    use units::Time;
+    use web::WebParams;
 
     #[test]
     fn the_list_is_complete_and_its_examples_are_valid() {
@@ -186,7 +149,6 @@ mod tests {
             let traffic: Traffic = serde_json::from_str(&text).unwrap();
             traffic.validate().unwrap();
             assert_eq!(traffic.name(), info.name);
-            assert_eq!(traffic.is_udp(), info.transport == "udp");
             // what is written reads back
             let again = serde_json::to_string(&traffic).unwrap();
             assert_eq!(serde_json::from_str::<Traffic>(&again).unwrap(), traffic);
@@ -229,7 +191,7 @@ mod tests {
                     }
                     App::Ftp(f) => assert_eq!(f.files_done(), fake.files.len() as u64),
                     App::Game(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
-                    App::Cbr(_) => assert_eq!(fake.datagrams.len(), 7500),
+                    App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                 }
                 // the same run again is the same
                 let mut again = Fake::new(&[20_000_000, 30_000_000, 50_000_000, 100_000_000]).breaking(p, 400_000_000);

@@ -8,10 +8,8 @@
 //!
 //! Each moment is computed from k, not from the moment before, so the rate has no drift. The order is always that of k.
 //! Departs: ns-2's `random_` accumulates its noise (the rate wanders); ours shakes each datagram around its own place.
-//!
-//! Datagrams go from the application's `from` to its `to`; a downstream source is one whose `from` is a server.
 
-use crate::{Application, ConnId, Host, Side};
+use crate::{Application, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Prob, Problem, Time};
@@ -39,16 +37,22 @@ pub struct CbrParams {
     /// Datagrams to send; without it, until the end. Default none.
     #[serde(default)]
     pub count: Option<u64>,
+    /// Which way they go. Default `up`.
+    #[serde(default)]
+    pub direction: Direction,
 }
 
 impl CbrParams {
     /// A source of this rate with the defaults of everything else.
     pub fn new(rate: BitRate) -> Self {
-        Self { rate, size: default_size(), randomize: Prob::default(), count: None }
+        Self { rate, size: default_size(), randomize: Prob::default(), count: None, direction: Direction::Up }
     }
+}
 
-    /// Refuses what cannot run.
-    pub fn validate(&self) -> Result<(), Problem> {
+impl Params for CbrParams {
+    type App = Cbr;
+
+    fn validate(&self) -> Result<(), Problem> {
         if self.rate.0 == 0 {
             return Err(Problem::new("rate", "0bit is not valid; expected at least 1 bit/s"));
         }
@@ -67,9 +71,9 @@ impl CbrParams {
         Ok(())
     }
 
-    /// The machine in its first state.
-    pub fn build(&self) -> Cbr {
+    fn build(&self) -> Cbr {
         Cbr {
+            side: self.direction.sender(),
             size: self.size.0 as u16,
             spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
             randomize: self.randomize.get(),
@@ -101,6 +105,7 @@ impl Spacing {
 /// The machine of [`CbrParams`]; [`crate::Voip`] is one, too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
+    pub(crate) side: Side,
     pub(crate) size: u16,
     pub(crate) spacing: Spacing,
     pub(crate) randomize: f64,
@@ -124,7 +129,7 @@ impl Cbr {
     }
 
     fn send<H: Host>(&mut self, host: &mut H) {
-        host.datagram(0, self.size, self.next);
+        host.datagram(0, self.side, self.size, self.next);
         self.next += 1;
         self.arm(host);
     }
@@ -138,10 +143,7 @@ impl Application for Cbr {
     fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
         self.send(host);
     }
-    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
-    fn received<H: Host>(&mut self, _: ConnId, _: Side, _: u64, _: &mut H) {}
-    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
-    fn counts_bytes(&self) -> bool {
+    fn counts(&self) -> bool {
         false
     }
 }
@@ -159,8 +161,8 @@ mod tests {
         let mut app = CbrParams::new(BitRate(3_000_000)).build();
         fake.run(&mut app, Time(600_000_000_000));
         assert_eq!(app.sent(), 225_000);
-        for (k, &(at, size, number)) in fake.datagrams.iter().enumerate() {
-            assert_eq!((size, number), (1000, k as u64));
+        for (k, &(at, side, size, number)) in fake.datagrams.iter().enumerate() {
+            assert_eq!((side, size, number), (Side::Client, 1000, k as u64));
             // k * 8/3 ms = k * 8 000 000 / 3 ns, rounded down
             assert_eq!(at.0, k as u64 * 8_000_000 / 3);
         }
@@ -191,6 +193,10 @@ mod tests {
         let mut app = CbrParams { count: Some(7), ..CbrParams::new(BitRate(1_000_000)) }.build();
         fake.run(&mut app, Time(Duration::from_secs(10).0));
         assert_eq!(fake.datagrams.len(), 7);
+        let mut fake = Fake::new(&[0]);
+        let down = CbrParams { direction: Direction::Down, ..CbrParams::new(BitRate(1_000_000)) };
+        fake.run(&mut down.build(), Time(16_000_000));
+        assert_eq!(fake.datagrams, [(Time(0), Side::Server, 1000, 0), (Time(8_000_000), Side::Server, 1000, 1)]);
         let bad = |p: CbrParams| p.validate().unwrap_err().path;
         assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
         assert_eq!(bad(CbrParams { size: Bytes(70_000), ..CbrParams::new(BitRate(1)) }), "size");

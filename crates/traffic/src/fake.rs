@@ -10,6 +10,7 @@ enum Event {
     Connected(ConnId, Side),
     Received(ConnId, Side, u64),
     Closed(ConnId),
+    Datagram(Side, u64),
     Timer(u64),
 }
 
@@ -61,7 +62,9 @@ pub(crate) struct Fake {
     pub(crate) gap: u64,
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
-    pub(crate) datagrams: Vec<(Time, u16, u64)>,
+    pub(crate) datagrams: Vec<(Time, Side, u16, u64)>,
+    /// Datagrams of these ordinals (of all that are sent) are lost.
+    pub(crate) lost: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
 }
@@ -85,6 +88,7 @@ impl Fake {
             opened: Vec::new(),
             writes: Vec::new(),
             datagrams: Vec::new(),
+            lost: BTreeSet::new(),
             files: Vec::new(),
             pages: Vec::new(),
         }
@@ -118,6 +122,7 @@ impl Fake {
                 Event::Connected(c, side) => app.connected(c, side, self),
                 Event::Received(c, side, bytes) => app.received(c, side, bytes, self),
                 Event::Timer(token) => app.timer(token, self),
+                Event::Datagram(side, number) => app.datagram_received(side, number, self),
                 Event::Closed(c) => {
                     self.opened[ordinal].ended = Some(at);
                     app.closed(c, self);
@@ -136,7 +141,7 @@ impl Fake {
         self.order += 1;
         let ordinal = match event {
             Event::Connected(c, _) | Event::Received(c, ..) | Event::Closed(c) => self.slots[c.0 as usize].ordinal,
-            Event::Timer(_) => usize::MAX,
+            Event::Timer(_) | Event::Datagram(..) => usize::MAX,
         };
         self.queue.insert((at, self.order), (event, ordinal));
     }
@@ -203,8 +208,12 @@ impl Host for Fake {
             self.push(at, Event::Closed(conn));
         }
     }
-    fn datagram(&mut self, _peer: usize, size: u16, number: u64) {
-        self.datagrams.push((self.now, size, number));
+    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
+        let at = Time(self.now.0 + self.rtt[peer] / 2);
+        if !self.lost.contains(&self.datagrams.len()) {
+            self.push(at, Event::Datagram(side.other(), number));
+        }
+        self.datagrams.push((self.now, side, size, number));
     }
     fn timer(&mut self, at: Time, token: u64) {
         assert!(at >= self.now);

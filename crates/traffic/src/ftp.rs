@@ -15,7 +15,7 @@
 //! receiver closes when it has everything.
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Direction, Host, OnFailure, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -69,9 +69,12 @@ impl FtpParams {
     pub fn bursty() -> Self {
         Self { size: Some(Bytes(18_750_000)), pause: Duration::from_secs(16), new_connection: false, ..Self::default() }
     }
+}
 
-    /// Refuses what cannot run.
-    pub fn validate(&self) -> Result<(), Problem> {
+impl Params for FtpParams {
+    type App = Ftp;
+
+    fn validate(&self) -> Result<(), Problem> {
         if self.flows == 0 || self.flows > MAX_FLOWS {
             return Err(Problem::new("flows", format!("{} is not valid; expected 1 to {MAX_FLOWS}", self.flows)));
         }
@@ -102,13 +105,16 @@ impl FtpParams {
         Ok(())
     }
 
-    /// The machine in its first state.
-    pub fn build(&self) -> Ftp {
+    fn build(&self) -> Ftp {
         Ftp {
             params: self.clone(),
             flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, got: 0, done: 0 }; self.flows as usize],
             conns: Conns::default(),
         }
+    }
+
+    fn rows(&self) -> usize {
+        self.flows as usize
     }
 }
 
@@ -203,8 +209,6 @@ impl Application for Ftp {
         self.begin(token as usize, host);
     }
 
-    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
-
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
         let (Some(i), Some(size)) = (self.conns.get(conn), self.params.size) else { return };
         if side != self.params.direction.receiver() {
@@ -232,7 +236,7 @@ impl Application for Ftp {
         }
     }
 
-    fn counts_bytes(&self) -> bool {
+    fn counts(&self) -> bool {
         self.params.size.is_some()
     }
 }
@@ -256,7 +260,7 @@ mod tests {
     fn an_endless_file_writes_once_and_asks_for_no_bytes() {
         let mut fake = Fake::new(&[20 * MS]);
         let app = run(FtpParams { flows: 5, ..Default::default() }, &mut fake, 10 * S);
-        assert!(!app.counts_bytes());
+        assert!(!app.counts());
         assert_eq!(fake.opened.len(), 5);
         assert!(fake.writes.iter().all(|w| (w.side, w.bytes) == (Side::Client, u64::MAX)));
         assert_eq!((fake.writes.len(), fake.files.len()), (5, 0));

@@ -6,7 +6,7 @@
 //! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the
 //! latency of the message. The connection is opened at the start and kept; message 0 waits for the handshake.
 
-use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Host, OnFailure, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -35,9 +35,10 @@ impl Default for GameParams {
     }
 }
 
-impl GameParams {
-    /// Refuses what cannot run.
-    pub fn validate(&self) -> Result<(), Problem> {
+impl Params for GameParams {
+    type App = Game;
+
+    fn validate(&self) -> Result<(), Problem> {
         if self.message.0 == 0 {
             return Err(Problem::new("message", "0B is not valid; expected at least 1 byte"));
         }
@@ -53,8 +54,7 @@ impl GameParams {
         Ok(())
     }
 
-    /// The machine in its first state.
-    pub fn build(&self) -> Game {
+    fn build(&self) -> Game {
         Game { params: self.clone(), conn: None, start: Time::ZERO, next: 0, got: 0, under_way: VecDeque::new() }
     }
 }
@@ -105,8 +105,6 @@ impl Application for Game {
             self.send(host);
         }
     }
-
-    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
 
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
         if self.conn != Some(conn) || side != Side::Server {

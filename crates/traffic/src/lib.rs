@@ -28,7 +28,7 @@ pub mod web;
 
 mod app;
 
-pub use app::{APPS, App, AppInfo, Traffic};
+pub use app::{APPS, App, AppInfo, Params, Traffic};
 pub use cbr::{Cbr, CbrParams};
 pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
@@ -115,8 +115,9 @@ pub trait Host {
     fn write(&mut self, conn: ConnId, side: Side, bytes: u64);
     /// `side` has no more to send: FIN after what was written.
     fn close(&mut self, conn: ConnId, side: Side);
-    /// Sends a UDP datagram of `size` bytes on the wire to server `peer`. `number` comes back in `datagram`.
-    fn datagram(&mut self, peer: usize, size: u16, number: u64);
+    /// `side` sends a datagram of `size` bytes on the wire, between the client and server `peer`. `number` comes back in
+    /// `datagram_received` at the other side, if it arrives.
+    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64);
     /// Calls `timer(token)` at `at` (now or later). There is no cancelling: remember what a token meant.
     fn timer(&mut self, at: Time, token: u64);
     /// Nothing of a web page that was asked for at `started` is under way any more. With fewer `objects` than the page
@@ -133,13 +134,20 @@ pub trait Application {
     /// A timer asked for by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// The handshake of `conn` is complete, seen at `side`.
-    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H);
-    /// `bytes` more of the stream arrived in order at `side`. Not called for applications whose `counts_bytes` is false.
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H);
+    fn connected<H: Host>(&mut self, _conn: ConnId, _side: Side, _host: &mut H) {}
+    /// `bytes` more of the stream arrived in order at `side`. Called only if the application `counts`.
+    fn received<H: Host>(&mut self, _conn: ConnId, _side: Side, _bytes: u64, _host: &mut H) {}
+    /// A datagram arrived at `side`. Called only if the application `counts`.
+    fn datagram_received<H: Host>(&mut self, _side: Side, _number: u64, _host: &mut H) {}
     /// Both directions of `conn` are finished, or it failed; the id may be reused after this call.
-    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H);
-    /// Whether `received` must be called; endless transfers say no, which keeps them off the packet path.
-    fn counts_bytes(&self) -> bool {
+    fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
+    /// Whether `received` and `datagram_received` must be called; endless transfers say no, which keeps them off the packet
+    /// path.
+    fn counts(&self) -> bool {
         true
+    }
+    /// What only the machine knows, for the summary: names that end in their unit, and numbers (NaN for none).
+    fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
+        Vec::new()
     }
 }

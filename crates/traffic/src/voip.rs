@@ -1,14 +1,14 @@
 //! A telephone call: G.711 with 20 ms of speech in a packet.
 //!
 //! Source: doc 001 §3.2.2, SPEC 4.1. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
-//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of doc 001. The call sends from the application's `from` to its
-//! `to` only, without silence suppression.
+//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of doc 001. The call sends one way, without silence suppression;
+//! a conversation is two of them.
 //!
 //! The judgement (lost, late, E-model) is made by `measure::VoipMeter`, which takes [`VoipParams::late_after`] and
 //! [`VoipParams::network_delay`] from here.
 
 use crate::cbr::Spacing;
-use crate::{Cbr, cbr};
+use crate::{Cbr, Direction, Params, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -27,6 +27,8 @@ pub struct VoipParams {
     pub late_after: Duration,
     /// Delay of the network beyond the simulated one, added to the measured delay in the E-model only. Default 20ms.
     pub network_delay: Duration,
+    /// Which way the speech goes. Default `up`.
+    pub direction: Direction,
 }
 
 impl Default for VoipParams {
@@ -37,13 +39,15 @@ impl Default for VoipParams {
             count: None,
             late_after: Duration::from_millis(60),
             network_delay: Duration::from_millis(20),
+            direction: Direction::Up,
         }
     }
 }
 
-impl VoipParams {
-    /// Refuses what cannot run.
-    pub fn validate(&self) -> Result<(), Problem> {
+impl Params for VoipParams {
+    type App = Voip;
+
+    fn validate(&self) -> Result<(), Problem> {
         if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
             return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
         }
@@ -59,11 +63,11 @@ impl VoipParams {
         Ok(())
     }
 
-    /// The machine in its first state.
-    pub fn build(&self) -> Voip {
+    fn build(&self) -> Voip {
         // "bits" per "rate" is just the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         Cbr {
+            side: self.direction.sender(),
             size: self.size.0 as u16,
             spacing,
             randomize: 0.0,
@@ -89,8 +93,8 @@ mod tests {
         let mut app = VoipParams::default().build();
         fake.run(&mut app, Time(Duration::from_secs(600).0));
         assert_eq!(fake.datagrams.len(), 30_000);
-        assert_eq!(fake.datagrams.iter().map(|d| u64::from(d.1)).sum::<u64>(), 6_540_000);
-        assert!(fake.datagrams.iter().enumerate().all(|(k, d)| d.0.0 == k as u64 * 20_000_000 && d.2 == k as u64));
+        assert_eq!(fake.datagrams.iter().map(|d| u64::from(d.2)).sum::<u64>(), 6_540_000);
+        assert!(fake.datagrams.iter().enumerate().all(|(k, d)| d.0.0 == k as u64 * 20_000_000 && d.3 == k as u64));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a page is, and how it is fetched: the parameters of [`Web`].
 
 use super::{Phase, Slot, Web};
-use crate::OnFailure;
 use crate::conns::Conns;
+use crate::{OnFailure, Params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -202,9 +202,10 @@ impl Default for WebParams {
     }
 }
 
-impl WebParams {
-    /// Refuses what cannot run.
-    pub fn validate(&self) -> Result<(), Problem> {
+impl Params for WebParams {
+    type App = Web;
+
+    fn validate(&self) -> Result<(), Problem> {
         let range = |field: &str, v: u32, max: u32| match v {
             0 => Err(Problem::new(field, format!("0 is not valid; expected 1 to {max}"))),
             v if v > max => Err(Problem::new(field, format!("{v} is not valid; expected 1 to {max}"))),
@@ -257,8 +258,7 @@ impl WebParams {
         Ok(())
     }
 
-    /// The machine in its first state.
-    pub fn build(&self) -> Web {
+    fn build(&self) -> Web {
         let slots = (self.servers * self.connections_per_server) as usize;
         Web {
             params: self.clone(),
@@ -285,6 +285,10 @@ impl WebParams {
             bytes: 0,
             pages: 0,
         }
+    }
+
+    fn servers(&self) -> usize {
+        self.servers as usize
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pages on a scripted host.
 
 use super::*;
+use crate::Params;
 use crate::fake::Fake;
 use units::{Bytes, Duration, math};
 
