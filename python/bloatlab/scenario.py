@@ -65,6 +65,7 @@ class RecordDict(TypedDict, total=False):
     interval: str
     links: Sequence[str]
     apps: Sequence[str]
+    warm_up: str
 
 
 class ScenarioDict(TypedDict, total=False):

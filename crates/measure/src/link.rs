@@ -17,12 +17,15 @@ pub struct LinkMeterParams {
     pub duration: Duration,
     /// Width of the bins of its series.
     pub bin: Duration,
+    /// Packets that leave before this are left out of the distribution of sojourns.
+    pub warm_up: Time,
 }
 
 /// Queue length, sojourn, departures and drops of one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMeter {
     link: LinkId,
+    warm_up: Time,
     /// Share of time at each queue length in packets.
     pub queue: TimeWeighted,
     /// Sojourn of the packets that left.
@@ -45,6 +48,7 @@ impl LinkMeter {
         let series = |channel| Series::new(channel, p.start, p.bin, p.duration).map_err(|e| e.under("bin"));
         Ok(Self {
             link: p.link,
+            warm_up: p.warm_up,
             queue: TimeWeighted::new(p.start, p.limit),
             sojourn: Histogram::default(),
             queue_series: series(Channel::TimeMean)?,
@@ -72,7 +76,9 @@ impl LinkMeter {
     #[inline]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
-        self.sojourn.record(sojourn);
+        if now >= self.warm_up {
+            self.sojourn.record(sojourn);
+        }
         self.sojourn_series.mean(now, sojourn.0);
         self.sojourn_max_series.max(now, sojourn.0);
         self.bytes_series.add(now, u64::from(size));
@@ -106,10 +112,19 @@ mod tests {
     #[test]
     fn listens_to_its_own_link() {
         let s = Duration::from_secs(1);
-        let p = LinkMeterParams { link: LinkId(1), limit: 20, start: Time::ZERO, duration: s * 2, bin: s };
+        let p = LinkMeterParams {
+            link: LinkId(1),
+            limit: 20,
+            start: Time::ZERO,
+            duration: s * 2,
+            bin: s,
+            warm_up: Time(1),
+        };
         let mut m = LinkMeter::new(p).unwrap();
         let flow = FlowId(0);
         let at = |ms: u64| Time(ms * 1_000_000);
+        // before the end of the warm-up: in the series, not in the distribution
+        m.dequeued(Time::ZERO, 0, 0, s * 7);
         let enqueued =
             |link, n| Record::Enqueued { link: LinkId(link), flow, size: 1500, backlog_packets: n, backlog_bytes: 0 };
         m.put(at(500), enqueued(1, 1));

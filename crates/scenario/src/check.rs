@@ -50,6 +50,11 @@ impl Scenario {
             let message = format!("{} gives more than {MAX_BINS} bins; expected at least {least}", self.bin());
             problems.push(Problem::new("record.interval", message));
         }
+        let warm_up = self.record.warm_up;
+        if warm_up > self.duration {
+            let message = format!("{warm_up} is not valid; expected at most the duration, {}", self.duration);
+            problems.push(Problem::new("record.warm_up", message));
+        }
         let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
         let links: Vec<&str> = links.iter().map(String::as_str).collect();
         let apps: Vec<&str> = self.app.keys().map(String::as_str).collect();

@@ -206,6 +206,9 @@ pub struct Record {
     /// Applications with series of each flow (windows, rates); by default all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
+    /// Packets that arrive before this are left out of the distributions of delay and sojourn (not of counters and series).
+    #[serde(default)]
+    pub warm_up: Duration,
 }
 
 impl Scenario {

@@ -7,6 +7,7 @@ use crate::meter::LinkMeter;
 use crate::net::{Kind, Link, NO_LINK, Net, link_id};
 use crate::tally::Tally;
 use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
+use measure::LinkMeterParams;
 use packet::{FlowTable, NodeId};
 use port::Port;
 use record::{Mask, Sink};
@@ -46,6 +47,14 @@ impl<S: Sink> World<S> {
                 Some(list) => list.contains(name),
                 None => link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some(),
             };
+            let params = LinkMeterParams {
+                link: link_id(i as u16),
+                limit: queue_cap(link),
+                start: Time::ZERO,
+                duration: scenario.duration,
+                bin,
+                warm_up: Time(scenario.record.warm_up.0),
+            };
             let plain = sink.mask() == Mask::NONE;
             built.push(Link {
                 name: name.clone(),
@@ -58,7 +67,7 @@ impl<S: Sink> World<S> {
                         .map_err(|p| p.under(&at))?;
                     Kind::Port { port: Box::new(port), work: Time::NEVER, armed: false }
                 },
-                meter: LinkMeter::new(link_id(i as u16), recorded, queue_cap(link), scenario.duration, bin)?,
+                meter: LinkMeter::new(recorded.then_some(params))?,
             });
             chores.extend(link.changes.iter().map(|c| (Time(c.at.0), Chore::Change(i as u16, c.for_port()))));
         }
@@ -87,6 +96,7 @@ impl<S: Sink> World<S> {
             landed: Vec::new(),
         };
         let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };
+        world.core.tally.warm_up = Time(scenario.record.warm_up.0);
         world.add_apps(scenario, &node)?;
         world.core.net.events.push(world.next_sample, Target::Clock);
         Ok(world)

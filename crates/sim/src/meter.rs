@@ -2,7 +2,7 @@
 
 use measure::LinkMeterParams;
 use packet::DropReason;
-use record::{LinkId, Record, Sink};
+use record::{Record, Sink};
 use units::{Duration, Problem, Time};
 
 /// Packets and bytes.
@@ -40,10 +40,9 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// Counters, and if `recorded` the rest: `limit` queue lengths told apart, bins of `bin` over `duration`.
-    pub fn new(link: LinkId, recorded: bool, limit: u32, duration: Duration, bin: Duration) -> Result<Self, Problem> {
-        let params = LinkMeterParams { link, limit, start: Time::ZERO, duration, bin };
-        let full = if recorded { Some(Box::new(measure::LinkMeter::new(params)?)) } else { None };
+    /// Counters, and the rest if `recorded`.
+    pub fn new(recorded: Option<LinkMeterParams>) -> Result<Self, Problem> {
+        let full = recorded.map(measure::LinkMeter::new).transpose()?.map(Box::new);
         Ok(Self {
             offered: Count::default(),
             delivered: Count::default(),

@@ -279,6 +279,9 @@ impl<S: Sink> World<S> {
             "cwnd_bytes": F64 = |(_, _, _, s, bin)| s.cwnd.get(*bin),
             "ssthresh_bytes": F64 = |(_, _, _, s, bin)| finite(s.ssthresh.get(*bin)),
             "srtt_ms": F64 = |(_, _, _, s, bin)| s.srtt.get(*bin) * 1e-6,
+            "delay_ms_mean": F64 = |(_, _, _, s, bin)| s.delay.get(*bin) * 1e-6,
+            "delay_ms_max": F64 = |(_, _, _, s, bin)| s.delay_max.get(*bin) * 1e-6,
+            "dropped_packets": F64 = |(_, _, _, s, bin)| s.dropped.get(*bin),
         })
     }
 

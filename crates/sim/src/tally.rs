@@ -49,6 +49,12 @@ pub struct RowSeries {
     pub ssthresh: Series,
     /// Its smoothed round-trip time, ns.
     pub srtt: Series,
+    /// Mean one-way delay of the packets with payload that arrived in each bin, ns.
+    pub delay: Series,
+    /// The greatest of them, ns.
+    pub delay_max: Series,
+    /// Packets dropped on the way in each bin.
+    pub dropped: Series,
 }
 
 /// One flow: a long transfer, or all connections of an application that opens many.
@@ -99,6 +105,8 @@ pub struct Tally {
     pub flow_gone: u64,
     /// Whether any row has series.
     pub has_series: bool,
+    /// Packets that arrive earlier are left out of the distributions of delay.
+    pub warm_up: Time,
 }
 
 impl RowSeries {
@@ -110,6 +118,9 @@ impl RowSeries {
             cwnd: series(Channel::Last)?,
             ssthresh: series(Channel::Last)?,
             srtt: series(Channel::Last)?,
+            delay: series(Channel::Mean)?,
+            delay_max: series(Channel::Max)?,
+            dropped: series(Channel::Sum)?,
         })
     }
 }
@@ -174,10 +185,29 @@ impl Tally {
         }
     }
 
-    /// A packet with payload took `delay` one way.
+    /// A packet with payload that arrives `now` took `delay` one way.
     #[inline]
-    pub(crate) fn delay(&mut self, app: u16, way: usize, delay: Duration) {
-        self.apps[usize::from(app)].delay[way].record(delay);
+    pub(crate) fn delay(&mut self, app: u16, way: usize, now: Time, delay: Duration) {
+        if now >= self.warm_up {
+            self.apps[usize::from(app)].delay[way].record(delay);
+        }
+    }
+
+    /// The same, of a row with series.
+    pub(crate) fn delay_series(&mut self, row: u32, way: usize, now: Time, delay: Duration) {
+        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+            series.delay.mean(now, delay.0);
+            series.delay_max.max(now, delay.0);
+        }
+    }
+
+    /// `packets` of a row were dropped in the bin that `now` ends or lies in.
+    pub(crate) fn dropped(&mut self, row: u32, way: usize, now: Time, packets: u64) {
+        let direction = &mut self.rows[row as usize].ways[way];
+        direction.dropped += packets;
+        if let Some(series) = &mut direction.series {
+            series.dropped.add(Time(now.0.saturating_sub(1)), packets);
+        }
     }
 
     /// A datagram has arrived.
@@ -191,7 +221,8 @@ impl Tally {
         self.arrived_series(row, way, now, packet.size);
         self.goodput_series(row, way, now, payload);
         let app = self.rows[row as usize].app;
-        self.delay(app, way, delay);
+        self.delay(app, way, now, delay);
+        self.delay_series(row, way, now, delay);
         if let Some(voip) = &mut self.apps[usize::from(app)].voip {
             voip.arrival(packet.seq, now - delay, now);
         }

@@ -300,7 +300,10 @@ impl<S: Sink> Core<S> {
             self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, packet.seq, packet.body, wire));
         } else if inline {
             let delay = inline_delay(now, packet.body);
-            self.tally.delay(app, way, delay);
+            self.tally.delay(app, way, now, delay);
+            if series {
+                self.tally.delay_series(row, way, now, delay);
+            }
             self.net.tell_delivered(&packet, delay);
             let len = u32::from(packet.size - peer_header);
             let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
@@ -310,7 +313,10 @@ impl<S: Sink> Core<S> {
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
             if body.segment.len > 0 {
-                self.tally.delay(app, way, delay);
+                self.tally.delay(app, way, now, delay);
+                if series {
+                    self.tally.delay_series(row, way, now, delay);
+                }
                 self.net.tell_delivered(&packet, delay);
             }
             self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &body.segment, wire));
@@ -505,9 +511,12 @@ impl<S: Sink> Core<S> {
 
     /// Packets of a connection that met their fate after its end (a repeated FIN, say) still count as its own.
     fn settle_fates(&mut self, slot: usize) {
+        let now = self.net.now();
         for (way, end) in self.conns[slot].ends.iter().enumerate() {
             let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
-            self.tally.rows[end.lane.row as usize].ways[way].dropped += fated;
+            if fated > 0 {
+                self.tally.dropped(end.lane.row, way, now, fated);
+            }
         }
     }
 
@@ -549,10 +558,13 @@ impl<S: Sink> Core<S> {
         true
     }
 
-    /// End of a bin: the senders' windows go into the series.
+    /// End of a bin: the senders' windows and the drops go into the series.
     fn sample(&mut self, now: Time) {
         if !self.tally.has_series {
             return;
+        }
+        for slot in 0..self.conns.len() {
+            self.settle_fates(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
             // of connections that share a row the latest: which one has the last slot depends on other applications

@@ -98,6 +98,28 @@ impl Sink for Calls {
 }
 
 #[test]
+fn delays_and_drops_of_a_flow_over_time() {
+    // 2 Mbit/s of 1500 B packets (one every 6 ms) into 1 Mbit/s (12 ms each) and 10 packets of queue: full after 21 are
+    // sent, and from then on every other packet is lost; one that is stored waits for the rest of the one in service and for
+    // those before it: between 9 x 12 and 10 x 12 ms, then 12 ms of service and 5 ms of propagation
+    let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\
+               [record]\ninterval = \"1s\"\nwarm_up = \"2s\"\n";
+    let outcome = run(&line(6, "rate = \"1mbit\"\nqueue.droptail = { limit = \"10p\" }", 5.0, cbr));
+    let of = |column| series(&outcome, "flow_series", column, "app", "cbr");
+    let dropped = of("dropped_packets");
+    assert_eq!(dropped.iter().sum::<f64>(), number(&outcome, "apps.cbr.dropped_packets"));
+    // 6000 ms hold 500 pairs of packets
+    assert!(dropped[1..].iter().all(|n| (n - 83.3).abs() < 1.0), "{dropped:?}");
+    for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
+        assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");
+    }
+    // the first 2 s, in which the queue filled, are in the series and not in the distribution
+    assert!(of("delay_ms_mean")[0] < 125.0);
+    assert!(number(&outcome, "apps.cbr.delay_ms.min") > 124.9);
+    assert!(number(&outcome, "links.up.sojourn_ms.min") > 107.9);
+}
+
+#[test]
 fn times_of_a_call_that_nobody_answers() {
     let ftp = "[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\ntcp = \"ns2-fulltcp-sack\"\ntraffic.ftp = {}\n";
     let s = read(&line(280, "rate = \"1mbit\"\nloss = 1", 10.0, ftp));

@@ -1,118 +1,22 @@
 """What doc 001 says in prose, as checks: each sentence with a number or an order, and whether our runs bear it out.
 
 A quantity is the median over seeds with its central 80 %; it holds inside the range stated here, which was fixed before
-any run: times within 35 % or 1 s, delays and shares as noted. Claims are reported, not counted in the shares.
+any run: times within 35 % or 1 s, delays and shares as noted. Claims are reported, not counted in the shares. Plateau runs
+stand under "C03 limit 130p" and the like.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case
-from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, Measures
+from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PLR
+from bloatlab.studies.claims import Order, Quantity, Runs, median_of, near
 from bloatlab.studies.scorecard import Band
-from bloatlab.tables import Spread, number, spread
-
-#: Measures of every seed, by case key; plateau runs stand under "C03 limit 130p" and the like.
-Runs = Mapping[str, Sequence[Measures]]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A claim beside our runs. `holds` is None when the runs that it needs were not made."""
-
-    ident: str
-    where: str
-    says: str
-    published: str
-    ours: str
-    holds: bool | None
-
-    def as_data(self) -> dict[str, Any]:
-        """The check as JSON."""
-        return {
-            "claim": self.ident,
-            "where": self.where,
-            "says": self.says,
-            "published": self.published,
-            "ours": self.ours,
-            "holds": self.holds,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A claim about one measure of one case: it holds when our median lies in `band`."""
-
-    ident: str
-    where: str
-    says: str
-    published: str
-    case: str
-    measure: str
-    band: Band
-    unit: str = "s"
-    digits: int = 2
-    scale: float = 1.0
-
-    def check(self, runs: Runs) -> Checked:
-        """Our median beside the claim."""
-        ours = _over_seeds(runs, self.case, self.measure)
-        if ours is None:
-            return Checked(self.ident, self.where, self.says, self.published, "not run", None)
-        holds = self.band.holds(ours.median * self.scale)
-        return Checked(self.ident, self.where, self.says, self.published, self._text(ours), holds)
-
-    def _text(self, ours: Spread) -> str:
-        low, mid, high = (number(v * self.scale, self.digits) for v in (ours.low, ours.median, ours.high))
-        unit = f" {self.unit}" if self.unit and math.isfinite(ours.median) else ""
-        between = "" if low == high else f" ({low} to {high})"
-        return f"{mid}{unit}{between}"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A claim that compares cases: `judge` gives ours in words and whether it holds; None when a run is missing."""
-
-    ident: str
-    where: str
-    says: str
-    published: str
-    judge: Callable[[Runs], tuple[str, bool] | None]
-
-    def check(self, runs: Runs) -> Checked:
-        """Our order beside the claim."""
-        found = self.judge(runs)
-        ours, holds = ("not run", None) if found is None else found
-        return Checked(self.ident, self.where, self.says, self.published, ours, holds)
-
-
-def check_all(runs: Runs) -> list[Checked]:
-    """Every claim, in the order of the paper."""
-    return [claim.check(runs) for claim in CLAIMS]
-
-
-def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """Within a share of `value`, or `least`, whichever is larger."""
-    slack = max(share * value, least)
-    return Band(value - slack, value + slack)
-
 
 # ------------------------------------------------------------------------------------------------- the orders, one each
-
-
-def _median(runs: Runs, key: str, measure: str) -> float | None:
-    ours = _over_seeds(runs, key, measure)
-    return None if ours is None else ours.median
-
-
-def _over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
-    values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
-    return spread(values) if values else None
 
 
 def _table(runs: Runs, measure: str, numbers: Sequence[int] = NUMBERS) -> dict[tuple[Queue, int], float] | None:
@@ -120,7 +24,7 @@ def _table(runs: Runs, measure: str, numbers: Sequence[int] = NUMBERS) -> dict[t
     found: dict[tuple[Queue, int], float] = {}
     for queue in Queue:
         for n in numbers:
-            value = _median(runs, case(n, queue).key, measure)
+            value = median_of(runs, case(n, queue).key, measure)
             if value is None:
                 return None
             found[queue, n] = value
@@ -193,7 +97,7 @@ def _no_late_at_21(runs: Runs) -> tuple[str, bool] | None:
 
 
 def _txq_loss(runs: Runs) -> tuple[str, bool] | None:
-    large, small = _median(runs, "D01/417", LOST), _median(runs, "D01/21", LOST)
+    large, small = median_of(runs, "D01/417", LOST), median_of(runs, "D01/21", LOST)
     if large is None or small is None:
         return None
     return f"{large:.2f} % and {small:.2f} %", Band(0.05, 0.2).holds(large) and small <= 0.02

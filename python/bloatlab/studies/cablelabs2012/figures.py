@@ -7,20 +7,16 @@ round trips of slow start, which 20 ms would finish in an eighth of a second. Fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from bloatlab.plots import Mark, Panel, Series, figure
+from bloatlab.plots import Mark, Panel, Series
 from bloatlab.run import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
+from bloatlab.studies.page import Drawn
 from bloatlab.tables import cumulative_share, rate_series
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: What the figures keep of a run: the series they draw.
 Frames = Mapping[str, pl.DataFrame]
@@ -46,22 +42,6 @@ _SPIKES_MS = {
     (Queue.CODEL, 5): (("370 ms", 370.0),),
 }
 _WORST_MS = {Queue.DROPTAIL_417: (1000.0, "1 s"), Queue.DROPTAIL_21: (50.0, "50 ms"), Queue.CODEL: (5.0, "5 ms")}
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure with its number in the paper and its caption."""
-
-    number: int
-    name: str
-    caption: str
-    panels: list[Panel]
-    columns: int = 2
-
-    def figure(self) -> Figure:
-        """The drawing."""
-        size = (4.3, 2.7) if self.columns == 2 else (8.0, 2.9)
-        return figure(self.panels, columns=self.columns, size=size)
 
 
 def needed() -> list[Case]:
@@ -95,7 +75,9 @@ def _throughput(number: int, queue: Queue, single: Frames, five: Frames) -> Draw
         _rate_panel("One TCP session", queue, 1, single),
         _rate_panel("Five TCP sessions, together", queue, 5, five),
     ]
-    return Drawn(number, f"fig{number}_throughput_{queue.name.lower()}", f"TCP throughput. {_WORDS[queue]}.", panels)
+    return Drawn(
+        str(number), f"fig{number}_throughput_{queue.name.lower()}", f"TCP throughput. {_WORDS[queue]}.", panels
+    )
 
 
 def _rate_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
@@ -115,7 +97,7 @@ def _rate_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Pane
 
 def _delay(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
     panels = [_delay_panel("One TCP session", queue, 1, single), _delay_panel("Five TCP sessions", queue, 5, five)]
-    return Drawn(number, f"fig{number}_delay_{queue.name.lower()}", f"Queueing delay. {_WORDS[queue]}.", panels)
+    return Drawn(str(number), f"fig{number}_delay_{queue.name.lower()}", f"Queueing delay. {_WORDS[queue]}.", panels)
 
 
 def _delay_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
@@ -137,7 +119,7 @@ def _depth(frames: Frames) -> Drawn:
         y_range=(0.0, 23.0),
         marks=(Mark("21", 21.0), Mark("5 free", 16.0)),
     )
-    return Drawn(8, "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
+    return Drawn("8", "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
 
 
 def _distribution(frames: Frames) -> Drawn:
@@ -157,4 +139,4 @@ def _distribution(frames: Frames) -> Drawn:
         "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "
         "slots for 98.5 % of the time."
     )
-    return Drawn(9, "fig9_queue_cdf_d04", caption, [panel], 1)
+    return Drawn("9", "fig9_queue_cdf_d04", caption, [panel], 1)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
-from bloatlab.studies.cablelabs2012.claims import Checked
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 from bloatlab.studies.cablelabs2012.published import (
@@ -23,20 +21,14 @@ from bloatlab.studies.cablelabs2012.published import (
     PAGES,
     PLR,
 )
-from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
-from bloatlab.tables import TextCell, TextTable, Tone, number, spread
+from bloatlab.studies.layout import MARKS, TONES, spaced
+from bloatlab.studies.scorecard import Cell, Scorecard
+from bloatlab.tables import TextCell, TextTable, number, spread
 
 DIGITS = {
     LOST: 2, LATE: 2, PLR: 2, MEDIAN: 3, MAD: 3, PAGES: 0, MOS: 2, FTP: 0,
     MOS_DELTA: 1, FTP_RATIO: 0, MEDIAN_AGAIN: 1, MEDIAN_RATIO: 0,
 }  # fmt: skip
-
-_TONES: dict[Verdict, Tone] = {
-    Verdict.WITHIN: "good",
-    Verdict.OUTSIDE: "bad",
-    Verdict.CALIBRATION: "marked",
-    Verdict.DERIVED: "muted",
-}
 
 _SHORT = {LOST: "lost %", LATE: "late %", PLR: "plr %", MEDIAN: "median s", MAD: "MAD s", PAGES: "pages"}
 
@@ -109,13 +101,9 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     seeds = "" if cell.low == cell.high else f"{low} to {high} over seeds; "
     both = f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
     return [
-        TextCell(_spaced(printed)),
-        TextCell(ours, _TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}"),
+        TextCell(spaced(printed)),
+        TextCell(ours, TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}"),
     ]
-
-
-def _spaced(printed: str) -> str:
-    return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
 
 
 def blocks(card: Scorecard) -> list[TextTable]:
@@ -142,7 +130,6 @@ _TABLES = (
     (7, Queue.DROPTAIL_417, _SUMMARY),
     (8, Queue.DROPTAIL_21, _SUMMARY),
 )
-_MARKS = {Verdict.WITHIN: "✓", Verdict.OUTSIDE: "✗", Verdict.CALIBRATION: "c", Verdict.DERIVED: ""}
 
 
 def _block(title: str, keys: Sequence[tuple[str, str]], metrics: Sequence[str], cells: Cells, table: int) -> TextTable:
@@ -168,69 +155,7 @@ def _four(cell: Cell | None, table: int) -> list[TextCell]:
         return [printed, ours, TextCell(""), TextCell("")]
     digits = DIGITS[cell.metric]
     between = "" if cell.low == cell.high else f"{number(cell.low, digits)}..{number(cell.high, digits)}"
-    return [printed, ours, TextCell(between, "muted"), TextCell(_MARKS[cell.verdict], ours.tone)]
-
-
-def shares_table(card: Scorecard) -> TextTable:
-    """The stated shares, and the shares per table and per metric."""
-    data = card.as_data()["summary"]
-    rows: list[list[TextCell]] = []
-    for share in card.shares:
-        tone: Tone = "good" if share.met else "bad"
-        wanted = f"{share.wanted:.0%}" if share.wanted is not None else ""
-        rows.append(_share_row(share.name, share.within, share.cells, share.share, wanted, tone))
-    for kind, prefix in (("by_table", "Table "), ("by_metric", "")):
-        for name, s in data[kind].items():
-            rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
-    note = "Calibration cells and derived columns are shown in the tables and not counted."
-    return TextTable("Cells within tolerance", ["cells of", "within", "of", "share", "wanted"], rows, note)
-
-
-def _share_row(name: str, within: int, of: int, share: float, wanted: str, tone: Tone) -> list[TextCell]:
-    return [
-        TextCell(name),
-        TextCell(str(within)),
-        TextCell(str(of)),
-        TextCell(f"{share:.0%}" if of else "-", tone),
-        TextCell(wanted, "muted"),
-    ]
-
-
-def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """The prose claims."""
-    words: dict[bool | None, TextCell] = {
-        True: TextCell("holds", "good"),
-        False: TextCell("differs", "bad"),
-        None: TextCell("not run", "muted"),
-    }
-    rows = [
-        [TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims
-    ]
-    note = (
-        "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
-    )
-    return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
-
-
-def outside_table(card: Scorecard) -> TextTable:
-    """Every counted cell that is not within, with its reason."""
-    outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE]
-    rows = [
-        [
-            TextCell(c.case),
-            TextCell(c.metric),
-            TextCell(_spaced(c.printed)),
-            TextCell(number(c.ours, DIGITS[c.metric])),
-            TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
-            TextCell(
-                "" if c.tolerance is None or math.isinf(c.tolerance) else f"±{number(c.tolerance, DIGITS[c.metric])}"
-            ),
-            TextCell(c.reason),
-        ]
-        for c in outside
-    ]
-    columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
-    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True)
+    return [printed, ours, TextCell(between, "muted"), TextCell(MARKS[cell.verdict], ours.tone)]
 
 
 def unknowns_table() -> TextTable:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bloatlab.plots import svg_text
-from bloatlab.report import Block, Fact, FigureBlock, Page, Prose, Section, TableBlock, write
+from bloatlab.report import Block, Page, Prose, Section, TableBlock, write
 from bloatlab.scenario import version
+from bloatlab.studies import layout as shared
 from bloatlab.studies.cablelabs2012 import layout
 from bloatlab.studies.cablelabs2012.compare import __doc__ as rules
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
-from bloatlab.studies.cablelabs2012.figures import Drawn
-from bloatlab.studies.scorecard import Share
+from bloatlab.studies.page import Drawn, facts, figure_block
 from bloatlab.tables import TextCell, TextTable
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
     card = done.scorecard
     sections = [
         Section("Tables 3 to 8", "tables", [TableBlock(t) for t in layout.paper_tables(card)], _TABLES_LEAD),
-        Section("Figures 2 to 9", "figures", [_figure(d) for d in drawings], _FIGURES_LEAD),
-        Section("Claims", "claims", [TableBlock(layout.claims_table(done.claims))]),
+        Section("Figures 2 to 9", "figures", [figure_block(d) for d in drawings], _FIGURES_LEAD),
+        Section("Claims", "claims", [TableBlock(shared.claims_table(done.claims))]),
         Section("What differs", "differs", _differences(done), "Every counted cell outside its tolerance, and why."),
         *_experiments(done),
         Section("Rules and free parameters", "rules", _rules(done)),
@@ -40,7 +39,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         subtitle="CableLabs’ preliminary study of November 2012, reproduced packet by packet",
         sections=sections,
         lead=[_LEAD],
-        facts=[*(_share(s, judged=not card.proves_nothing) for s in card.shares), _claims(done), _runs(done)],
+        facts=facts(card, done.claims, done.runs),
         warning=card.proves_nothing,
         footer=[
             f"bloatlab {version()}. {done.runs} runs, seeds 1 to {card.seeds}. Written by: bloatlab reproduce cablelabs2012",
@@ -66,31 +65,8 @@ _FIGURES_LEAD = (
 )
 
 
-def _figure(drawn: Drawn) -> FigureBlock:
-    return FigureBlock(svg_text(drawn.figure(), drawn.caption), drawn.caption, f"Figure {drawn.number}.")
-
-
-def _share(share: Share, *, judged: bool) -> Fact:
-    tone = "plain" if not judged else "good" if share.met else "bad"
-    return Fact(
-        f"{share.share:.0%}",
-        f"of {share.name}",
-        f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted",
-        tone,
-    )
-
-
-def _claims(done: Reproduction) -> Fact:
-    held = sum(c.holds is True for c in done.claims)
-    return Fact(f"{held} of {len(done.claims)}", "claims of the text hold")
-
-
-def _runs(done: Reproduction) -> Fact:
-    return Fact(str(done.runs), "simulations", f"{done.scorecard.seeds} seeds per case")
-
-
 def _differences(done: Reproduction) -> list[Block]:
-    table = layout.outside_table(done.scorecard)
+    table = shared.outside_table(done.scorecard, layout.DIGITS)
     return [TableBlock(table)] if table.rows else [Prose(["None."])]
 
 
@@ -113,7 +89,7 @@ def _rules(done: Reproduction) -> list[Block]:
         Prose([head]),
         TableBlock(_tolerances()),
         Prose(rest),
-        TableBlock(layout.shares_table(done.scorecard)),
+        TableBlock(shared.shares_table(done.scorecard)),
         TableBlock(layout.unknowns_table()),
     ]
 

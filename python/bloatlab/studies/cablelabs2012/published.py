@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
+from bloatlab.studies import published
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
+from bloatlab.studies.published import Row
 
 #: Metrics that the paper measured, as `published.csv` calls them, in the order of its tables.
 LOST = "VoIP lost"
@@ -41,18 +41,6 @@ _TABLE = re.compile(r"^Table (\d) ")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the file, as written."""
-
-    case: str
-    metric: str
-    value: str
-    unit: str
-    where: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
 class PublishedCell:
     """A cell of the paper: one value, or the two runs of one CoDel configuration.
 
@@ -66,14 +54,9 @@ class PublishedCell:
     printed: str
 
 
-@functools.cache
 def rows() -> Sequence[Row]:
     """Every row of the file."""
-    text = resources.files("bloatlab.studies.cablelabs2012").joinpath("published.csv").read_text(encoding="utf-8")
-    return tuple(
-        Row(r["case"], r["metric"], r["value"], r["unit"], r["where"], r["note"])
-        for r in csv.DictReader(text.splitlines())
-    )
+    return published.rows("cablelabs2012")
 
 
 @functools.cache

@@ -12,10 +12,6 @@ What it leaves in its folder:
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-import platform
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +24,15 @@ from rich.console import Console
 from bloatlab.plots import save_figure
 from bloatlab.results import write_json
 from bloatlab.run import Result
-from bloatlab.scenario import Scenario, version
+from bloatlab.scenario import Scenario
 from bloatlab.studies.cablelabs2012 import figures, page, terminal
 from bloatlab.studies.cablelabs2012.build import SECONDS, build
-from bloatlab.studies.cablelabs2012.claims import Checked, check_all
+from bloatlab.studies.cablelabs2012.claims import CLAIMS
 from bloatlab.studies.cablelabs2012.compare import scorecard
 from bloatlab.studies.cablelabs2012.experiments import Trial, plateau, tables, trials
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
+from bloatlab.studies.claims import Checked, check_all
+from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.sweep import Point, default_jobs, sweep, watch
@@ -102,7 +100,7 @@ def reproduce(options: Options) -> Reproduction:
     count = sum(len(s) for r in (main, *extra.values()) for s in r.measures.values())
     done = Reproduction(
         card,
-        check_all(runs),
+        check_all(CLAIMS, runs),
         {name: r.measures for name, r in extra.items()},
         options.out,
         count,
@@ -165,12 +163,12 @@ def _write(done: Reproduction, main: _Ran, extra: Sequence[_Ran], drawn: _Drawn)
     _frame([main, *extra]).write_parquet(folder / "runs.parquet", compression="zstd", statistics=False)
     for (key, seed), scenario in main.scenarios.items():
         if seed == 1:
-            write_json(folder / "scenarios" / f"{_file_name(key)}.json", scenario.data)
+            write_json(folder / "scenarios" / f"{file_name(key)}.json", scenario.data)
     drawings = figures.draw(drawn.frames)
     for drawing in drawings:
         save_figure(drawing.figure(), folder / "figures" / drawing.name)
     page.write_report(done, drawings)
-    write_json(folder / "provenance.json", _provenance(done))
+    write_json(folder / "provenance.json", provenance(done.runs, done.seconds))
 
 
 def _frame(ran: Sequence[_Ran]) -> pl.DataFrame:
@@ -181,24 +179,3 @@ def _frame(ran: Sequence[_Ran]) -> pl.DataFrame:
         for seed, measures in enumerate(seeds, start=1)
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _file_name(key: str) -> str:
-    return key.replace("/", "-").replace(" ", "_")
-
-
-def _provenance(done: Reproduction) -> dict[str, Any]:
-    return {
-        "bloatlab": version(),
-        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "runs": done.runs,
-        "wall_seconds": round(done.seconds, 2),
-        "process_seconds": round(time.process_time(), 2),
-        "machine": platform.machine(),
-        "system": platform.platform(),
-        "host": platform.node(),
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-        "polars": pl.__version__,
-        "command": sys.argv,
-    }

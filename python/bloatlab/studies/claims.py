@@ -1,0 +1,117 @@
+"""Claims of a paper's prose as checks: each a sentence, a range fixed beforehand, and what our runs say.
+
+A quantity is the median over seeds with its central 80 %. Claims are data until they are checked; what they need is the
+measures of every seed, by the key of the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.studies.scorecard import Band
+from bloatlab.tables import Spread, number, spread
+
+#: What one run was reduced to, by name.
+Measures = Mapping[str, float]
+
+#: Measures of every seed, by the key of the run.
+Runs = Mapping[str, Sequence[Measures]]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A claim beside our runs. `holds` is None when the runs that it needs were not made."""
+
+    ident: str
+    where: str
+    says: str
+    published: str
+    ours: str
+    holds: bool | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The check as JSON."""
+        return {
+            "claim": self.ident,
+            "where": self.where,
+            "says": self.says,
+            "published": self.published,
+            "ours": self.ours,
+            "holds": self.holds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A claim about one measure of one case: it holds when our median lies in `band`."""
+
+    ident: str
+    where: str
+    says: str
+    published: str
+    case: str
+    measure: str
+    band: Band
+    unit: str = "s"
+    digits: int = 2
+    scale: float = 1.0
+
+    def check(self, runs: Runs) -> Checked:
+        """Our median beside the claim."""
+        ours = over_seeds(runs, self.case, self.measure)
+        if ours is None:
+            return Checked(self.ident, self.where, self.says, self.published, "not run", None)
+        holds = self.band.holds(ours.median * self.scale)
+        text = words(ours, self.unit, self.digits, self.scale)
+        return Checked(self.ident, self.where, self.says, self.published, text, holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A claim that compares cases: `judge` gives ours in words and whether it holds; None when a run is missing."""
+
+    ident: str
+    where: str
+    says: str
+    published: str
+    judge: Callable[[Runs], tuple[str, bool] | None]
+
+    def check(self, runs: Runs) -> Checked:
+        """Our order beside the claim."""
+        found = self.judge(runs)
+        ours, holds = ("not run", None) if found is None else found
+        return Checked(self.ident, self.where, self.says, self.published, ours, holds)
+
+
+def check_all(claims: Sequence[Quantity | Order], runs: Runs) -> list[Checked]:
+    """Every claim, in the given order."""
+    return [claim.check(runs) for claim in claims]
+
+
+def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
+    """Within a share of `value`, or `least`, whichever is larger."""
+    slack = max(share * value, least)
+    return Band(value - slack, value + slack)
+
+
+def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
+    """A measure over the seeds of a run that have it; None when none has."""
+    values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
+    return spread(values) if values else None
+
+
+def median_of(runs: Runs, key: str, measure: str) -> float | None:
+    """The median over seeds; None when no seed has the measure."""
+    ours = over_seeds(runs, key, measure)
+    return None if ours is None else ours.median
+
+
+def words(ours: Spread, unit: str = "", digits: int = 2, scale: float = 1.0) -> str:
+    """A median with its unit, and its interval in brackets where it has one."""
+    low, mid, high = (number(v * scale, digits) for v in (ours.low, ours.median, ours.high))
+    unit = f" {unit}" if unit and math.isfinite(ours.median) else ""
+    between = "" if low == high else f" ({low} to {high})"
+    return f"{mid}{unit}{between}"

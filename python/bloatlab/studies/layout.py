@@ -1,0 +1,90 @@
+"""The tables that every study shows: shares, claims, what differs. For the terminal and for the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bloatlab.studies.claims import Checked
+from bloatlab.studies.scorecard import Scorecard, Verdict
+from bloatlab.tables import TextCell, TextTable, Tone, number
+
+#: How a verdict looks.
+TONES: dict[Verdict, Tone] = {
+    Verdict.WITHIN: "good",
+    Verdict.OUTSIDE: "bad",
+    Verdict.CALIBRATION: "marked",
+    Verdict.DERIVED: "muted",
+}
+
+#: A verdict in one character.
+MARKS = {Verdict.WITHIN: "✓", Verdict.OUTSIDE: "✗", Verdict.CALIBRATION: "c", Verdict.DERIVED: ""}
+
+
+def spaced(printed: str) -> str:
+    """A printed whole number with its thousands told apart."""
+    return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
+
+
+def shares_table(card: Scorecard) -> TextTable:
+    """The stated shares, and the shares per table and per metric."""
+    data = card.as_data()["summary"]
+    rows: list[list[TextCell]] = []
+    for share in card.shares:
+        tone: Tone = "good" if share.met else "bad"
+        wanted = f"{share.wanted:.0%}" if share.wanted is not None else ""
+        rows.append(_share_row(share.name, share.within, share.cells, share.share, wanted, tone))
+    for kind, prefix in (("by_table", "Table "), ("by_metric", "")):
+        for name, s in data[kind].items():
+            rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
+    note = "Calibration cells and derived columns are shown in the tables and not counted."
+    return TextTable("Cells within tolerance", ["cells of", "within", "of", "share", "wanted"], rows, note)
+
+
+def _share_row(name: str, within: int, of: int, share: float, wanted: str, tone: Tone) -> list[TextCell]:
+    return [
+        TextCell(name),
+        TextCell(str(within)),
+        TextCell(str(of)),
+        TextCell(f"{share:.0%}" if of else "-", tone),
+        TextCell(wanted, "muted"),
+    ]
+
+
+def claims_table(claims: Sequence[Checked]) -> TextTable:
+    """The prose claims."""
+    words: dict[bool | None, TextCell] = {
+        True: TextCell("holds", "good"),
+        False: TextCell("differs", "bad"),
+        None: TextCell("not run", "muted"),
+    }
+    rows = [
+        [TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims
+    ]
+    note = (
+        "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
+    )
+    return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
+
+
+def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
+    """Every counted cell that is not within, with its reason."""
+    outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE]
+    rows = [
+        [
+            TextCell(c.case),
+            TextCell(c.metric),
+            TextCell(spaced(c.printed)),
+            TextCell(number(c.ours, digits.get(c.metric, 2))),
+            TextCell(f"{number(c.low, digits.get(c.metric, 2))} to {number(c.high, digits.get(c.metric, 2))}"),
+            TextCell(
+                ""
+                if c.tolerance is None or math.isinf(c.tolerance)
+                else f"±{number(c.tolerance, digits.get(c.metric, 2))}"
+            ),
+            TextCell(c.reason),
+        ]
+        for c in outside
+    ]
+    columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
+    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True)

@@ -1,0 +1,57 @@
+"""What the reports of all studies share: numbered figures, and the facts at the head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bloatlab.plots import Panel, figure, svg_text
+from bloatlab.report import Fact, FigureBlock
+from bloatlab.studies.claims import Checked
+from bloatlab.studies.scorecard import Scorecard, Share
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its number in the paper (none for what the paper does not have) and its caption."""
+
+    number: str
+    name: str
+    caption: str
+    panels: list[Panel]
+    columns: int = 2
+
+    def figure(self) -> Figure:
+        """The drawing."""
+        size = (4.3, 2.7) if self.columns == 2 else (8.0, 2.9)
+        return figure(self.panels, columns=self.columns, size=size)
+
+
+def figure_block(drawn: Drawn) -> FigureBlock:
+    """A figure as it stands in a report."""
+    number = f"Figure {drawn.number}." if drawn.number else ""
+    return FigureBlock(svg_text(drawn.figure(), drawn.caption), drawn.caption, number)
+
+
+def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
+    """The verdict first: shares, claims, how many simulations."""
+    held = sum(c.holds is True for c in claims)
+    return [
+        *(_share(s, judged=not card.proves_nothing) for s in card.shares),
+        Fact(f"{held} of {len(claims)}", "claims of the text hold"),
+        Fact(str(runs), "simulations", f"{card.seeds} seeds per case"),
+    ]
+
+
+def _share(share: Share, *, judged: bool) -> Fact:
+    tone = "plain" if not judged else "good" if share.met else "bad"
+    return Fact(
+        f"{share.share:.0%}",
+        f"of {share.name}",
+        f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted",
+        tone,
+    )
