@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -55,6 +56,11 @@ def run(scenario: Scenario, seed: int | None = None, progress: Progress | None =
     output = _core.run(scenario.text, None, progress if progress is not None else _go_on)
     tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
     return Result(scenario, json.loads(output["summary"]), tables)
+
+
+def core_file() -> Path:
+    """Where the compiled core is: what a result depends on besides its scenario."""
+    return Path(_core.__file__)
 
 
 def _go_on(_fraction: float) -> None:

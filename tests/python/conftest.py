@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,16 @@ def as_published() -> Callable[[], dict[str, list[Measures]]]:
 
 
 METRICS = (LOST, LATE, PLR, MOS, MEDIAN, MAD, PAGES, FTP)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Tests keep results in a place of their own, not in the user's."""
+    folder = tmp_path_factory.mktemp("store")
+    before = os.environ.get("BLOATLAB_STORE")
+    os.environ["BLOATLAB_STORE"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["BLOATLAB_STORE"]
+    else:
+        os.environ["BLOATLAB_STORE"] = before

@@ -10,6 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from bloatlab.scenario import Override, Scenario, load
+from bloatlab.sweep import Store, default_store
 
 T = TypeVar("T")
 
@@ -54,6 +55,21 @@ def writing(path: Path, write: Callable[[], T]) -> T:
         return write()
     except OSError as error:
         raise BadInput(f"{error.filename or path}: cannot write: {(error.strerror or str(error)).lower()}") from None
+
+
+def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:
+    """The store that the flags ask for; its notices go to `console`. Raises `BadInput` where it cannot be."""
+    if refused:
+        if folder is not None:
+            raise BadInput("--store and --no-store: one of them")
+        return None
+    place = folder if folder is not None else default_store()
+    writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
+
+    def notice(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    return Store(place, notice)
 
 
 def wide_console() -> Console:

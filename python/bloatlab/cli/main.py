@@ -16,6 +16,7 @@ from rich.console import Console
 from bloatlab.cli import listing, reproduce, run, schema, show
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
+from bloatlab.sweep import Interrupted
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
@@ -66,8 +67,8 @@ def call(arguments: Sequence[str]) -> int:
     except BadInput as error:
         _say(str(error))
         return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        _say("interrupted")
+    except KeyboardInterrupt as interrupt:
+        _say(f"interrupted: {interrupt}" if isinstance(interrupt, Interrupted) else "interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

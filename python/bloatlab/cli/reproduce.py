@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, wide_console, writing
+from bloatlab.cli.common import BadInput, nearest, store_at, wide_console, writing
 from bloatlab.studies import STUDIES, Options, study
 
 
@@ -24,6 +24,8 @@ def command(
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     quick: Annotated[bool, Parameter(negative=())] = False,
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
+    store: Path | None = None,
+    no_store: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
 
@@ -46,6 +48,10 @@ def command(
         Shorter runs and fewer seeds, for a first look. Proves nothing, judges nothing, exits with 0.
     experiments
         Further runs beyond the published tables, by name, or "all". May be given again.
+    store
+        Folder where runs are kept, so that none is done twice. Default: BLOATLAB_STORE, or .bloatlab/store.
+    no_store
+        Run everything and keep nothing but the report.
     """
     if name not in STUDIES:
         raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")
@@ -53,7 +59,8 @@ def command(
     asked = _asked(experiments, wanted.EXPERIMENTS)
     out = output or Path("runs") / name
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
-    options = Options(out, seeds, jobs, quick, asked, Console(stderr=True))
+    console = Console(stderr=True)
+    options = Options(out, seeds, jobs, quick, asked, console, store_at(store, console, refused=no_store))
     outcome = writing(out, lambda: wanted.reproduce(options))
     if form == "json":
         sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")

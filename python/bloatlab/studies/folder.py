@@ -19,12 +19,13 @@ def file_name(key: str) -> str:
     return key.replace("/", "-").replace(" ", "_")
 
 
-def provenance(runs: int, seconds: float) -> dict[str, Any]:
-    """Where a reproduction came from: what no comparison of results may look at."""
+def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
+    """Where a reproduction came from: what no comparison of results may look at. `found` runs came from the store."""
     return {
         "bloatlab": version(),
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "runs": runs,
+        "runs_from_store": found,
         "wall_seconds": round(seconds, 2),
         "process_seconds": round(time.process_time(), 2),
         "machine": platform.machine(),

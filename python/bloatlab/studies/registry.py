@@ -10,10 +10,15 @@ from typing import Any, Protocol, cast
 
 from rich.console import Console
 
+from bloatlab.sweep import Store
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to reproduce a study. `console` is where a person follows it; data goes elsewhere."""
+    """How to reproduce a study. `console` is where a person follows it; data goes elsewhere.
+
+    `store` is where runs are kept and found again; None runs everything and keeps nothing.
+    """
 
     out: Path
     seeds: int = 10
@@ -21,6 +26,7 @@ class Options:
     quick: bool = False
     experiments: Sequence[str] = ()
     console: Console = field(default_factory=lambda: Console(stderr=True))
+    store: Store | None = None
 
 
 class Outcome(Protocol):

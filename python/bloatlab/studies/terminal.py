@@ -37,12 +37,19 @@ def rich_table(table: TextTable) -> Table:
 
 
 def last_words(
-    card: Scorecard, claims: Sequence[Checked], runs: int, seconds: float, report: Path, console: Console
+    card: Scorecard,
+    claims: Sequence[Checked],
+    runs: int,
+    seconds: float,
+    report: Path,
+    console: Console,
+    found: int = 0,
 ) -> None:
-    """How many runs, which claims hold, whether the shares are reached, and where the report is."""
+    """How many runs (`found` of them in the store), which claims hold, whether the shares are reached, the report."""
     held = sum(claim.holds is True for claim in claims)
     asked = sum(claim.holds is not None for claim in claims)
-    console.print(f"{runs} runs in {seconds:.1f} s; {held} of {asked} claims hold.", highlight=False)
+    stored = f" ({found} of them kept from before)" if found else ""
+    console.print(f"{runs} runs{stored} in {seconds:.1f} s; {held} of {asked} claims hold.", highlight=False)
     match card.met:
         case True:
             console.print("[green]The stated shares are reached.[/]")

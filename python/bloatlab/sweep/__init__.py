@@ -1,6 +1,37 @@
-"""Many runs: points in, one reduced value per point out, in the order of the points."""
+"""Many runs: a grid declares them, an executor runs them, a measure reduces each, a store remembers.
 
-from bloatlab.sweep.pool import Cancelled, Point, RunError, default_jobs, sweep
+    grid = Grid({"queue": ["droptail", "codel"], "rtt_ms": [20, 100]}, build, seeds=range(1, 11))
+    gathered = gather(grid.points(), Measure("voice", voice), store=Store(Path(".bloatlab/store")))
+    gathered.frame()          # queue, rtt_ms, seed, scenario_hash and what `voice` measured; one row per run
+
+`sweep` is the call below it: any reduction, nothing remembered. Results do not depend on the number of workers, on
+their order, or on whether they come from the store.
+"""
+
+from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
+from bloatlab.sweep.grid import At, Grid
+from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Threads, default_jobs, sweep
+from bloatlab.sweep.store import Measured, Store, default_store
 from bloatlab.sweep.watch import Watch, silent, watch
 
-__all__ = ["Cancelled", "Point", "RunError", "Watch", "default_jobs", "silent", "sweep", "watch"]
+__all__ = [
+    "At",
+    "Cancelled",
+    "Executor",
+    "Gathered",
+    "Grid",
+    "Interrupted",
+    "Measure",
+    "Measured",
+    "Point",
+    "RunError",
+    "Store",
+    "Threads",
+    "Watch",
+    "default_jobs",
+    "default_store",
+    "gather",
+    "silent",
+    "sweep",
+    "watch",
+]

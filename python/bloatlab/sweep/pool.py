@@ -1,9 +1,9 @@
-"""A pool of threads over the core.
+"""Points in, one value per point out: the executor protocol, and the one that every machine has, a pool of threads.
 
 Simulation releases the GIL, so threads fill the cores and results never cross a process. Each result is reduced in the
 thread that made it: a sweep of hundreds of runs holds a few numbers per run, not its series.
 
-Order and numbers do not depend on the number of workers: a point carries its own seed, and results come back by index.
+Order and numbers do not depend on the number of workers: a point carries its own seed, and values are told by index.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from bloatlab.run import Result, run
+from bloatlab.run import Progress, Result, run
 from bloatlab.scenario import Scenario
 from bloatlab.sweep.watch import Watch, silent
 
@@ -34,6 +34,10 @@ class Point(Generic[Key]):
     scenario: Scenario
     seed: int
 
+    def seeded(self) -> Scenario:
+        """The scenario with this point's seed in it."""
+        return self.scenario if self.scenario.seed == self.seed else self.scenario.with_sets(("seed", str(self.seed)))
+
 
 class Cancelled(Exception):  # noqa: N818  not an error: somebody asked for it
     """Raised inside a run that is to stop because the sweep stops."""
@@ -41,6 +45,63 @@ class Cancelled(Exception):  # noqa: N818  not an error: somebody asked for it
 
 class RunError(RuntimeError):
     """A run broke; the message names the point, the cause is chained."""
+
+
+#: What an executor does to a point; it tells its progress in [0, 1] and lets what that raises through.
+Work = Callable[[Point[Any], Progress], Reduced]
+
+
+class Executor(Protocol):
+    """Runs points somewhere. This is the seam for more than one machine: nothing above knows where points run.
+
+    `work` is given one point at a time, in any order, in any thread or process; `done` is told the index of a point in
+    `points` and the value of `work`, as soon as there is one, from any thread of the calling process. `watch` hears of
+    the progress, where there is a way. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the
+    runs under way, and `KeyboardInterrupt` is raised when they have stopped. Each point that was complete before has
+    been told.
+    """
+
+    def __call__(
+        self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
+    ) -> None:
+        """Run them all."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The local executor: as many runs at a time as `jobs`, or as there are cores."""
+
+    jobs: int | None = None
+
+    def __call__(
+        self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
+    ) -> None:
+        """Run them all. Cancelling takes about a tenth of a second."""
+        stop = threading.Event()
+
+        def one(index: int, point: Point[Any]) -> None:
+            def tell(fraction: float) -> None:
+                if stop.is_set():
+                    raise Cancelled
+                watch.advance(index, fraction)
+
+            tell(0.0)
+            done(index, work(point, tell))
+            watch.done(index)
+
+        watch.begin(len(points))
+        with ThreadPoolExecutor(max_workers=self.jobs or default_jobs(), thread_name_prefix="run") as pool:
+            futures = [pool.submit(one, index, point) for index, point in enumerate(points)]
+            try:
+                _wait(futures)
+                _raise_first(points, futures)
+            except BaseException:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+            finally:
+                watch.end()
 
 
 def default_jobs() -> int:
@@ -54,49 +115,33 @@ def sweep(
     *,
     jobs: int | None = None,
     watch: Watch | None = None,
+    executor: Executor | None = None,
 ) -> list[Reduced]:
     """Run every point and reduce each result where it was made; the answers come in the order of `points`.
 
     The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs under way, waits for them (a tenth
-    of a second) and raises `KeyboardInterrupt`.
+    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only.
     """
-    watch = watch or silent()
-    stop = threading.Event()
 
-    def one(index: int, point: Point[Key]) -> Reduced:
-        def tell(fraction: float) -> None:
-            if stop.is_set():
-                raise Cancelled
-            watch.advance(index, fraction)
+    def work(point: Point[Key], tell: Progress) -> Reduced:
+        return reduce(point, run(point.scenario, point.seed, tell))
 
-        tell(0.0)
-        value = reduce(point, run(point.scenario, point.seed, tell))
-        watch.done(index)
-        return value
-
-    watch.begin(len(points))
-    with ThreadPoolExecutor(max_workers=jobs or default_jobs(), thread_name_prefix="run") as pool:
-        futures = [pool.submit(one, index, point) for index, point in enumerate(points)]
-        try:
-            _wait(futures)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-        finally:
-            watch.end()
-        for point, future in zip(points, futures, strict=True):
-            if future.done() and not future.cancelled() and (error := future.exception()):
-                stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise RunError(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error
-    return [future.result() for future in futures]
+    values: dict[int, Reduced] = {}
+    (executor or Threads(jobs))(points, work, values.__setitem__, watch or silent())
+    return [values[index] for index in range(len(points))]
 
 
-def _wait(futures: Sequence[Future[Reduced]]) -> None:
+def _wait(futures: Sequence[Future[None]]) -> None:
     """Until all are done or one has failed, letting Ctrl-C in."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
         if any(f.exception() for f in done):
             return
+
+
+def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
+    """The failure of the first point that has one."""
+    for point, future in zip(points, futures, strict=True):
+        if future.done() and not future.cancelled() and (error := future.exception()):
+            raise RunError(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error

@@ -61,14 +61,19 @@ class Setup:
 
 def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
     """The validated scenario of one run."""
-    return from_dict(describe(case, seed, setup or Setup()), source=f"cablelabs2012 {case.key}")
+    return from_dict(describe(case, seed, setup or Setup()), source=scenario_name(case))
+
+
+def scenario_name(case: Case) -> str:
+    """What a run of `case` is called, whatever is changed in it."""
+    return f"cablelabs2012 {case.key}"
 
 
 def describe(case: Case, seed: int, setup: Setup) -> ScenarioDict:
     """The scenario of one run as plain values."""
     apps = _apps(case, seed, setup)
     return {
-        "name": f"cablelabs2012 {case.key}",
+        "name": scenario_name(case),
         "seed": seed,
         "duration": f"{setup.seconds}s",
         "link": _links(case, setup),

@@ -38,6 +38,9 @@ class Trial:
         """Name in results: the case, and what is changed in it."""
         return f"{self.case.key} {self.label}".rstrip()
 
+    def __str__(self) -> str:
+        return self.key
+
 
 #: The transmit queue alternatives of doc 001 §2.2.3. The sojourn over both queues exists for CoDel only.
 ALTERNATIVES: dict[str, Setup] = {

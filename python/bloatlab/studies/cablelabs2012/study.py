@@ -16,17 +16,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 from rich.console import Console
 
 from bloatlab.plots import save_figure
-from bloatlab.results import write_json
+from bloatlab.results import write_json, write_table
 from bloatlab.run import Result
 from bloatlab.scenario import Scenario
 from bloatlab.studies.cablelabs2012 import figures, page, terminal
-from bloatlab.studies.cablelabs2012.build import SECONDS, build
+from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS
 from bloatlab.studies.cablelabs2012.compare import scorecard
 from bloatlab.studies.cablelabs2012.experiments import Trial, plateau, tables, trials
@@ -35,7 +35,7 @@ from bloatlab.studies.claims import Checked, check_all
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.sweep import Point, default_jobs, sweep, watch
+from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 2
@@ -48,6 +48,7 @@ QUICK_WARNING = (
 EXPERIMENT_SEEDS = 3
 
 _Runs = dict[str, list[Measures]]
+_Ran = Gathered[At]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Reproduction:
     experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
     folder: Path
     runs: int
+    found: int
     seconds: float
 
     @property
@@ -90,61 +92,50 @@ def reproduce(options: Options) -> Reproduction:
     begun = time.perf_counter()
     _console_head(options, len(seeds))
 
-    drawn = _Drawn({c.key for c in figures.needed()})
-    main = _run([*tables(), *plateau()], seeds, options, "tables and figures", drawn)
+    main = _run([*tables(), *plateau()], seeds, options, "tables and figures", FIGURES)
     extra_seeds = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
     extra = {name: _run(given, extra_seeds, options, name) for name, given in asked.items()}
 
-    runs = main.measures
+    runs = _measures(main)
     card = scorecard({t.key: runs[t.key] for t in tables()}, proves_nothing=QUICK_WARNING if options.quick else "")
-    count = sum(len(s) for r in (main, *extra.values()) for s in r.measures.values())
+    ran = [main, *extra.values()]
     done = Reproduction(
         card,
         check_all(CLAIMS, runs),
-        {name: r.measures for name, r in extra.items()},
+        {name: _measures(r) for name, r in extra.items()},
         options.out,
-        count,
+        sum(len(r.points) for r in ran),
+        sum(r.found for r in ran),
         time.perf_counter() - begun,
     )
-    _write(done, main, list(extra.values()), drawn)
+    _write(done, ran)
     return done
 
 
-@dataclass(frozen=True)
-class _Ran:
-    """Measures by key in the order of seeds, and the scenario of each run."""
-
-    measures: _Runs
-    scenarios: dict[tuple[str, int], Scenario]
+def _series(result: Result) -> Mapping[str, pl.DataFrame]:
+    """Of the first seed of the cases that figures draw, the series that they draw; of the others nothing."""
+    drawn = {scenario_name(c) for c in figures.needed()}
+    return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
 
-class _Drawn:
-    """Keeps, of the first seed of the cases that figures draw, the series that they draw."""
-
-    def __init__(self, keys: set[str]) -> None:
-        self._keys = keys
-        self.frames: dict[str, figures.Frames] = {}
-
-    def look(self, key: str, seed: int, result: Result) -> None:
-        if seed == 1 and key in self._keys:
-            self.frames[key] = figures.keep(result)
+#: What is kept of a run, and what of one whose figures may be drawn.
+CELLS = Measure("cablelabs2012", measure)
+FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
 
-def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, drawn: _Drawn | None = None) -> _Ran:
-    """Every trial with every seed. Long runs are spread over the workers as they come free."""
-    trials_of = [(trial, trial.setup.with_(seconds=QUICK_SECONDS) if options.quick else trial.setup) for trial in given]
-    points = [Point(trial.key, build(trial.case, seed, setup), seed) for seed in seeds for trial, setup in trials_of]
+def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, measured: Measure = CELLS) -> _Ran:
+    """Every trial with every seed."""
 
-    def reduce(point: Point[str], result: Result) -> Measures:
-        if drawn is not None:
-            drawn.look(point.key, point.seed, result)
-        return measure(result)
+    def scenario(case: Trial, seed: int) -> Scenario:
+        return build(case.case, seed, case.setup.with_(seconds=QUICK_SECONDS) if options.quick else case.setup)
 
-    values = sweep(points, reduce, jobs=options.jobs, watch=watch(what, options.console))
-    measures: _Runs = {trial.key: [] for trial in given}
-    for point, value in zip(points, values, strict=True):
-        measures[point.key].append(value)
-    return _Ran(measures, {(p.key, p.seed): p.scenario for p in points})
+    points = Grid({"case": given}, scenario, seeds).points()
+    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
+
+
+def _measures(ran: _Ran) -> _Runs:
+    """The measures of every trial by its key, in the order of the seeds."""
+    return {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in ran.rows().items()}
 
 
 def _console_head(options: Options, seeds: int) -> None:
@@ -154,28 +145,20 @@ def _console_head(options: Options, seeds: int) -> None:
         options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
 
-def _write(done: Reproduction, main: _Ran, extra: Sequence[_Ran], drawn: _Drawn) -> None:
+def _write(done: Reproduction, ran: Sequence[_Ran]) -> None:
     """The study's folder."""
     folder = done.folder
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     (folder / "scenarios").mkdir(exist_ok=True)
     write_json(folder / "scorecard.json", done.as_data())
-    _frame([main, *extra]).write_parquet(folder / "runs.parquet", compression="zstd", statistics=False)
-    for (key, seed), scenario in main.scenarios.items():
-        if seed == 1:
-            write_json(folder / "scenarios" / f"{file_name(key)}.json", scenario.data)
-    drawings = figures.draw(drawn.frames)
+    write_table(pl.concat([r.frame() for r in ran], how="diagonal_relaxed"), folder / "runs.parquet")
+    main = [
+        (str(p.key["case"]), p, value) for p, value in zip(ran[0].points, ran[0].values, strict=True) if p.seed == 1
+    ]
+    for key, point, _ in main:
+        write_json(folder / "scenarios" / f"{file_name(key)}.json", point.scenario.data)
+    drawings = figures.draw({key: value.frames for key, _, value in main if value.frames})
     for drawing in drawings:
         save_figure(drawing.figure(), folder / "figures" / drawing.name)
     page.write_report(done, drawings)
-    write_json(folder / "provenance.json", provenance(done.runs, done.seconds))
-
-
-def _frame(ran: Sequence[_Ran]) -> pl.DataFrame:
-    rows = [
-        {"case": key, "seed": seed, "scenario_hash": r.scenarios[key, seed].hash} | measures
-        for r in ran
-        for key, seeds in r.measures.items()
-        for seed, measures in enumerate(seeds, start=1)
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))

@@ -27,4 +27,4 @@ def show(done: Reproduction, console: Console) -> None:
         console.print(rich_table(layout.experiment_table(name, EXPERIMENTS[name], runs)))
     console.print(rich_table(shared.claims_table(done.claims)))
     console.print(rich_table(shared.shares_table(done.scorecard)))
-    last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console)
+    last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)

@@ -1,0 +1,148 @@
+"""What a kept result depends on besides its scenario: the compiled core, and the code that reduced the run.
+
+The version of bloatlab does not change with every edit, so files are hashed: the core's own, and the source of the
+reducing function's module with every module that it imports, as far as they are ours (bloatlab's) or the user's own;
+of libraries, the versions of polars and numpy. Values that a function closes over count too.
+
+Not seen: data files that a reducing function reads. Give a `Measure` another `version` when they change.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import json
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bloatlab.run import core_file
+
+#: Files changed after this may not be what is loaded.
+_LOADED = time.time()
+
+_OWN = __name__.split(".", maxsplit=1)[0]
+
+
+class Unsure(Exception):  # noqa: N818  nothing is wrong with the run, only with remembering it
+    """A result cannot be remembered safely; the message says why."""
+
+
+@functools.cache
+def core() -> str:
+    """SHA-256 of the compiled core. Raises `Unsure` when its file is newer than this process."""
+    return hashlib.sha256(_unchanged(core_file())).hexdigest()
+
+
+def code(*functions: Callable[..., Any]) -> str:
+    """SHA-256 of what `functions` do: their names, what they close over, and the source that they stand in.
+
+    Raises `Unsure` for a function whose source or closure cannot be known.
+    """
+    sha = hashlib.sha256(f"{sys.version_info[:2]} polars {pl.__version__} numpy {np.__version__}".encode())
+    modules: set[str] = set()
+    for function in functions:
+        sha.update(json.dumps(_named(function, modules), sort_keys=True).encode())
+    for name, path in sorted(_reached(modules)):
+        sha.update(f"\0{name}\0".encode())
+        sha.update(_unchanged(path))
+    return sha.hexdigest()
+
+
+def _named(function: Any, modules: set[str]) -> Any:
+    """A function as plain values; adds its module to `modules`."""
+    if isinstance(function, functools.partial):
+        given = [_plain(v, modules) for v in function.args]
+        named = {k: _plain(v, modules) for k, v in function.keywords.items()}
+        return [_named(function.func, modules), given, named]
+    if not isinstance(function, FunctionType):
+        raise Unsure(f"{function!r} is no plain function, so what it does cannot be known")
+    modules.add(function.__module__)
+    cells = [_plain(c.cell_contents, modules) for c in function.__closure__ or ()]
+    defaults = [_plain(v, modules) for v in function.__defaults__ or ()]
+    return [function.__module__, function.__qualname__, function.__code__.co_firstlineno, cells, defaults]
+
+
+def _plain(value: Any, modules: set[str]) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return repr(value)
+        case list() | tuple():
+            return [_plain(v, modules) for v in value]
+        case dict():
+            return {repr(k): _plain(v, modules) for k, v in value.items()}
+        case set() | frozenset():
+            return sorted(repr(_plain(v, modules)) for v in value)
+        case _ if callable(value):
+            return _named(value, modules)
+        case _:
+            raise Unsure(f"a reducing function closes over {type(value).__name__}, which has no plain value")
+
+
+def _reached(names: set[str]) -> set[tuple[str, Path]]:
+    """These modules and all of ours or the user's that they import, at once or later."""
+    found: dict[str, Path] = {}
+    own = {_OWN, *(name.split(".")[0] for name in names)}
+    for name in names:
+        if _source(name, own) is None:
+            raise Unsure(f"the source of {name} cannot be read")
+    waiting = list(names)
+    while waiting:  # bounded: each module enters `found` once
+        name = waiting.pop()
+        if name not in found and (path := _source(name, own)) is not None:
+            found[name] = path
+            waiting += _imports(name, path)
+    return set(found.items())
+
+
+def _source(name: str, own: set[str]) -> Path | None:
+    """The source file of a module that is ours or the user's; None for libraries, and for what is no module."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name not in sys.modules and name.split(".", maxsplit=1)[0] in own:  # imported on first use
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            return None
+        file = spec.origin if spec is not None else None
+    if not file or not file.endswith(".py"):
+        return None
+    path = Path(file).resolve()
+    library = any(path.is_relative_to(folder) for folder in _libraries())
+    return path if name.split(".", maxsplit=1)[0] == _OWN or not library else None
+
+
+@functools.cache
+def _libraries() -> tuple[Path, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(Path(sysconfig.get_path(name)).resolve() for name in names)
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """Everything that a module's source imports by name; names of no module are left for `_source` to refuse."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _unchanged(path: Path) -> bytes:
+    """A file's bytes, if they are surely those that this process has loaded."""
+    if path.stat().st_mtime > _LOADED:
+        raise Unsure(f"{path} was written after this process began, so its code may not be what runs")
+    return path.read_bytes()

@@ -1,0 +1,338 @@
+"""Grids, the store, `gather`: nothing is run twice, nothing stale or damaged is served, Ctrl-C keeps what is done."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bloatlab import _core
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario, parse
+from bloatlab.sweep import At, Grid, Interrupted, Measure, Point, RunError, Store, fingerprint, gather
+from bloatlab.sweep.store import Measured, plain
+
+BASE = """
+duration = "2s"
+[link.up]
+from = "home"
+to = "net"
+both_ways = true
+rate = "5mbit"
+[app.file]
+from = "home"
+to = ["net"]
+traffic.ftp = { flows = 2 }
+"""
+
+
+def build(rate: str, limit: int, seed: int) -> Scenario:
+    sets = [("link.up.rate", rate), ("link.up.queue", f'{{ droptail = {{ limit = "{limit}p" }} }}')]
+    return parse(BASE, sets=[*sets, ("seed", str(seed))])
+
+
+def row(result: Result) -> Mapping[str, Any]:
+    up = result.summary["links"]["up"]
+    return {"sent_bytes": up["delivered_bytes"], "p99_ms": up["sojourn_ms"]["p99"], "never_s": math.inf}
+
+
+def frames(result: Result) -> Mapping[str, pl.DataFrame]:
+    series = result.table("queue_series")
+    return {"queue": series, "nothing": series.head(0)}
+
+
+GRID = Grid({"rate": ["1mbit", "5mbit"], "limit": [5, 50]}, build, seeds=(1, 2))
+MEASURE = Measure("test", row, frames)
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, notices: list[str]) -> Store:
+    return Store(tmp_path / "store", notices.append)
+
+
+def entries(store: Store) -> list[Path]:
+    return sorted(store.folder.glob("*/*/*/*.parquet"))
+
+
+# ------------------------------------------------------------------------------------------------ grid
+
+
+def test_a_grid_is_the_product_of_its_axes_seed_by_seed():
+    points = GRID.points()
+    assert [(str(p.key), p.seed) for p in points[:5]] == [
+        ("rate=1mbit limit=5", 1),
+        ("rate=1mbit limit=50", 1),
+        ("rate=5mbit limit=5", 1),
+        ("rate=5mbit limit=50", 1),
+        ("rate=1mbit limit=5", 2),
+    ]
+    assert len(points) == 8
+    for p in points:
+        assert p.scenario == build(p.key["rate"], p.key["limit"], p.seed)
+    assert points[0].key == points[4].key
+    assert hash(points[0].key) == hash(points[4].key)
+    assert points[0].key != points[1].key
+
+
+def test_a_grid_with_less_of_it():
+    small = GRID.with_(limit=[5], seeds=[7]).where(lambda at: at["rate"] == "5mbit")
+    assert [(dict(p.key), p.seed) for p in small.points()] == [({"rate": "5mbit", "limit": 5}, 7)]
+    never = GRID.where(lambda at: at["limit"] == 5).where(lambda at: at["limit"] == 50)
+    assert never.points() == []
+    with pytest.raises(KeyError, match="no axis 'rtt'; there is rate, limit"):
+        GRID.with_(rtt=[1])
+
+
+# ---------------------------------------------------------------------------------------------- gather
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_what_is_kept_is_what_was_measured(store: Store, jobs: int):
+    fresh = gather(GRID.points(), MEASURE, store=store, jobs=2)
+    again = gather(GRID.points(), MEASURE, store=store, jobs=jobs)
+    without = gather(GRID.points(), MEASURE, jobs=jobs)
+    assert (fresh.found, fresh.ran) == (0, 8)
+    assert (again.found, again.ran) == (8, 0)
+    assert fresh.frame().equals(again.frame())
+    assert fresh.frame().equals(without.frame())
+    for one, other in zip(fresh.values, again.values, strict=True):
+        assert {k: type(v) for k, v in one.row.items()} == {k: type(v) for k, v in other.row.items()}
+        assert set(one.frames) == set(other.frames) == {"queue", "nothing"}
+        assert all(one.frames[k].equals(other.frames[k]) for k in one.frames)
+        assert all(one.frames[k].schema == other.frames[k].schema for k in one.frames)
+
+
+def test_the_table_has_axes_seed_hash_and_measures_in_the_order_of_points():
+    gathered = gather(GRID.points(), MEASURE)
+    frame = gathered.frame()
+    assert frame.columns == ["rate", "limit", "seed", "scenario_hash", "sent_bytes", "p99_ms", "never_s"]
+    assert frame["seed"].to_list() == [1] * 4 + [2] * 4
+    assert frame["limit"].to_list() == [5, 50] * 4
+    assert frame["scenario_hash"].to_list() == [p.scenario.hash for p in GRID.points()]
+    rows = gathered.rows()
+    assert [r["sent_bytes"] for r in rows[GRID.places()[3]]] == frame["sent_bytes"].gather([3, 7]).to_list()
+
+
+def test_equal_scenarios_are_run_once(store: Store):
+    one = parse(BASE)
+    gathered = gather([Point("a", one, 1), Point("b", one, 1), Point("a", one, 2)], MEASURE, store=store)
+    assert (gathered.ran, len(entries(store))) == (2, 2)
+    assert gathered.values[0] == gathered.values[1]
+    assert gathered.frame()["key"].to_list() == ["a", "b", "a"]
+
+
+def test_another_seed_scenario_measure_or_version_is_not_found(store: Store):
+    def ran(points: list[Point[Any]], measure: Measure) -> int:
+        return gather(points, measure, store=store).ran
+
+    point = Point("p", parse(BASE), 1)
+    assert ran([point], MEASURE) == 1
+    assert ran([point], MEASURE) == 0
+    assert ran([Point("p", point.scenario, 2)], MEASURE) == 1
+    assert ran([Point("p", parse(BASE, sets=[("duration", "3s")]), 1)], MEASURE) == 1
+    assert ran([point], Measure("test", row, frames, version=2)) == 1
+    assert ran([point], Measure("test", row)) == 1
+    assert ran([point], Measure("other", row, frames)) == 1
+    assert ran([Point("another name", point.scenario, 1)], MEASURE) == 0
+
+
+def test_another_core_is_not_found(store: Store, monkeypatch: pytest.MonkeyPatch):
+    points = GRID.points()[:1]
+    gather(points, MEASURE, store=store)
+    monkeypatch.setattr(fingerprint, "core", lambda: "0" * 64)
+    assert gather(points, MEASURE, store=store).ran == 1
+
+
+# ----------------------------------------------------------------------------------------- fingerprint
+
+
+def test_core_fingerprint_is_the_hash_of_the_loaded_file():
+    assert fingerprint.core() == hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+
+
+def code_of(folder: Path, helper: str, measure: str = "row") -> str:
+    """The fingerprint of a module's function in a process of its own, after writing the module that it imports."""
+    (folder / "mine.py").write_text(
+        "import helper\nfrom functools import partial\n"
+        "def make(n):\n    def row(result):\n        return {'x': helper.f() + n}\n    return row\n"
+        "row, two = make(1), make(2)\n"
+    )
+    (folder / "helper.py").write_text(helper)
+    for path in folder.glob("*.py"):
+        os.utime(path, (1e9, 1e9))
+    source = f"import mine; from bloatlab.sweep import fingerprint; print(fingerprint.code(mine.{measure}))"
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=True, cwd=folder
+    )
+    return done.stdout.strip()
+
+
+def test_code_is_a_function_its_closure_and_every_module_behind_it(tmp_path: Path):
+    one = code_of(tmp_path, "def f(): return 1\n")
+    assert one == code_of(tmp_path, "def f(): return 1\n")
+    assert one != code_of(tmp_path, "def f(): return 2\n")
+    assert one != code_of(tmp_path, "def f(): return 1\n", "two")
+
+
+def test_code_that_cannot_be_known_is_refused():
+    class Machine:
+        def __call__(self, result: Result) -> dict[str, float]:
+            return {}
+
+    unknown = object()
+    with pytest.raises(fingerprint.Unsure, match="no plain function"):
+        fingerprint.code(Machine())
+    with pytest.raises(fingerprint.Unsure, match="closes over object"):
+        fingerprint.code(lambda _: {"x": unknown})
+    assert fingerprint.code(functools.partial(build, "a")) != fingerprint.code(functools.partial(build, "b"))
+
+
+def test_a_file_newer_than_the_process_is_not_trusted(store: Store, notices: list[str], monkeypatch):
+    monkeypatch.setattr(fingerprint, "_LOADED", 0.0)
+    gathered = gather(GRID.points()[:1], MEASURE, store=store)
+    assert (gathered.ran, entries(store)) == (1, [])
+    assert len(notices) == 1
+    assert "written after this process began" in notices[0]
+
+
+# ---------------------------------------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("damage", ["torn", "bent", "empty", "foreign"])
+def test_a_damaged_entry_is_told_and_run_again(store: Store, notices: list[str], damage: str):
+    points = GRID.points()[:2]
+    sound = gather(points, MEASURE, store=store)
+    victim = entries(store)[0]
+    data = bytearray(victim.read_bytes())
+    match damage:
+        case "torn":
+            data = data[: len(data) // 2]
+        case "bent":
+            data[len(data) // 2] ^= 1
+        case "empty":
+            data = bytearray()
+        case _:
+            data = bytearray(b"PAR1 is not all that a Parquet file has")
+    victim.write_bytes(data)
+    again = gather(points, MEASURE, store=store)
+    assert (again.found, again.ran) == (1, 1)
+    assert again.frame().equals(sound.frame())
+    assert len(notices) == 1
+    assert str(victim) in notices[0]
+    assert gather(points, MEASURE, store=store).found == 2
+
+
+def test_a_file_half_written_is_never_seen_and_is_collected(store: Store):
+    points = GRID.points()[:1]
+    gather(points, MEASURE, store=store)
+    torn = entries(store)[0].parent / "abc.writing"
+    torn.write_bytes(b"half")
+    assert gather(points, MEASURE, store=store).found == 1
+    assert store.collect(fingerprint.core()) == (0, 0)
+    assert not torn.exists()
+
+
+def test_a_store_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: Path, notices: list[str]):
+    place = tmp_path / "file"
+    place.write_text("")
+    gathered = gather(GRID.points(), MEASURE, store=Store(place, notices.append))
+    assert gathered.ran == 8
+    assert len(notices) == 1
+    assert "results are not kept" in notices[0]
+
+
+def test_collecting_removes_other_cores_and_older_code(store: Store):
+    point = GRID.points()[:1]
+    gather(point, MEASURE, store=store)
+    current = store.shelves()[0]
+    copies = (current.folder.with_name(f"test-1-{'0' * 16}"), store.folder / ("f" * 16) / current.folder.name)
+    for other in copies:
+        shelf = other / "aa"
+        shelf.mkdir(parents=True)
+        old = shelf / "x.parquet"
+        old.write_bytes(b"123")
+        os.utime(old, (1e9, 1e9))
+    assert len(store.shelves()) == 3
+    assert store.collect(fingerprint.core()) == (2, 6)
+    assert [s.folder for s in store.shelves()] == [current.folder]
+    assert gather(point, MEASURE, store=store).found == 1
+
+
+def test_rows_hold_plain_values():
+    found = plain({"a": np.float64(1.5), "b": np.int64(2), "c": np.bool_(True), "d": None, "e": "x", "f": 3})
+    assert found == {"a": 1.5, "b": 2, "c": True, "d": None, "e": "x", "f": 3}
+    assert [type(v) for v in found.values()] == [float, int, bool, type(None), str, int]
+    with pytest.raises(TypeError, match="x is list"):
+        plain({"x": [1]})
+
+
+# ---------------------------------------------------------------------------------- stopping, resuming
+
+
+class Stopping:
+    """The local machine, but for Ctrl-C after a number of runs."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, points, work, done, watch) -> None:
+        for index, point in enumerate(points):
+            if index == self.after:
+                raise KeyboardInterrupt
+            done(index, work(point, lambda _: None))
+
+
+def test_what_was_complete_is_kept_and_only_the_rest_is_run(store: Store):
+    with pytest.raises(Interrupted, match=r"3 of 8 runs are kept in .*store; the same command goes on"):
+        gather(GRID.points(), MEASURE, store=store, executor=Stopping(3))
+    rest = gather(GRID.points(), MEASURE, store=store)
+    assert (rest.found, rest.ran) == (3, 5)
+    assert rest.frame().equals(gather(GRID.points(), MEASURE).frame())
+
+
+def test_a_failure_keeps_what_was_complete(store: Store):
+    def fails(result: Result) -> dict[str, float]:
+        if result.seed == 2:
+            raise ValueError("no")
+        return {"x": 1.0}
+
+    measure = Measure("fails", fails)
+    with pytest.raises(RunError, match="rate=1mbit limit=5 with seed 2: ValueError: no"):
+        gather(GRID.points(), measure, store=store, jobs=1)
+    assert len(entries(store)) == 4
+
+
+def test_threads_share_a_shelf(store: Store):
+    shelf = MEASURE.shelf(store)
+    scenario = parse(BASE)
+    value = Measured({"x": 1.0}, {})
+    threads = [threading.Thread(target=shelf.put, args=(scenario, value)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entries(store)) == 1
+    assert shelf.get(scenario) == value
+
+
+def test_places_are_hashable_whatever_stands_on_an_axis():
+    at = At((("queue", {"codel": {}}), ("n", 1)))
+    assert at.labels() == {"queue": "{'codel': {}}", "n": 1}
+    assert {at: 1}[At((("queue", {"codel": {}}), ("n", 1)))] == 1
