@@ -33,6 +33,22 @@ traffic.ftp = { size = "100KB" }
 from = "a"
 to = ["b"]
 traffic.voip = {}
+[app.ping]
+from = "a"
+to = ["b"]
+traffic.ping = {}
+[app.short]
+from = "a"
+to = ["b"]
+traffic.short = {}
+[app.burst]
+from = "a"
+to = ["b"]
+traffic.burst = { bytes = "10KB" }
+[app.datagrams]
+from = "a"
+to = ["b"]
+traffic.burst = { bytes = "10KB", transport = "udp" }
 [app.web]
 from = "a"
 to = ["b"]

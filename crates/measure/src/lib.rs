@@ -12,6 +12,7 @@
 //! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
+//! | [`Probes`] | round trips of echo requests | 17 KB and at most 2 MB |
 
 pub mod emodel;
 mod fairness;
@@ -20,6 +21,7 @@ mod histogram;
 mod link;
 mod pages;
 mod percentile;
+mod probes;
 mod series;
 mod voip;
 mod weighted;
@@ -30,6 +32,7 @@ pub use histogram::Histogram;
 pub use link::{LinkMeter, LinkMeterParams};
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile};
+pub use probes::{Probe, Probes};
 pub use series::{Channel, Series};
 pub use voip::{VoipMeter, VoipSummary};
 pub use weighted::TimeWeighted;

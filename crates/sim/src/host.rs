@@ -1,12 +1,13 @@
 //! What an application asks of its host, done.
 
 use crate::conn::{Use, clock_us};
+use crate::tally::FileDone;
 use crate::world::Core;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
 use std::cmp::Reverse;
 use traffic::{ConnId, Host, Side};
-use units::{Rng, Time};
+use units::{Duration, Rng, Time};
 
 /// The host of one application, for one call.
 pub(crate) struct AppHost<'a, S> {
@@ -100,8 +101,17 @@ impl<S: Sink> Host for AppHost<'_, S> {
         }
     }
 
-    fn file_done(&mut self, started: Time, _bytes: u64) {
+    fn file_done(&mut self, started: Time, bytes: u64) {
         let now = self.core.net.now();
-        self.core.tally.apps[usize::from(self.app)].files.record(now.since(started));
+        self.core.tally.apps[usize::from(self.app)].file_done(FileDone { started, took: now.since(started), bytes });
+    }
+
+    fn probe(&mut self, number: u64, rtt: Option<Duration>) {
+        let now = self.core.net.now();
+        let probes = self.core.tally.apps[usize::from(self.app)].probes.get_or_insert_default();
+        match rtt {
+            None => probes.sent(now),
+            Some(rtt) => probes.answered(number, rtt),
+        }
     }
 }

@@ -84,6 +84,8 @@ impl<S: Sink> World<S> {
             self.links_table(),
             self.flows_table(),
             self.pages_table(),
+            self.files_table(),
+            self.pings_table(),
             self.syn_times(),
             self.queue_series(),
             self.flow_series(),
@@ -141,6 +143,9 @@ impl<S: Sink> World<S> {
             v["files"] = json!({
                 "done": app.files.count(), "mean_s": app.files.mean().map(Duration::secs),
                 "median_s": app.files.percentile(50.0).map(Duration::secs),
+                "p95_s": app.files.percentile(95.0).map(Duration::secs),
+                "p99_s": app.files.percentile(99.0).map(Duration::secs),
+                "max_s": app.files.max().map(Duration::secs),
             });
         }
         if let Some(voip) = &app.voip {
@@ -152,6 +157,14 @@ impl<S: Sink> World<S> {
                 "late_percent": s.late_percent, "plr_percent": s.plr_percent, "r": s.r, "mos": s.mos,
                 "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
                 "jitter_ms": ms(Some(s.jitter)),
+            });
+        }
+        if let Some(probes) = &app.probes {
+            // a probe that is still on its way at the end is neither answered nor lost
+            let (answered, lost) = (probes.rtt().count(), both(|d| d.dropped));
+            v["ping"] = json!({
+                "sent": probes.count(), "answered": answered, "lost": lost,
+                "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
             });
         }
         let figures = self.apps[i].machine.figures(self.now());
@@ -223,6 +236,30 @@ impl<S: Sink> World<S> {
             "app": Text = |(app, _)| app.name.clone(),
             "start_s": F64 = |(_, page)| page.started.secs(),
             "load_s": F64 = |(_, page)| page.took.secs(),
+        })
+    }
+
+    fn files_table(&self) -> Table {
+        let apps = &self.core.tally.apps;
+        let rows: Vec<_> = apps.iter().flat_map(|app| app.files_kept.iter().map(move |f| (app, f))).collect();
+        table!("files", rows, {
+            "app": Text = |(app, _)| app.name.clone(),
+            "start_s": F64 = |(_, f)| f.started.secs(),
+            "took_s": F64 = |(_, f)| f.took.secs(),
+            "bytes": U64 = |(_, f)| f.bytes,
+        })
+    }
+
+    fn pings_table(&self) -> Table {
+        let apps = &self.core.tally.apps;
+        let rows: Vec<_> = apps
+            .iter()
+            .flat_map(|app| app.probes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
+            .collect();
+        table!("pings", rows, {
+            "app": Text = |(app, _)| app.name.clone(),
+            "t_s": F64 = |(_, k)| k.sent.secs(),
+            "rtt_ms": F64 = |(_, k)| ms(k.rtt),
         })
     }
 

@@ -3,7 +3,7 @@
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
 use crate::conn::Heard;
-use measure::{Channel, Histogram, PageLoads, Series, VoipMeter};
+use measure::{Channel, Histogram, PageLoads, Probes, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use tcp::{Endpoint, Stats, TcpParams};
 use traffic::Traffic;
@@ -14,6 +14,9 @@ const ROWS_WITH_SERIES: usize = 32;
 
 /// Most SYNs whose moments are kept: those of several hundred pages.
 pub const SYNS_KEPT: usize = 65_536;
+
+/// Most files of one application that are kept one by one.
+pub const FILES_KEPT: usize = 65_536;
 
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +92,31 @@ pub struct AppTally {
     pub datagrams: u64,
     /// Files (or messages) finished and how long they took.
     pub files: Box<Histogram>,
+    /// The first [`FILES_KEPT`] of them, one by one.
+    pub files_kept: Vec<FileDone>,
+    /// Echo requests.
+    pub probes: Option<Box<Probes>>,
+}
+
+/// A file (or message) that has arrived whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileDone {
+    /// When it began.
+    pub started: Time,
+    /// How long it took.
+    pub took: Duration,
+    /// Its payload.
+    pub bytes: u64,
+}
+
+impl AppTally {
+    /// A file has arrived whole.
+    pub(crate) fn file_done(&mut self, file: FileDone) {
+        self.files.record(file.took);
+        if self.files_kept.len() < FILES_KEPT {
+            self.files_kept.push(file);
+        }
+    }
 }
 
 /// All of it.
@@ -150,6 +178,8 @@ impl Tally {
             pages: matches!(traffic, Traffic::Web(_)).then(PageLoads::default),
             datagrams: 0,
             files: Box::default(),
+            files_kept: Vec::new(),
+            probes: None,
         });
         for _ in 0..rows {
             let mut ways = [Direction::default(), Direction::default()];

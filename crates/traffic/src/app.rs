@@ -1,6 +1,6 @@
 //! The applications as one closed type, and their list.
 
-use crate::{Application, ConnId, Host, Side, cbr, ftp, game, voip, web};
+use crate::{Application, ConnId, Host, Side, burst, cbr, ftp, game, ping, short, voip, web};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, Time};
@@ -125,6 +125,15 @@ applications! {
     "game" Game(game::GameParams), "tcp", "doc 000",
         "An on-line game: one message every few seconds over one connection",
         r#"{ "message": "10KB", "interval": "2s" }"#;
+    "short" Short(short::ShortParams), "tcp", "doc 000, short-lived flows",
+        "Small transfers with Poisson arrivals, a connection each",
+        r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
+    "burst" Burst(burst::BurstParams), "tcp or udp", "doc 000, single large bursts",
+        "One large burst (or one every so often), all at once",
+        r#"{ "bytes": "1MB", "transport": "udp" }"#;
+    "ping" Ping(ping::PingParams), "udp", "RFC 792, RFC 2681",
+        "Echo requests and replies: the round-trip time and its losses",
+        r#"{ "interval": "100ms" }"#;
     "cbr" Cbr(cbr::CbrParams), "udp", "doc 001 3.2.1, doc 003",
         "Datagrams at a constant rate",
         r#"{ "rate": "1mbit", "size": 1000 }"#;
@@ -169,6 +178,9 @@ mod tests {
             r#"{ "game": { "interval": "20ms" } }"#,
             r#"{ "game": { "interval": "2s", "on_failure": "give_up" } }"#,
             r#"{ "cbr": { "rate": "1mbit" } }"#,
+            r#"{ "short": { "interval": "20ms", "max_open": 40 } }"#,
+            r#"{ "short": { "interval": "20ms", "direction": "up", "size": { "pareto": {} }, "max_open": 40 } }"#,
+            r#"{ "burst": { "bytes": "30KB", "interval": "100ms" } }"#,
             r#"{ "web": { "think": "100ms" } }"#,
             r#"{ "web": { "think": "0s", "persistent": true, "page": "listed" } }"#,
             r#"{ "web": { "think": "1ms", "persistent": true, "on_failure": "give_up" } }"#,
@@ -191,6 +203,8 @@ mod tests {
                     }
                     App::Ftp(f) => assert_eq!(f.files_done(), fake.files.len() as u64),
                     App::Game(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
+                    App::Short(_) | App::Burst(_) => assert!(!fake.files.is_empty()),
+                    App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                 }
                 // the same run again is the same

@@ -2,7 +2,7 @@
 
 use crate::{Application, ConnId, Host, Side};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{Rng, Time};
+use units::{Duration, Rng, Time};
 
 /// Something the fake network will tell the application.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,7 @@ pub(crate) struct Fake {
     pub(crate) lost: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
+    pub(crate) probes: Vec<(u64, Option<Duration>)>,
 }
 
 impl Fake {
@@ -91,6 +92,7 @@ impl Fake {
             lost: BTreeSet::new(),
             files: Vec::new(),
             pages: Vec::new(),
+            probes: Vec::new(),
         }
     }
 
@@ -224,5 +226,8 @@ impl Host for Fake {
     }
     fn file_done(&mut self, started: Time, bytes: u64) {
         self.files.push((started, self.now, bytes));
+    }
+    fn probe(&mut self, number: u64, rtt: Option<Duration>) {
+        self.probes.push((number, rtt));
     }
 }

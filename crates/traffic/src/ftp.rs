@@ -11,6 +11,7 @@
 //!
 //! A file *starts* when its connection is opened (when it is written, on a connection that is kept) and is *finished* when
 //! its last byte has arrived in order at the receiver; then [`Host::file_done`] is called, and the pause counts from there.
+//! With `interval` the files begin at fixed times instead, a late one as soon as the one before is finished.
 //! With a new connection for each file the sender closes right after writing (its FIN follows the last byte) and the
 //! receiver closes when it has everything.
 
@@ -39,6 +40,9 @@ pub struct FtpParams {
     pub pause: Duration,
     /// Extra silence, drawn uniformly from [0, `pause_spread`] before each file but the first. Needs `size`. Default 0s.
     pub pause_spread: Duration,
+    /// Files at fixed times: file k of a flow starts this much times k after its first, or when the one before is finished if
+    /// that is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
+    pub interval: Option<Duration>,
     /// A new connection for each file (true), or all files of a flow over one (false: the idle restart of TCP matters).
     /// Default true.
     pub new_connection: bool,
@@ -57,6 +61,7 @@ impl Default for FtpParams {
             count: None,
             pause: Duration::ZERO,
             pause_spread: Duration::ZERO,
+            interval: None,
             new_connection: true,
             stagger: Duration::ZERO,
             on_failure: OnFailure::Retry,
@@ -90,6 +95,12 @@ impl Params for FtpParams {
                 "0 is not valid; expected at least 1, or no count to repeat until the end",
             ));
         }
+        if self.interval.is_some_and(Duration::is_zero) {
+            return Err(Problem::new("interval", "0s is not valid; expected more than 0s, or no interval"));
+        }
+        if self.interval.is_some() && !(self.pause.is_zero() && self.pause_spread.is_zero()) {
+            return Err(Problem::new("interval", "excludes `pause` and `pause_spread`: give the one or the other"));
+        }
         if self.size.is_none() {
             let needs = |field: &str| Err(Problem::new(field, "needs `size`: without it the first file never ends"));
             if self.count.is_some() {
@@ -101,6 +112,9 @@ impl Params for FtpParams {
             if !self.pause_spread.is_zero() {
                 return needs("pause_spread");
             }
+            if self.interval.is_some() {
+                return needs("interval");
+            }
         }
         Ok(())
     }
@@ -110,6 +124,7 @@ impl Params for FtpParams {
             params: self.clone(),
             flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, got: 0, done: 0 }; self.flows as usize],
             conns: Conns::default(),
+            start: Time::ZERO,
         }
     }
 
@@ -139,6 +154,7 @@ pub struct Ftp {
     params: FtpParams,
     flows: Vec<Flow>,
     conns: Conns,
+    start: Time,
 }
 
 impl Ftp {
@@ -183,24 +199,38 @@ impl Ftp {
             host.close(conn, self.params.direction.receiver());
         }
         if !last {
-            let extra = match self.params.pause_spread.0 {
-                0 => 0,
-                spread => host.rng().below(spread.saturating_add(1)),
-            };
+            let next = self.next_file(i, host);
             // by a timer even without a pause: the host delivers none after the application's stop
-            host.timer(host.now() + self.params.pause + Duration(extra), i as u64);
+            host.timer(next, i as u64);
+        }
+    }
+
+    /// When the file after the one that has just been finished begins.
+    fn next_file<H: Host>(&self, i: usize, host: &mut H) -> Time {
+        match self.params.interval {
+            Some(interval) => {
+                let first = self.start + self.params.stagger * i as u64;
+                (first + interval * self.flows[i].done).max(host.now())
+            }
+            None => {
+                let extra = match self.params.pause_spread.0 {
+                    0 => 0,
+                    spread => host.rng().below(spread.saturating_add(1)),
+                };
+                host.now() + self.params.pause + Duration(extra)
+            }
         }
     }
 }
 
 impl Application for Ftp {
     fn start<H: Host>(&mut self, host: &mut H) {
-        let start = host.now();
+        self.start = host.now();
         for i in 0..self.flows.len() {
             if i == 0 || self.params.stagger.is_zero() {
                 self.begin(i, host);
             } else {
-                host.timer(start + self.params.stagger * i as u64, i as u64);
+                host.timer(self.start + self.params.stagger * i as u64, i as u64);
             }
         }
     }
@@ -306,6 +336,24 @@ mod tests {
     }
 
     #[test]
+    fn files_at_fixed_times_wait_for_the_one_before() {
+        // a file lasts 20 + 10 ms and its pieces of 1000 B come 1 ms apart: 0 to 30 + 19 ms with 20 kB; with 200 kB 229 ms
+        for (size, starts) in [(20_000, [0, 100, 200, 300]), (200_000, [0, 229, 458, 687])] {
+            let mut fake = Fake::new(&[20 * MS]);
+            (fake.piece, fake.gap) = (1000, MS);
+            let params = FtpParams {
+                size: Some(Bytes(size)),
+                count: Some(4),
+                interval: Some(Duration::from_millis(100)),
+                ..Default::default()
+            };
+            run(params, &mut fake, 100 * S);
+            let at: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
+            assert_eq!(at, starts);
+        }
+    }
+
+    #[test]
     fn pauses_spread_within_their_bounds() {
         let mut fake = Fake::new(&[0]);
         let params = FtpParams {
@@ -346,5 +394,9 @@ mod tests {
         assert_eq!(bad(FtpParams { count: Some(3), ..Default::default() }), "count");
         assert_eq!(bad(FtpParams { pause: Duration::from_secs(1), ..Default::default() }), "pause");
         assert_eq!(bad(FtpParams { size: Some(Bytes(1)), count: Some(0), ..Default::default() }), "count");
+        let second = Duration::from_secs(1);
+        assert_eq!(bad(FtpParams { interval: Some(second), ..Default::default() }), "interval");
+        let both = FtpParams { size: Some(Bytes(1)), interval: Some(second), pause: second, ..Default::default() };
+        assert_eq!(bad(both), "interval");
     }
 }

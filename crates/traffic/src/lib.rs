@@ -8,6 +8,9 @@
 //! |---|---|---|
 //! | [`ftp`] | endless, repeated or bursty file transfers | doc 001 §3.2.1, doc 000 |
 //! | [`game`] | one TCP message every few seconds over one connection | doc 000 |
+//! | [`short`] | small transfers that come and go | doc 000 |
+//! | [`burst`] | many bytes at once | doc 000 |
+//! | [`ping`] | echo requests | RFC 792 |
 //! | [`cbr`] | UDP datagrams with exact spacing | doc 001 §3.2.1, doc 003 |
 //! | [`voip`] | a G.711 call | doc 001 §3.2.2 |
 //! | [`web`] | a user who loads pages | doc 001 §3.2.3, Appendix A |
@@ -20,18 +23,24 @@ mod conns;
 #[cfg(test)]
 mod fake;
 
+pub mod burst;
 pub mod cbr;
 pub mod ftp;
 pub mod game;
+pub mod ping;
+pub mod short;
 pub mod voip;
 pub mod web;
 
 mod app;
 
 pub use app::{APPS, App, AppInfo, Params, Traffic};
+pub use burst::{Burst, BurstParams};
 pub use cbr::{Cbr, CbrParams};
 pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
+pub use ping::{Ping, PingParams};
+pub use short::{Short, ShortParams};
 pub use voip::{Voip, VoipParams};
 pub use web::{Web, WebParams};
 
@@ -125,6 +134,8 @@ pub trait Host {
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// A file transfer finished: all `bytes` acknowledged by delivery to the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
+    /// Probe `number` (0, 1, 2, ...) leaves now; or, with `rtt`, it has been answered, once at most, so long after it left.
+    fn probe(&mut self, number: u64, rtt: Option<Duration>);
 }
 
 /// An application: a machine fed with events.

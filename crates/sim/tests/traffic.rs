@@ -1,0 +1,119 @@
+//! Applications through whole worlds: what the probe, the burst and the datagrams down the line must find.
+
+mod common;
+use common::{Dice, number, run, series};
+
+/// A line from a to b, 5 Mbit/s with 20 ms each way and 100 packets of room, and back.
+fn line(seconds: u32, apps: &str) -> String {
+    format!(
+        "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"5mbit\"\ndelay = \"20ms\"\n\
+         queue.droptail = {{ limit = \"100p\" }}\n[link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"10mbit\"\n\
+         delay = \"20ms\"\nqueue.droptail = {{ limit = \"100p\" }}\n{apps}"
+    )
+}
+
+#[test]
+fn a_ping_measures_the_empty_line_exactly() {
+    let outcome = run(&line(
+        10,
+        "[app.ping]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ping = { interval = \"100ms\", size = \"125B\" }\n",
+    ));
+    // 125 B: 0.2 ms at 5 Mbit/s, 0.1 ms at 10 Mbit/s, 40 ms of propagation; probes at 0, 0.1 ... 9.9 s, all answered
+    let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
+    assert_eq!((rtt("sent"), rtt("answered"), rtt("lost"), rtt("lost_percent")), (100.0, 100.0, 0.0, 0.0));
+    assert_eq!((rtt("rtt_ms.min"), rtt("rtt_ms.max")), (40.3, 40.3));
+    let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
+    assert_eq!(each, [40.3; 100]);
+    assert_eq!(series(&outcome, "pings", "t_s", "app", "ping")[99], 9.9);
+}
+
+#[test]
+fn a_ping_sees_the_full_buffer_and_its_drops() {
+    // 6 Mbit/s of 1500-B datagrams on 5 Mbit/s: the queue is full after 100 packets of surplus, 1.2 s; from then on a probe
+    // that is not dropped has waited for at most 100 x 2.4 ms = 240 ms behind the packet in service
+    let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
+                [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
+    let outcome = run(&line(60, apps));
+    let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
+    assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
+    // every probe is accounted for: those neither answered nor lost left in the last 283 ms
+    let open = rtt("sent") - rtt("answered") - rtt("lost");
+    assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
+    // the table has the lost ones as NaN
+    let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
+    assert_eq!(each.iter().filter(|r| r.is_nan()).count() as f64, rtt("lost") + open);
+}
+
+#[test]
+fn datagrams_go_down_the_line() {
+    let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
+                [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";
+    let outcome = run(&line(10, apps));
+    // nothing goes up; 1000 B every ms down. Number k arrives at k + 20.8 ms, or up to 0.2 ms later behind a frame of
+    // speech: numbers 0 to 9979 before 10 s
+    assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
+    assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
+    assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
+    // 500 frames of 218 B: 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; 0.02 s of them under way at the end
+    assert_eq!(number(&outcome, "apps.voip.voip.judged"), 499.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
+    let delay = number(&outcome, "apps.voip.voip.delay_ms.max");
+    assert!((20.17..=20.98).contains(&delay), "{delay}");
+}
+
+#[test]
+fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
+    // 250 packets of 1500 B in one moment: one is in service, 100 wait, 149 are dropped
+    let apps = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\n\
+                traffic.burst = { bytes = \"375KB\", transport = \"udp\" }\n\
+                [app.tcp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.burst = { bytes = \"100KB\" }\n";
+    let outcome = run(&line(10, apps));
+    let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
+    assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
+    assert_eq!(burst("dropped_packets"), 149.0);
+    // the last that fits has waited for 100 others: 101 x 2.4 ms + 20 ms; histogram to 1 %
+    assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
+    // 100 kB in 70 segments through windows of 10, 20, 40 and 80 segments: handshake 40.2 ms, then less than three
+    // round trips of 42 ms beside 70 x 2.4 ms of sending
+    let took = number(&outcome, "apps.tcp.files.mean_s");
+    assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
+    assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
+}
+
+#[test]
+fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
+    // 2 arrivals a second of 14 kB on an idle line: SYN 40 ms, GET and answer 40 ms, ten segments of 1500 B at 10 Mbit/s
+    // 12 ms; the eleventh does not exist (14 000 / 1448 = 9.7)
+    let apps = "[app.short]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.short = { interval = \"500ms\" }\n";
+    let outcome = run(&line(100, apps));
+    let files = |key: &str| number(&outcome, &format!("apps.short.files.{key}"));
+    assert!((files("median_s") - 0.092).abs() < 0.002, "{}", files("median_s"));
+    let arrivals = number(&outcome, "apps.short.short.arrivals");
+    // mean 200, sd 14
+    assert!((140.0..=260.0).contains(&arrivals), "{arrivals}");
+    assert!(files("done") >= arrivals - 2.0);
+}
+
+#[test]
+fn new_applications_keep_the_books_on_random_networks() {
+    // beside whatever the dice give: every packet is delivered, dropped or under way
+    for n in 0..4 {
+        let mut toml = Dice::new(9000 + n, common::Numbers::Odd, true).scenario();
+        let (from, to) = if toml.contains("\"a0\"") { ("a0", "b0") } else { ("n0", "n1") };
+        for (name, traffic) in [
+            ("ping", "ping = { interval = \"10ms\" }"),
+            ("short", "short = { interval = \"50ms\", size.pareto = {} }"),
+            ("burst", "burst = { bytes = \"100KB\", interval = \"1s\", transport = \"udp\", direction = \"down\" }"),
+        ] {
+            toml += &format!("[app.new_{name}]\nfrom = \"{from}\"\nto = [\"{to}\"]\ntraffic.{traffic}\n");
+        }
+        let s = common::read(&toml);
+        let mut world = sim::World::build(&s).unwrap();
+        world.run(|_| true);
+        assert!(world.books().all(|b| b.offered == b.delivered + b.dropped + b.queued + b.in_flight));
+        let outcome = world.outcome(&s);
+        let ping = |key: &str| number(&outcome, &format!("apps.new_ping.ping.{key}"));
+        assert_eq!(ping("sent"), 600.0);
+        assert!(ping("answered") + ping("lost") <= 600.0 && ping("answered") > 0.0);
+    }
+}

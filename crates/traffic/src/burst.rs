@@ -1,0 +1,302 @@
+//! One-off large bursts: many bytes at once, over TCP or as datagrams.
+//!
+//! Source: doc 000, Considerations for all schemes ("single large bursts").
+//!
+//! ```text
+//!   burst b (b = 0, 1, ...) begins at  start + b * interval
+//!   TCP: one new connection, `bytes` written at once, closed; its window decides how fast they leave
+//!   UDP: ceil(bytes / packet) datagrams in the same moment, back to back into the first queue
+//! ```
+//!
+//! A burst is *finished* when all of it has arrived at the receiver; [`Host::file_done`] is called then. A UDP burst that
+//! loses a datagram is never finished: the figures `datagrams_sent` and `datagrams_received` count what came through. The
+//! last [`TRACKED`] UDP bursts are followed.
+
+use crate::conns::Conns;
+use crate::{Application, ConnId, Direction, Host, Params, Side, cbr};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Bytes, Duration, Problem, Time};
+
+/// Most datagrams in one burst: 98 MB of full packets.
+pub const MAX_DATAGRAMS: u64 = 1 << 16;
+/// UDP bursts whose arrivals are counted at once.
+pub const TRACKED: usize = 16;
+
+/// What a burst runs over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// A TCP connection for each burst.
+    #[default]
+    Tcp,
+    /// Datagrams, all in one moment.
+    Udp,
+}
+
+/// Large bursts between the client and its first server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BurstParams {
+    /// Bytes of a burst: of payload over TCP, on the wire over UDP. Default 1MB.
+    pub bytes: Bytes,
+    /// What it runs over. Default `tcp`.
+    pub transport: Transport,
+    /// Size of a datagram in bytes on the wire, every header included; the last may be smaller. UDP only. Default 1500.
+    pub packet: Bytes,
+    /// Which way it goes. Default `up`.
+    pub direction: Direction,
+    /// Time from the start of a burst to the start of the next; without it there is one. Default none.
+    pub interval: Option<Duration>,
+    /// Bursts in all; without it, until the end. Needs `interval`. Default none.
+    pub count: Option<u64>,
+}
+
+impl Default for BurstParams {
+    fn default() -> Self {
+        Self {
+            bytes: Bytes(1_000_000),
+            transport: Transport::Tcp,
+            packet: Bytes(1500),
+            direction: Direction::Up,
+            interval: None,
+            count: None,
+        }
+    }
+}
+
+impl Params for BurstParams {
+    type App = Burst;
+
+    fn validate(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        if self.bytes.0 == 0 {
+            return no("bytes", "0B is not valid; expected at least 1 byte".into());
+        }
+        if self.packet.0 == 0 || self.packet.0 > cbr::MAX_SIZE {
+            return no("packet", format!("{} is not valid; expected 1B to {}B", self.packet, cbr::MAX_SIZE));
+        }
+        if self.transport == Transport::Udp && self.bytes.0.div_ceil(self.packet.0) > MAX_DATAGRAMS {
+            let most = Bytes(MAX_DATAGRAMS * self.packet.0);
+            return no("bytes", format!("{} is not valid; {MAX_DATAGRAMS} datagrams hold at most {most}", self.bytes));
+        }
+        if self.interval.is_some_and(Duration::is_zero) {
+            return no("interval", "0s is not valid; expected more than 0s, or no interval for one burst".into());
+        }
+        match self.count {
+            Some(0) => no("count", "0 is not valid; expected at least 1, or no count to repeat until the end".into()),
+            Some(n) if n > 1 && self.interval.is_none() => no("count", format!("{n} bursts need an `interval`")),
+            _ => Ok(()),
+        }
+    }
+
+    fn build(&self) -> Burst {
+        Burst {
+            params: self.clone(),
+            start: Time::ZERO,
+            next: 0,
+            conns: Conns::default(),
+            under_way: VecDeque::new(),
+            sent: 0,
+            received: 0,
+            failed: 0,
+        }
+    }
+}
+
+/// A burst of which something has yet to arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Open {
+    number: u64,
+    /// Payload bytes (TCP) or datagrams (UDP) that arrived.
+    got: u64,
+}
+
+/// The machine of [`BurstParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Burst {
+    params: BurstParams,
+    start: Time,
+    next: u64,
+    /// Number of the burst (modulo 2^32) by connection.
+    conns: Conns,
+    /// By number; UDP bursts beyond [`TRACKED`] leave from the front.
+    under_way: VecDeque<Open>,
+    sent: u64,
+    received: u64,
+    failed: u64,
+}
+
+impl Burst {
+    fn datagrams(&self) -> u64 {
+        self.params.bytes.0.div_ceil(self.params.packet.0)
+    }
+
+    fn begins(&self, number: u64) -> Time {
+        self.start + self.params.interval.unwrap_or(Duration::ZERO) * number
+    }
+
+    fn burst<H: Host>(&mut self, host: &mut H) {
+        let (number, side) = (self.next, self.params.direction.sender());
+        self.next += 1;
+        self.under_way.push_back(Open { number, got: 0 });
+        match self.params.transport {
+            Transport::Tcp => {
+                let conn = host.open(0);
+                self.conns.insert(conn, number as u32 as usize);
+                host.write(conn, side, self.params.bytes.0);
+                host.close(conn, side);
+            }
+            Transport::Udp => {
+                if self.under_way.len() > TRACKED {
+                    self.under_way.pop_front();
+                }
+                let (n, packet) = (self.datagrams(), self.params.packet.0);
+                // bounded: MAX_DATAGRAMS
+                for i in 0..n {
+                    let size = packet.min(self.params.bytes.0 - i * packet);
+                    host.datagram(0, side, size as u16, number * n + i);
+                }
+                self.sent += n;
+            }
+        }
+        if let Some(interval) = self.params.interval
+            && self.params.count.is_none_or(|n| self.next < n)
+        {
+            host.timer(self.start + interval * self.next, 0);
+        }
+    }
+
+    /// `amount` more of the burst in this place has arrived; true if that was all.
+    fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
+        let open = &mut self.under_way[place];
+        open.got += amount;
+        if open.got < whole {
+            return false;
+        }
+        let number = open.number;
+        self.under_way.remove(place);
+        host.file_done(self.begins(number), self.params.bytes.0);
+        true
+    }
+
+    fn place(&self, conn: ConnId) -> Option<usize> {
+        let number = self.conns.get(conn)?;
+        self.under_way.iter().position(|o| o.number as u32 as usize == number)
+    }
+}
+
+impl Application for Burst {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.start = host.now();
+        self.burst(host);
+    }
+
+    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
+        self.burst(host);
+    }
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        if side == self.params.direction.receiver()
+            && let Some(place) = self.place(conn)
+            && self.arrived(place, bytes, self.params.bytes.0, host)
+        {
+            self.conns.remove(conn);
+            host.close(conn, side);
+        }
+    }
+
+    fn datagram_received<H: Host>(&mut self, _: Side, number: u64, host: &mut H) {
+        self.received += 1;
+        let n = self.datagrams();
+        if let Some(place) = self.under_way.iter().position(|o| o.number == number / n) {
+            self.arrived(place, 1, n, host);
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
+        // known only if it ended before its burst had arrived
+        if let Some(place) = self.place(conn) {
+            self.under_way.remove(place);
+            self.failed += 1;
+        }
+        self.conns.remove(conn);
+    }
+
+    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+        match self.params.transport {
+            Transport::Tcp => vec![("bursts", self.next as f64), ("failed", self.failed as f64)],
+            Transport::Udp => vec![
+                ("bursts", self.next as f64),
+                ("datagrams_sent", self.sent as f64),
+                ("datagrams_received", self.received as f64),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn datagrams_leave_in_one_moment_and_the_last_is_what_is_left() {
+        // 10 000 B in 1500-B packets: six full ones and 1000 B
+        let params =
+            BurstParams { bytes: Bytes(10_000), transport: Transport::Udp, count: Some(1), ..Default::default() };
+        params.validate().unwrap();
+        let mut fake = Fake::new(&[20 * MS]);
+        let mut app = params.build();
+        fake.run(&mut app, Time(1000 * MS));
+        let sizes: Vec<u16> = fake.datagrams.iter().map(|d| d.2).collect();
+        assert_eq!(sizes, [1500, 1500, 1500, 1500, 1500, 1500, 1000]);
+        assert!(fake.datagrams.iter().all(|d| d.0 == Time::ZERO && d.1 == Side::Client));
+        assert_eq!(fake.files, [(Time::ZERO, Time(10 * MS), 10_000)]);
+        assert_eq!(app.figures(Time::ZERO), [("bursts", 1.0), ("datagrams_sent", 7.0), ("datagrams_received", 7.0)]);
+    }
+
+    #[test]
+    fn a_burst_that_loses_a_datagram_is_never_finished() {
+        let params = BurstParams {
+            bytes: Bytes(3000),
+            transport: Transport::Udp,
+            interval: Some(Duration::from_millis(100)),
+            count: Some(3),
+            ..Default::default()
+        };
+        let mut fake = Fake::new(&[20 * MS]);
+        fake.lost = [3].into();
+        let mut app = params.build();
+        fake.run(&mut app, Time(1000 * MS));
+        let files: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
+        assert_eq!(files, [0, 200]);
+        assert_eq!(app.figures(Time::ZERO)[2], ("datagrams_received", 5.0));
+    }
+
+    #[test]
+    fn tcp_bursts_have_a_connection_each() {
+        let interval = Some(Duration::from_millis(25));
+        let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
+        let mut fake = Fake::new(&[20 * MS]);
+        fake.run(&mut params.build(), Time(1000 * MS));
+        // handshake 20 ms, half of it to the client: the second begins before the first has arrived
+        let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
+        assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
+        assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let bad = |p: BurstParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(BurstParams { bytes: Bytes(0), ..Default::default() }), "bytes");
+        assert_eq!(bad(BurstParams { packet: Bytes(0), ..Default::default() }), "packet");
+        assert_eq!(bad(BurstParams { count: Some(2), ..Default::default() }), "count");
+        assert_eq!(bad(BurstParams { interval: Some(Duration::ZERO), ..Default::default() }), "interval");
+        let many = BurstParams { bytes: Bytes(200_000_000), transport: Transport::Udp, ..Default::default() };
+        assert_eq!(bad(many), "bytes");
+    }
+}

@@ -1,0 +1,144 @@
+//! Echo requests, as `ping` sends them.
+//!
+//! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay); SPEC 4.7 (ten a second beside a download).
+//!
+//! ```text
+//!   request k leaves `from` at  start + k * interval;  the server answers at once with as many bytes
+//!   RTT k = arrival of reply k - departure of request k
+//! ```
+//!
+//! A probe that is never answered was dropped on one of the two ways, or its reply is still under way at the end: the
+//! summary tells them apart by the drops that were counted. Probes wait in the same queues as everything else and see
+//! what a packet of their size sees: a byte-limited buffer has room for one more often than for a full segment.
+//!
+//! A 98-byte packet is what Linux' `ping` puts on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
+
+use crate::{Application, Host, Params, Side, cbr};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem, Time};
+
+/// Echo requests at a fixed interval, answered by the first server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PingParams {
+    /// Time between requests. Default 1s.
+    pub interval: Duration,
+    /// Size of a request, and of its reply, in bytes on the wire, every header included. Default 98.
+    pub size: Bytes,
+    /// Requests to send; without it, until the end. Default none.
+    pub count: Option<u64>,
+}
+
+impl Default for PingParams {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(1), size: Bytes(98), count: None }
+    }
+}
+
+impl Params for PingParams {
+    type App = Ping;
+
+    fn validate(&self) -> Result<(), Problem> {
+        if self.interval.is_zero() {
+            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
+        }
+        if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
+            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
+        }
+        if self.count == Some(0) {
+            return Err(Problem::new(
+                "count",
+                "0 is not valid; expected at least 1, or no count to send until the end",
+            ));
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Ping {
+        Ping { params: self.clone(), start: Time::ZERO, next: 0 }
+    }
+}
+
+/// The machine of [`PingParams`]. It keeps nothing per probe: when number k left follows from k.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ping {
+    params: PingParams,
+    start: Time,
+    next: u64,
+}
+
+impl Ping {
+    fn send<H: Host>(&mut self, host: &mut H) {
+        host.probe(self.next, None);
+        host.datagram(0, Side::Client, self.params.size.0 as u16, self.next);
+        self.next += 1;
+        if self.params.count.is_none_or(|n| self.next < n) {
+            host.timer(self.start + self.params.interval * self.next, 0);
+        }
+    }
+}
+
+impl Application for Ping {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.start = host.now();
+        self.send(host);
+    }
+
+    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
+        self.send(host);
+    }
+
+    fn datagram_received<H: Host>(&mut self, side: Side, number: u64, host: &mut H) {
+        match side {
+            Side::Server => host.datagram(0, Side::Server, self.params.size.0 as u16, number),
+            Side::Client => {
+                let sent = self.start + self.params.interval * number;
+                host.probe(number, Some(host.now().since(sent)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn each_answered_probe_takes_one_round_trip() {
+        // the fake network: 25 ms each way. Datagrams 0 to 3 are requests 0 and 1 with their replies; 4 is request 2,
+        // which is lost and has no reply; 5 and 6 are request 3 and its reply, which is lost
+        let mut fake = Fake::new(&[50 * MS]);
+        fake.lost = [4, 6].into();
+        let params = PingParams { interval: Duration::from_millis(100), count: Some(6), ..Default::default() };
+        params.validate().unwrap();
+        fake.run(&mut params.build(), Time(10_000 * MS));
+        let answered: Vec<u64> = fake.probes.iter().filter(|p| p.1.is_some()).map(|p| p.0).collect();
+        assert_eq!(answered, [0, 1, 4, 5]);
+        assert!(fake.probes.iter().all(|p| p.1.is_none_or(|rtt| rtt == Duration::from_millis(50))));
+        assert_eq!(fake.probes.iter().filter(|p| p.1.is_none()).count(), 6);
+        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Side::Client).map(|d| d.0.0 / MS).collect();
+        assert_eq!(requests, [0, 100, 200, 300, 400, 500]);
+        assert!(fake.datagrams.iter().all(|d| d.2 == 98));
+    }
+
+    #[test]
+    fn a_round_trip_longer_than_the_interval_is_still_told_apart() {
+        let mut fake = Fake::new(&[1000 * MS]);
+        let params = PingParams { interval: Duration::from_millis(300), count: Some(5), ..Default::default() };
+        fake.run(&mut params.build(), Time(10_000 * MS));
+        let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
+        assert_eq!(rtts, [(0, 1000), (1, 1000), (2, 1000), (3, 1000), (4, 1000)]);
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let bad = |p: PingParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(PingParams { interval: Duration::ZERO, ..Default::default() }), "interval");
+        assert_eq!(bad(PingParams { size: Bytes(70_000), ..Default::default() }), "size");
+        assert_eq!(bad(PingParams { count: Some(0), ..Default::default() }), "count");
+    }
+}
