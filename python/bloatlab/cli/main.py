@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from bloatlab.cli import listing, reproduce, run, schema, show
+from bloatlab.cli import listing, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.sweep import Interrupted
@@ -26,6 +26,9 @@ _HELP = """A packet-level laboratory for bufferbloat and active queue management
 
 Simulate a scenario and keep what it measured:
     bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
+
+Run it over a grid of values and seeds, as a table:
+    bloatlab sweep grid.toml -o runs/grid.csv
 
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
@@ -43,8 +46,16 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-for _name, _module in (("run", run), ("reproduce", reproduce), ("show", show), ("list", listing), ("schema", schema)):
+for _name, _module in (
+    ("run", run),
+    ("sweep", sweep),
+    ("reproduce", reproduce),
+    ("show", show),
+    ("list", listing),
+    ("schema", schema),
+):
     app.command(_module.command, name=_name)
+app.command(store.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

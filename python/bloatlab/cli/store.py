@@ -1,0 +1,93 @@
+"""`bloatlab store`: what is kept of earlier runs, and removing what is of no more use."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from bloatlab.cli.common import wide_console, writing
+from bloatlab.sweep import Store, default_store, fingerprint
+from bloatlab.sweep.store import Stock
+
+app = App(name="store", help_format="plaintext", result_action="return_value")
+
+
+@app.default
+def command(
+    *,
+    store: Path | None = None,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+) -> int:
+    """Show what is kept of earlier runs.
+
+    A sweep keeps what each run measured, under the hash of its scenario, of the compiled core, and of the code that
+    measured. Nothing of another core or of other code is ever used; `bloatlab store gc` removes it.
+
+    Parameters
+    ----------
+    store
+        The store's folder. Default: BLOATLAB_STORE, or .bloatlab/store.
+    form
+        text for people, json for programs.
+    """
+    place = Store(store or default_store())
+    stocks = place.shelves()
+    core = fingerprint.core()
+    if form == "json":
+        rows = [
+            {"measure": s.measure, "core": s.core, "current": _current(s, core), "runs": s.runs, "bytes": s.size}
+            for s in stocks
+        ]
+        sys.stdout.write(json.dumps({"folder": str(place.folder), "shelves": rows}, indent=2) + "\n")
+        return 0
+    console = wide_console()
+    if not stocks:
+        console.print(f"{place.folder}: nothing is kept", highlight=False, markup=False, soft_wrap=True)
+        return 0
+    console.print(_table(stocks, core))
+    runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
+    console.print(f"{place.folder}: {runs} runs, {_mb(size)}", highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+@app.command(name="gc")
+def collect(*, store: Path | None = None) -> int:
+    """Remove results of other cores, those of older code of the same measure, and files half-written.
+
+    Parameters
+    ----------
+    store
+        The store's folder. Default: BLOATLAB_STORE, or .bloatlab/store.
+    """
+    place = Store(store or default_store())
+    runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
+    Console(stderr=True).print(f"{place.folder}: removed {runs} runs, {_mb(size)}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _table(stocks: list[Stock], core: str) -> Table:
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("measure", "core", "last written"):
+        drawn.add_column(name)
+    for name in ("runs", "size"):
+        drawn.add_column(name, justify="right")
+    for stock in stocks:
+        written = dt.datetime.fromtimestamp(stock.written, dt.UTC).strftime("%Y-%m-%d %H:%M")
+        core_is = "this one" if _current(stock, core) else "another"
+        drawn.add_row(stock.measure, core_is, written, str(stock.runs), _mb(stock.size))
+    return drawn
+
+
+def _current(stock: Stock, core: str) -> bool:
+    return core.startswith(stock.core)
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
