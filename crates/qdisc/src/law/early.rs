@@ -1,0 +1,315 @@
+//! The parts of random early detection: average, ramp, spacing. RED, Adaptive RED, WRED and RIO are made of them.
+//!
+//! ```text
+//! average   queue not idle  avg <- (1 - w) avg + w q
+//!           idle since t0   avg <- (1 - w)^m avg, m = (now - t0) / (time to send a typical packet)
+//! ramp      avg < min       0
+//!           min <= avg      p_b = max_p (avg - min) / (max - min)
+//!           max <= avg      1; gentle: from max_p at max to 1 at 2 max
+//! spacing   p_a(p_b, count), so that drops are evenly spread (see Spacing)
+//! ```
+//!
+//! Source: Floyd & Jacobson, ToN 1(4) 1993; ns-2 queue/red.cc and ALTQ altq_red.c as described in SPEC 1.2.
+//! Units: the average in packets or bytes, as the thresholds are ([`Measure`]).
+
+use super::View;
+use packet::PacketMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Duration, Limit, Problem, Rng, Time, math};
+
+/// How a threshold is written, and with it what the average counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Packets waiting.
+    Packets,
+    /// Bytes waiting.
+    Bytes,
+    /// Bytes waiting, against what the link's sustained rate sends in a time.
+    Time,
+}
+
+impl Measure {
+    /// What `limit` counts.
+    pub fn of(limit: Limit) -> Self {
+        match limit {
+            Limit::Packets(_) => Self::Packets,
+            Limit::Bytes(_) => Self::Bytes,
+            Limit::Time(_) => Self::Time,
+        }
+    }
+
+    /// The queue in this measure: what waits in front of an arrival.
+    #[inline]
+    pub fn queue(self, view: &View<'_>) -> f64 {
+        match self {
+            Self::Packets => f64::from(view.backlog.packets),
+            Self::Bytes | Self::Time => view.backlog.bytes as f64,
+        }
+    }
+}
+
+/// A threshold as a number of packets or bytes, at this link rate.
+pub fn amount(limit: Limit, rate: BitRate) -> f64 {
+    match limit {
+        Limit::Packets(n) => f64::from(n),
+        Limit::Bytes(b) => b.0 as f64,
+        Limit::Time(span) => rate.bytes_in(span) as f64,
+    }
+}
+
+/// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
+pub fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
+    let ((min_name, min), (max_name, max)) = (min, max);
+    if Measure::of(min) != Measure::of(max) {
+        let what = "of one kind (packets, bytes or time)";
+        return Err(Problem::new(
+            max_name,
+            format!("{max} is not valid with {min_name} = {min}; expected both {what}"),
+        ));
+    }
+    // time thresholds compare as times: any rate will do
+    let rate = BitRate(8_000_000_000);
+    if amount(min, rate) >= amount(max, rate) {
+        return Err(Problem::new(
+            min_name,
+            format!("{min} is not valid with {max_name} = {max}; expected a threshold below {max}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a weight outside (0, 1].
+pub fn weight(name: &str, w: f64) -> Result<(), Problem> {
+    if w > 0.0 && w <= 1.0 {
+        return Ok(());
+    }
+    Err(Problem::new(name, format!("{w} is not valid; expected a weight above 0 and at most 1 (1: no averaging)")))
+}
+
+/// What an idle period does to the average.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleDecay {
+    /// avg <- (1 - w)^m avg, m a real number, from the moment the queue became empty (Floyd & Jacobson).
+    Decay,
+    /// The same with m a whole number, from the moment the link found nothing, and then the sample is folded in: one more
+    /// (1 - w) (ns-2, ALTQ).
+    DecayAndSample,
+}
+
+/// The average queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Average {
+    avg: f64,
+    idle_since: Option<Time>,
+}
+
+impl Average {
+    /// The average, in the measure of the thresholds.
+    #[inline]
+    pub fn get(&self) -> f64 {
+        self.avg
+    }
+
+    /// An arrival found `queue` waiting; `packet_time` is the time to send a typical packet.
+    #[inline]
+    pub fn sample(&mut self, queue: f64, now: Time, w: f64, idle: IdleDecay, packet_time: Duration) -> f64 {
+        match self.idle_since.take() {
+            Some(t0) if queue == 0.0 => {
+                let m = now.since(t0).0 as f64 / packet_time.0.max(1) as f64;
+                self.avg *= match idle {
+                    IdleDecay::Decay => math::pow(1.0 - w, m),
+                    IdleDecay::DecayAndSample => math::pow(1.0 - w, m.floor() + 1.0),
+                };
+            }
+            _ => self.avg = (1.0 - w) * self.avg + w * queue,
+        }
+        self.avg
+    }
+
+    /// A packet has left, and so many stay.
+    #[inline]
+    pub fn left(&mut self, packets: u32, now: Time, idle: IdleDecay) {
+        if packets == 0 && idle == IdleDecay::Decay {
+            self.idle_since = Some(now);
+        }
+    }
+
+    /// The link found nothing. It may ask again while idle: the first time counts.
+    #[inline]
+    pub fn empty(&mut self, now: Time) {
+        self.idle_since.get_or_insert(now);
+    }
+}
+
+/// Probability against average. Thresholds in the measure of the average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ramp {
+    /// No early drop below.
+    pub min: f64,
+    /// Every packet is dropped from here on (from twice this, if gentle).
+    pub max: f64,
+    /// p_b just below `max`.
+    pub max_p: f64,
+    /// See `max`.
+    pub gentle: bool,
+}
+
+/// What the ramp says about an average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Zone {
+    /// Below the minimum threshold.
+    Low,
+    /// Drop with this probability (p_b), spread by [`Spacing`].
+    Early(f64),
+    /// Drop.
+    Forced,
+}
+
+impl Ramp {
+    /// The zone of `avg`.
+    #[inline]
+    pub fn zone(&self, avg: f64) -> Zone {
+        if avg < self.min {
+            Zone::Low
+        } else if avg < self.max {
+            Zone::Early(self.max_p * (avg - self.min) / (self.max - self.min))
+        } else if self.gentle && avg < 2.0 * self.max {
+            Zone::Early(self.max_p + (1.0 - self.max_p) * (avg - self.max) / self.max)
+        } else {
+            Zone::Forced
+        }
+    }
+}
+
+/// How p_a, the probability for one packet, comes from p = p_b and the packets since the last drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// p_a = p: the gap between drops is geometric with mean 1/p.
+    Geometric,
+    /// p_a = p / (1 - count p): the gap is uniform on 1 ... 1/p (Floyd & Jacobson, method 2).
+    Uniform,
+    /// p_a = p / (2 - count p): the gap is uniform on 1 ... 2/p - 1 (ALTQ).
+    Stretched,
+    /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
+    Wait,
+}
+
+impl Spacing {
+    /// p_a. `count` is the number of packets kept since the last drop, in mean packets.
+    #[inline]
+    pub fn spread(self, p: f64, count: f64) -> f64 {
+        let (cp, whole) = (
+            count * p,
+            match self {
+                Self::Geometric => return p,
+                Self::Uniform => 1.0,
+                Self::Stretched | Self::Wait => 2.0,
+            },
+        );
+        if self == Self::Wait && cp < 1.0 {
+            0.0
+        } else if whole - cp <= p {
+            // also where rounding leaves a crumb: the last packet of the gap
+            1.0
+        } else {
+            p / (whole - cp)
+        }
+    }
+
+    /// `count` of the first packet after a drop.
+    ///
+    /// The derivation of method 2 counts the packets kept since the drop, from 0, which makes the gap uniform on
+    /// 1 ... 1/p; the code of ns-2 and ALTQ counts the packet itself.
+    #[inline]
+    pub fn first_count(self) -> f64 {
+        if self == Self::Uniform { 0.0 } else { 1.0 }
+    }
+}
+
+/// How packets of different sizes fare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ByteMode {
+    /// Alike (packet mode).
+    Off,
+    /// p_b is multiplied by size / avpkt, before the spacing (Floyd & Jacobson).
+    Scaled,
+    /// count is counted in bytes / avpkt, and p_a is multiplied by size / avpkt, after the spacing (ns-2 `bytes_`).
+    Counted,
+}
+
+/// What one packet should suffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing.
+    Keep,
+    /// An early drop or mark.
+    Early,
+    /// A drop because the average is too high.
+    Forced,
+}
+
+/// The rules of the decision, beside average and ramp.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Distribution of the gaps.
+    pub spacing: Spacing,
+    /// Sizes.
+    pub byte_mode: ByteMode,
+    /// MEAN_PKTSIZE, bytes.
+    pub avpkt: u64,
+    /// No early drop while at most this many packets wait.
+    pub min_queue: u32,
+    /// The first packet after the average has come up to `min` is kept.
+    pub first_passes: bool,
+}
+
+/// Packets (or mean packets) since the last drop; `None` below the minimum threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Count(Option<f64>);
+
+impl Count {
+    /// Decides about `packet`, which finds `waiting` packets.
+    #[inline]
+    pub fn decide(&mut self, rules: &Rules, zone: Zone, packet: &PacketMeta, waiting: u32, rng: &mut Rng) -> Early {
+        let p = match zone {
+            Zone::Low => {
+                self.0 = None;
+                return Early::Keep;
+            }
+            _ if waiting <= rules.min_queue && rules.min_queue > 0 => {
+                self.0 = None;
+                return Early::Keep;
+            }
+            Zone::Forced => {
+                self.0 = Some(rules.spacing.first_count());
+                return Early::Forced;
+            }
+            Zone::Early(p) => p,
+        };
+        let size = packet.bytes() as f64 / rules.avpkt as f64;
+        let step = if rules.byte_mode == ByteMode::Counted { size } else { 1.0 };
+        let count = match self.0 {
+            None if rules.first_passes => {
+                self.0 = Some(rules.spacing.first_count() + step);
+                return Early::Keep;
+            }
+            None => rules.spacing.first_count(),
+            Some(count) => count,
+        };
+        let p_a = match rules.byte_mode {
+            ByteMode::Off => rules.spacing.spread(p, count),
+            ByteMode::Scaled => rules.spacing.spread((p * size).min(1.0), count),
+            ByteMode::Counted => (rules.spacing.spread(p, count) * size).min(1.0),
+        };
+        if rng.chance(p_a) {
+            self.0 = Some(rules.spacing.first_count());
+            return Early::Early;
+        }
+        self.0 = Some(count + step);
+        Early::Keep
+    }
+}
