@@ -349,6 +349,20 @@ disciplines! {
     law {
         "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012; SPEC 1.9",
             "Controlled delay: drops heads while the sojourn time stays above the target";
+        "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3; SPEC 1.18",
+            "CoDel whose count falls gradually, and BLUE against what does not respond";
+        "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ; SPEC 1.2",
+            "Random early detection: drops arrivals with a probability that grows with the average queue";
+        "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999; SPEC 1.4",
+            "Adaptive RED: RED whose probability follows the load";
+        "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO); SPEC 1.3",
+            "Weighted RED: thresholds by precedence or DSCP; RIO as an option";
+        "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie; SPEC 1.10",
+            "Proportional integral controller: drops arrivals to hold the delay at a target";
+        "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034; SPEC 1.11",
+            "The PIE of cable modems: delay predicted from the service flow's tokens";
+        "lred" Lred(law::lred::LredParams), B, "Document 000, Figure 10; SPEC 1.14",
+            "Latency-based RED: drops heads with a probability that grows with their sojourn time";
     }
     others {
     }

@@ -9,7 +9,7 @@
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999; SPEC 1.4.
 //! Departs: where nothing arrives, Floyd's rule sees the average of the last arrival (ns-2 adapts on arrivals only); here too the
-//! adaptation is done at the first arrival after each half second, once.
+//! adaptation is done at the first arrival after each half second, once. Feng's rule is kept within `bottom` and `top` too.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
@@ -148,7 +148,7 @@ impl LawParams for AredParams {
             max_p: cfg.max_p,
             red: Red::new(cfg),
             next: Time(0) + self.interval,
-            side: Side::Between,
+            side: Side::Below,
         }
     }
     fn limit(&self) -> Option<Limit> {
@@ -231,7 +231,7 @@ impl AdaptiveRed {
 impl Law for AdaptiveRed {
     #[inline]
     fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-        let mut zone = self.red.sample(view);
+        let mut zone: Zone = self.red.sample(view);
         let due = match self.adaptation {
             Adaptation::Floyd2001 => view.now >= self.next,
             Adaptation::Feng1999 => true,
@@ -244,7 +244,7 @@ impl Law for AdaptiveRed {
                 }
                 Adaptation::Feng1999 => self.feng(),
             }
-            if let (Zone::Early(_), Some(ramp)) = (zone, self.red.ramp()) {
+            if let Some(ramp) = self.red.ramp() {
                 zone = ramp.zone(self.red.average());
             }
         }

@@ -189,7 +189,6 @@ impl CodelParams {
 impl LawParams for CodelParams {
     type Law = Codel;
     /// tc-codel(8).
-    const DEFAULT_LIMIT: Limit = Limit::Packets(1000);
     fn validate(&self) -> Result<(), Problem> {
         let positive = |path: &str, d: Duration| {
             if d.is_zero() {
@@ -294,14 +293,20 @@ fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
 
+/// `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is as 1. Shared with COBALT.
+#[inline]
+pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
+    Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt() + 0.5) as u64)
+}
+
 impl CodelState {
     /// `t + interval / sqrt(count)`.
     fn control_law(&self, cfg: &CodelConfig, t: Time) -> Time {
         let step = match cfg.inverse_sqrt {
-            InverseSqrt::Exact => (cfg.interval.0 as f64 / f64::from(self.count.max(1)).sqrt() + 0.5) as u64,
-            InverseSqrt::Newton16 => ((u128::from(cfg.interval.0) * u128::from(self.inv_sqrt)) >> 16) as u64,
+            InverseSqrt::Exact => interval_over_root(cfg.interval, self.count),
+            InverseSqrt::Newton16 => Duration(((u128::from(cfg.interval.0) * u128::from(self.inv_sqrt)) >> 16) as u64),
         };
-        t + Duration(step)
+        t + step
     }
 
     fn set_count(&mut self, count: u32) {

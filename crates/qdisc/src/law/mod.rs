@@ -1,6 +1,15 @@
 //! Control laws: they hold no queue and are hosted by many.
 
+pub mod ared;
+pub mod cobalt;
 pub mod codel;
+pub mod docsis_pie;
+pub mod early;
+pub mod lred;
+pub mod pi;
+pub mod pie;
+pub mod red;
+pub mod wred;
 
 use crate::single::Managed;
 use crate::{Params, Room};
@@ -70,26 +79,28 @@ pub trait Law: Send {
 pub trait LawParams {
     /// The law with its state for one queue.
     type Law: Law + Clone + PartialEq;
-    /// The limit of a stand-alone queue whose parameters leave it out.
-    const DEFAULT_LIMIT: Limit;
     /// The first thing that is wrong with the law's own parameters, by field name; `limit` is tested by the host.
     fn validate(&self) -> Result<(), Problem>;
     /// A law that has seen nothing. Only valid parameters are built.
     fn law(&self) -> Self::Law;
-    /// How much may wait in its queue; `None`: [`LawParams::DEFAULT_LIMIT`] on its own, no limit but the shared one when hosted.
+    /// How much may wait in its queue; `None`: [`LawParams::default_limit`] on its own, no limit but the shared one when hosted.
     fn limit(&self) -> Option<Limit>;
+    /// The limit of a stand-alone queue whose parameters leave it out (it may differ between published versions).
+    fn default_limit(&self) -> Limit {
+        Limit::Packets(1000)
+    }
 }
 
 impl<P: LawParams> Params for P {
     type Discipline = Managed<P::Law>;
     fn validate(&self) -> Result<(), Problem> {
-        Room::validate(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT), false)?;
+        Room::validate(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false)?;
         LawParams::validate(self)
     }
     fn build(&self) -> Managed<P::Law> {
-        Managed::new(self.law(), Room::new(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT), false))
+        Managed::new(self.law(), Room::new(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false))
     }
     fn limit(&self) -> Option<Limit> {
-        Some(LawParams::limit(self).unwrap_or(P::DEFAULT_LIMIT))
+        Some(LawParams::limit(self).unwrap_or_else(|| self.default_limit()))
     }
 }

@@ -66,7 +66,7 @@ pub struct RedParams {
     /// w, the weight of a sample in the average; null: from `burst` if given, else 0.002, or from the link by `auto_weight` (ns2).
     pub weight: Option<f64>,
     /// Packets of a burst that pass an empty queue, as tc counts them: w is the largest power of 1/2 with
-    /// burst + 1 - min/avpkt >= (1 - (1 - w)^burst) / w.
+    /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w.
     pub burst: Option<u32>,
     /// How w follows from the link's rate; null: not (floyd93, altq), ten_rtts (ns2).
     pub auto_weight: Option<AutoWeight>,
@@ -119,11 +119,10 @@ pub struct RedConfig {
     pub(super) harddrop: bool,
 }
 
-/// tc's w for a burst: the largest power of 1/2 with `burst + 1 - min >= (1 - (1 - w)^burst) / w`, `min` in packets.
+/// tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`, `min` in packets.
 fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     let room = f64::from(burst) + 1.0 - min;
-    let holds = |w: &f64| room >= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;
-    // w = 1 always holds for room >= 1, and means no averaging at all; tc starts at 1/2
+    let holds = |w: &f64| room >= 1.0 && room <= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;
     (1..=31).map(|log| 1.0 / f64::from(1u32 << log)).find(holds)
 }
 
@@ -192,10 +191,16 @@ impl LawParams for RedParams {
         match (min, max) {
             (Some(min), Some(max)) => early::thresholds(("min", min), ("max", max))?,
             (Some(given), None) if self.variant != RedVariant::Ns2 => {
-                return Err(Problem::new("max", format!("missing beside min = {given}; expected both thresholds or none")));
+                return Err(Problem::new(
+                    "max",
+                    format!("missing beside min = {given}; expected both thresholds or none"),
+                ));
             }
             (None, Some(given)) => {
-                return Err(Problem::new("min", format!("missing beside max = {given}; expected both thresholds or none")));
+                return Err(Problem::new(
+                    "min",
+                    format!("missing beside max = {given}; expected both thresholds or none"),
+                ));
             }
             _ => {}
         }
@@ -213,7 +218,7 @@ impl LawParams for RedParams {
                 _ => return Err(Problem::new("burst", "needs min in packets or bytes; give weight instead")),
             };
             if weight_of_burst(burst, least).is_none() {
-                let why = format!("{burst} is not valid; expected more packets than min/avpkt = {least}");
+                let why = format!("{burst} is not valid; expected at least min/avpkt = {least} packets");
                 return Err(Problem::new("burst", why));
             }
         }

@@ -1,0 +1,190 @@
+//! COBALT: CoDel whose count falls gradually, and BLUE for what does not respond.
+//!
+//! ```text
+//! CoDel   sojourn > target: dropping; from interval after its beginning: drop (or mark), count + 1,
+//!         drop_next + interval / sqrt(count)
+//!         else, while drop_next is due: count - 1, drop_next + interval / sqrt(count)
+//! BLUE    overflow: p + 1/256; empty: p - 1/4096; each at most once per target; every head is dropped with p, ECN or not
+//! ```
+//!
+//! Source: CAKE (sch_cake), ns-3 cobalt-queue-disc; SPEC 1.18.
+//! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16); a time constant of several MTUs (CAKE's
+//! `mtu_time`) belongs to its shaper and is left out, but like CAKE the last packet of the queue is never dropped at the head.
+
+use super::codel::interval_over_root;
+use super::{Law, LawParams, Verdict, View};
+use packet::{Ecn, MarkReason, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Limit, Prob, Problem, Rng, Time};
+
+/// Parameters of COBALT.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CobaltParams {
+    /// How much may wait, as in droptail; null: 1000p.
+    pub limit: Option<Limit>,
+    /// Acceptable standing delay.
+    pub target: Duration,
+    /// How long the delay may stay above `target` before the first drop; of the order of a round-trip time.
+    pub interval: Duration,
+    /// CoDel marks ECN-capable packets instead of dropping them (BLUE always drops).
+    pub ecn: bool,
+    /// BLUE's step up, when the queue overflows.
+    pub p_inc: Prob,
+    /// BLUE's step down, when the queue is empty.
+    pub p_dec: Prob,
+    /// BLUE steps up also when the sojourn time exceeds this (ns-3: 400ms); null: never (CAKE).
+    pub blue_threshold: Option<Duration>,
+    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
+    pub ce_threshold: Option<Duration>,
+}
+
+impl Default for CobaltParams {
+    /// CAKE's.
+    fn default() -> Self {
+        let p = |p| Prob::new(p).unwrap_or_default();
+        Self {
+            limit: None,
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            p_inc: p(1.0 / 256.0),
+            p_dec: p(1.0 / 4096.0),
+            blue_threshold: None,
+            ce_threshold: None,
+        }
+    }
+}
+
+impl LawParams for CobaltParams {
+    type Law = Cobalt;
+    fn validate(&self) -> Result<(), Problem> {
+        for (name, d) in [("target", self.target), ("interval", self.interval)] {
+            if d.is_zero() {
+                return Err(Problem::new(name, format!("{d} is not valid; expected a positive duration")));
+            }
+        }
+        Ok(())
+    }
+    fn law(&self) -> Cobalt {
+        Cobalt { cfg: CobaltParams { limit: None, ..self.clone() }, state: CobaltState::default() }
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+}
+
+/// COBALT's state for one queue. Names are CAKE's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CobaltState {
+    /// Drops of CoDel, taken back one by one while below target.
+    pub count: u32,
+    /// When to drop next; while not dropping, when to take one from `count`.
+    pub drop_next: Time,
+    /// The delay is above target.
+    pub dropping: bool,
+    /// BLUE's probability.
+    pub p_drop: f64,
+    /// When BLUE last stepped.
+    pub blue_timer: Time,
+}
+
+impl CobaltState {
+    /// BLUE's step up.
+    fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
+        if now.since(self.blue_timer) > cfg.target {
+            self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);
+            self.blue_timer = now;
+        }
+    }
+
+    /// `drop_next` moves on by one drop.
+    fn advance(&mut self, interval: Duration) {
+        self.drop_next += interval_over_root(interval, self.count);
+    }
+
+    /// CAKE's `cobalt_should_drop`, CoDel's part: true to mark or drop.
+    #[inline]
+    fn codel(&mut self, cfg: &CobaltParams, sojourn: Duration, now: Time) -> bool {
+        let next_due = self.count > 0 && now >= self.drop_next;
+        let over_target = sojourn > cfg.target;
+        if over_target {
+            if !self.dropping {
+                self.drop_next = now + cfg.interval;
+            }
+            self.count = self.count.max(1);
+        }
+        self.dropping = over_target;
+        if !next_due {
+            return false;
+        }
+        if self.dropping {
+            self.count = self.count.saturating_add(1);
+            self.advance(cfg.interval);
+            return true;
+        }
+        // bound: each turn takes one from count, which each drop has raised by one
+        while self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.advance(cfg.interval);
+        }
+        false
+    }
+}
+
+/// COBALT as the law of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cobalt {
+    cfg: CobaltParams,
+    state: CobaltState,
+}
+
+impl Cobalt {
+    /// The state, for probes.
+    pub fn state(&self) -> &CobaltState {
+        &self.state
+    }
+}
+
+impl Law for Cobalt {
+    #[inline]
+    fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+        let (cfg, s) = (&self.cfg, &mut self.state);
+        let capable = packet.ecn() != Ecn::NotEct;
+        let due = s.codel(cfg, view.sojourn, view.now);
+        if cfg.blue_threshold.is_some_and(|t| view.sojourn > t) {
+            s.blue_up(cfg, view.now);
+        }
+        let mark = due && cfg.ecn && capable;
+        let blue = rng.chance(s.p_drop);
+        if (blue || (due && !mark)) && view.backlog.packets > 0 {
+            return Verdict::Drop;
+        }
+        match cfg.ce_threshold {
+            _ if mark => Verdict::Mark(MarkReason::Law),
+            Some(t) if capable && view.sojourn > t => Verdict::Mark(MarkReason::Step),
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// CAKE's `cobalt_queue_empty`.
+    #[inline]
+    fn empty(&mut self, now: Time) {
+        let (cfg, s) = (&self.cfg, &mut self.state);
+        if s.p_drop > 0.0 && now.since(s.blue_timer) > cfg.target {
+            s.p_drop = (s.p_drop - cfg.p_dec.get()).max(0.0);
+            s.blue_timer = now;
+        }
+        s.dropping = false;
+    }
+
+    /// CAKE's `cobalt_queue_full`.
+    #[inline]
+    fn overflow(&mut self, now: Time) {
+        self.state.blue_up(&self.cfg, now);
+        self.state.dropping = true;
+        self.state.drop_next = now;
+        self.state.count = self.state.count.max(1);
+    }
+}

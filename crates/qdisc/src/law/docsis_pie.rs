@@ -1,0 +1,260 @@
+//! DOCSIS-PIE: the PIE of cable modems, which predicts its delay from the service flow's token bucket.
+//!
+//! ```text
+//! qdelay          q / PEAK_RATE if q <= msr_tokens, else msr_tokens / PEAK_RATE + (q - msr_tokens) / MSR
+//! every 16 ms     while burst_allowance > 0: drop_prob = 0, burst_allowance - 16 ms
+//!                 else drop_prob + PI step (tuned below and above 0.1), x 0.98 if both delays < 5 ms, + 0.02 if > 200 ms,
+//!                 bounded to [0, 0.85 x 1024 / 64]
+//! on arrival      p1 = min(drop_prob x size / 1024, 0.85), summed in accu_prob: none below 0.85, sure from 8.5, else u < p1
+//!
+//!             q >= buffer/3               first drop: burst_allowance = 142 ms
+//! INACTIVE ----------------> QUENCH ---------------------------------------> PROTECT
+//!     ^                      |    ^                                              |
+//!     +--- quiet for 1 s ----+    +-------------------- quiet -------------------+
+//!
+//! quiet           both delays < target/2, drop_prob = 0, burst_allowance = 0
+//! ```
+//!
+//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode; SPEC 1.11. The states' names are those of SPEC 1.11 (the
+//! appendix: INACTIVE, QUENCHING_BURST, PROTECT_BURST). It does not mark: DOCSIS 3.1 defines no ECN for it.
+//! Departs: on a link without a token bucket the prediction is q / rate. The clock of the updates is a grid from the start of
+//! the run and stands still while an update changes nothing (INACTIVE, nothing waits, drop_prob 0, last delay 0).
+
+use super::pi::{Dice, Gains, PROB_LOW, Tuning};
+use super::pie::next_on_grid;
+use super::{Law, LawParams, Verdict, View, early};
+use packet::PacketMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Limit, Problem, Rng, Time};
+
+/// MEAN_PKTSIZE: the size that drop_prob is for.   Unit: bytes. Source: RFC 8034 §A.1.
+const MEAN_PKTSIZE: u64 = 1024;
+/// MIN_PKTSIZE: bounds drop_prob, so that the smallest packet is dropped with at most PROB_LOW.   Unit: bytes. Source: RFC 8034 §A.1.
+const MIN_PKTSIZE: u64 = 64;
+/// LATENCY_LOW: below it, drop_prob decays. Source: RFC 8034 §A.1.
+const LATENCY_LOW: Duration = Duration::from_millis(5);
+/// LATENCY_HIGH: above it, drop_prob grows by 0.02 more per update. Source: RFC 8034 §A.1.
+const LATENCY_HIGH: Duration = Duration::from_millis(200);
+/// The Target Buffer where no limit is given. Source: SPEC 1.11 (current MULPI).
+const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
+
+/// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DocsisPieParams {
+    /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. A third of it activates.
+    pub limit: Option<Limit>,
+    /// LATENCY_TARGET.
+    pub target: Duration,
+    /// INTERVAL, time between updates.
+    pub interval: Duration,
+    /// A, weight of the distance from the target, in 1/s.
+    pub alpha: f64,
+    /// B, weight of the change since the last update, in 1/s.
+    pub beta: f64,
+    /// MAX_BURST: so long after the first drop nothing is dropped.
+    pub max_burst: Duration,
+    /// BURST_RESET_TIMEOUT: quiet for so long, it becomes inactive.
+    pub burst_reset_timeout: Duration,
+}
+
+impl Default for DocsisPieParams {
+    fn default() -> Self {
+        Self {
+            limit: None,
+            target: Duration::from_millis(10),
+            interval: Duration::from_millis(16),
+            alpha: 0.25,
+            beta: 2.5,
+            max_burst: Duration::from_millis(142),
+            burst_reset_timeout: Duration::from_secs(1),
+        }
+    }
+}
+
+impl LawParams for DocsisPieParams {
+    type Law = DocsisPie;
+    fn validate(&self) -> Result<(), Problem> {
+        for (name, d) in [("target", self.target), ("interval", self.interval)] {
+            if d.is_zero() {
+                return Err(Problem::new(name, format!("{d} is not valid; expected a positive duration")));
+            }
+        }
+        for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(gain > 0.0 && gain.is_finite()) {
+                return Err(Problem::new(name, format!("{gain} is not valid; expected a positive number (1/s)")));
+            }
+        }
+        Ok(())
+    }
+    fn law(&self) -> DocsisPie {
+        let gains = Gains { alpha: self.alpha, beta: self.beta, target: self.target, tuning: Tuning::Rfc8034 };
+        DocsisPie {
+            gains,
+            interval: self.interval,
+            max_burst: self.max_burst,
+            burst_reset_timeout: self.burst_reset_timeout,
+            buffer: self.limit.unwrap_or(TARGET_BUFFER),
+            state: DocsisPieState::default(),
+        }
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+    fn default_limit(&self) -> Limit {
+        TARGET_BUFFER
+    }
+}
+
+/// Where the protection of bursts stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Burst {
+    /// No drops until the queue reaches a third of the buffer.
+    #[default]
+    Inactive,
+    /// Dropping may begin; or, after a burst, being quiet is being timed.
+    Quench,
+    /// The allowance has been given; normal operation.
+    Protect,
+}
+
+/// DOCSIS-PIE's state for one queue. Names are RFC 8034's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DocsisPieState {
+    /// Probability that a packet of 1024 bytes is dropped; may exceed 1.
+    pub drop_prob: f64,
+    /// Predicted delay at the last update.
+    pub qdelay_old: Duration,
+    /// Time for which nothing is dropped.
+    pub burst_allowance: Duration,
+    /// State of the burst protection.
+    pub burst: Burst,
+    /// How long it has been quiet.
+    pub burst_reset: Duration,
+    /// accu_prob.
+    pub dice: Dice,
+    next: Option<Time>,
+}
+
+/// DOCSIS-PIE as the law of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocsisPie {
+    gains: Gains,
+    interval: Duration,
+    max_burst: Duration,
+    burst_reset_timeout: Duration,
+    buffer: Limit,
+    state: DocsisPieState,
+}
+
+impl DocsisPie {
+    /// The state, for probes.
+    pub fn state(&self) -> &DocsisPieState {
+        &self.state
+    }
+
+    /// RFC 8034 §A.3 `drop_early`.
+    #[inline]
+    fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {
+        let s = &mut self.state;
+        if !s.burst_allowance.is_zero() {
+            return false;
+        }
+        if s.drop_prob == 0.0 {
+            s.dice = Dice::default();
+        }
+        if s.burst == Burst::Inactive {
+            let queue = early::Measure::of(self.buffer).queue(view);
+            if 3.0 * queue < early::amount(self.buffer, view.link.rate) {
+                return false;
+            }
+            s.burst = Burst::Quench;
+        }
+        let p1 = (s.drop_prob * packet.bytes() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
+        s.dice.add(p1);
+        if self.gains.work_conserving(s.drop_prob, s.qdelay_old, view.backlog.bytes, MEAN_PKTSIZE) {
+            return false;
+        }
+        if !s.dice.roll(p1, rng) {
+            return false;
+        }
+        if s.burst == Burst::Quench {
+            s.burst = Burst::Protect;
+            s.burst_allowance = self.max_burst;
+        }
+        true
+    }
+
+    /// RFC 8034 §A.2 `calculate_drop_prob`, its first half.
+    fn update_drop_prob(&mut self, qdelay: Duration) {
+        let s = &mut self.state;
+        if !s.burst_allowance.is_zero() {
+            s.drop_prob = 0.0;
+            s.burst_allowance = s.burst_allowance.saturating_sub(self.interval);
+            return;
+        }
+        let mut p = self.gains.step(s.drop_prob, qdelay, s.qdelay_old);
+        if qdelay < LATENCY_LOW && s.qdelay_old < LATENCY_LOW {
+            p *= 0.98;
+        } else if qdelay > LATENCY_HIGH {
+            p += 0.02;
+        }
+        s.drop_prob = p.clamp(0.0, PROB_LOW * MEAN_PKTSIZE as f64 / MIN_PKTSIZE as f64);
+    }
+
+    /// RFC 8034 §A.2, the states of the burst protection.
+    fn update_burst(&mut self, qdelay: Duration) {
+        let s = &mut self.state;
+        let quiet = self.gains.low(qdelay, s.qdelay_old) && s.drop_prob == 0.0 && s.burst_allowance.is_zero();
+        match s.burst {
+            Burst::Protect if quiet => {
+                s.burst = Burst::Quench;
+                s.burst_reset = Duration::ZERO;
+            }
+            Burst::Quench if quiet => {
+                s.burst_reset += self.interval;
+                if s.burst_reset > self.burst_reset_timeout {
+                    s.burst_reset = Duration::ZERO;
+                    s.burst = Burst::Inactive;
+                }
+            }
+            Burst::Quench => s.burst_reset = Duration::ZERO,
+            _ => {}
+        }
+    }
+}
+
+impl Law for DocsisPie {
+    #[inline]
+    fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+        if self.state.next.is_none() {
+            self.state.next = Some(next_on_grid(view.now, self.interval));
+        }
+        if self.drop_early(packet, view, rng) { Verdict::Drop } else { Verdict::Pass }
+    }
+
+    #[inline]
+    fn overflow(&mut self, _now: Time) {
+        self.state.dice = Dice::default();
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Option<Time> {
+        self.state.next
+    }
+
+    fn tick(&mut self, view: &View<'_>) {
+        let qdelay = view.link.expected_delay(view.backlog.bytes);
+        self.update_drop_prob(qdelay);
+        self.update_burst(qdelay);
+        let s = &mut self.state;
+        s.qdelay_old = qdelay;
+        let still = s.burst == Burst::Inactive && view.backlog.packets == 0 && s.drop_prob == 0.0;
+        s.next = if still && qdelay.is_zero() && s.burst_allowance.is_zero() {
+            None
+        } else {
+            Some(next_on_grid(view.now, self.interval))
+        };
+    }
+}

@@ -1,0 +1,114 @@
+//! What PIE and DOCSIS-PIE share: the controller, its tuning table, the safeguards and the de-randomised dice.
+//!
+//! ```text
+//! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), divided by the table's entry for drop_prob
+//!                  if drop_prob >= 0.1: p <= 0.02
+//!                  drop_prob <- drop_prob + p
+//! ```
+//!
+//! Source: RFC 8033 §4.2, §5.5; RFC 8034 §A; SPEC 1.10, 1.11.   Units: delays in seconds, alpha and beta in 1/s.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Rng};
+
+/// The largest step up while drop_prob is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
+const STEP_CAP: f64 = 0.02;
+/// See [`STEP_CAP`].
+const STEP_FROM: f64 = 0.1;
+/// Accumulated probability below which nothing is dropped. Source: RFC 8033 §5.4, RFC 8034 PROB_LOW.
+pub const PROB_LOW: f64 = 0.85;
+/// Accumulated probability from which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
+pub const PROB_HIGH: f64 = 8.5;
+/// Below this drop_prob a low delay keeps every packet. Source: RFC 8033 §4.1.
+const SAFE_PROB: f64 = 0.2;
+
+/// How a step is scaled by the present drop probability, so that it stays small where the probability is small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tuning {
+    /// Not at all.
+    None,
+    /// Below 1 %: 1/8; below 10 %: 1/2 (2013).
+    Coarse,
+    /// Below 1e-6: 1/2048, 1e-5: 1/512, 1e-4: 1/128, 1e-3: 1/32, 1 %: 1/8, 10 %: 1/2 (RFC 8033).
+    Rfc8033,
+    /// As rfc8033, and above: below 1: 2, below 10: 8, else 32 (RFC 8034, whose probability is for 1024 bytes and may exceed 1).
+    Rfc8034,
+}
+
+impl Tuning {
+    /// The factor of a step at this drop probability.
+    pub fn factor(self, drop_prob: f64) -> f64 {
+        const FINE: [(f64, f64); 4] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0)];
+        const COARSE: [(f64, f64); 2] = [(0.01, 8.0), (0.1, 2.0)];
+        const ABOVE: [(f64, f64); 3] = [(1.0, 0.5), (10.0, 0.125), (f64::INFINITY, 0.03125)];
+        let table: [&[(f64, f64)]; 3] = match self {
+            Self::None => [&[], &[], &[]],
+            Self::Coarse => [&[], &COARSE, &[]],
+            Self::Rfc8033 => [&FINE, &COARSE, &[]],
+            Self::Rfc8034 => [&FINE, &COARSE, &ABOVE],
+        };
+        table.iter().flat_map(|part| part.iter()).find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, by)| 1.0 / by)
+    }
+}
+
+/// The controller's gains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gains {
+    /// Weight of the distance from the target, 1/s.
+    pub alpha: f64,
+    /// Weight of the change since the last update, 1/s.
+    pub beta: f64,
+    /// Delay aimed at.
+    pub target: Duration,
+    /// Scaling.
+    pub tuning: Tuning,
+}
+
+impl Gains {
+    /// drop_prob after one update, before decay and bounds.
+    pub fn step(&self, drop_prob: f64, qdelay: Duration, qdelay_old: Duration) -> f64 {
+        let (now, old) = (qdelay.secs(), qdelay_old.secs());
+        let p = (self.alpha * (now - self.target.secs()) + self.beta * (now - old)) * self.tuning.factor(drop_prob);
+        drop_prob + if drop_prob >= STEP_FROM { p.min(STEP_CAP) } else { p }
+    }
+
+    /// True when both delays are below half the target.
+    pub fn low(&self, qdelay: Duration, qdelay_old: Duration) -> bool {
+        qdelay.max(qdelay_old) * 2 < self.target
+    }
+
+    /// RFC 8033 §4.1: nothing is dropped while the delay was low and the probability is not high, nor from two packets or less.
+    #[inline]
+    pub fn work_conserving(&self, drop_prob: f64, qdelay_old: Duration, backlog_bytes: u64, avpkt: u64) -> bool {
+        (qdelay_old * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= 2 * avpkt
+    }
+}
+
+/// Dice that avoid drops in quick succession and long waits for one.
+///
+/// Source: RFC 8033 §5.4: accu_prob sums the probabilities since the last drop; below 0.85 no drop, from 8.5 a drop.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Dice {
+    /// accu_prob.
+    pub accu_prob: f64,
+}
+
+impl Dice {
+    /// Counts a packet of probability `p`.
+    #[inline]
+    pub fn add(&mut self, p: f64) {
+        self.accu_prob += p;
+    }
+
+    /// True to drop a packet of probability `p` that has been counted; a drop starts the sum anew.
+    #[inline]
+    pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
+        let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));
+        if drop {
+            self.accu_prob = 0.0;
+        }
+        drop
+    }
+}

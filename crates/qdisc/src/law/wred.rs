@@ -1,0 +1,357 @@
+//! WRED: one average, thresholds per precedence or DSCP; and RIO, whose "in" packets have an average of their own.
+//!
+//! ```text
+//! profile   of the packet's DSCP, else of its IP precedence (DSCP / 8), else the ladder:
+//!           min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
+//! decide    RED with that profile's ramp on avg, the average of the whole queue; count per profile
+//! RIO       in-packets: RED on the average of the in-packets that wait; out-packets: RED on that of all packets
+//! ```
+//!
+//! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
+//! 28, 31, 33, 35 of 40 packets), SPEC 1.3; RIO: Clark & Fang, ToN 6(4) 1998.
+//! Departs: Cisco publishes no pseudo-code: average, spacing and idle times are Floyd & Jacobson's. RIO must know how many
+//! in-packets wait, and a law sees arrivals, refusals and departures only: where a host takes packets out for lack of
+//! shared room, the number is corrected downwards when the queue is shorter, and to 0 when it is empty.
+
+use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, amount};
+use super::red::verdict;
+use super::{Law, LawParams, Verdict, View};
+use packet::PacketMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time};
+
+/// Thresholds for the packets of one DSCP or precedence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// For packets of this DSCP, 0 to 63; goes before precedence.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
+    #[serde(default)]
+    pub precedence: Option<u8>,
+    /// Threshold where early drops begin.
+    pub min: Limit,
+    /// Threshold where every packet is dropped.
+    pub max: Limit,
+    /// max_p, the probability just below `max`.
+    pub probability: Prob,
+}
+
+/// RIO: which packets are "in", and the two ramps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rio {
+    /// DSCPs that are in profile; every other packet is out.
+    pub in_dscp: Vec<u8>,
+    /// Ramp of in-packets, on their own average.
+    pub r#in: RampParams,
+    /// Ramp of out-packets, on the average of all.
+    pub out: RampParams,
+}
+
+/// Thresholds and probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RampParams {
+    /// Threshold where early drops begin.
+    pub min: Limit,
+    /// Threshold where every packet is dropped.
+    pub max: Limit,
+    /// max_p, the probability just below `max`.
+    pub probability: Prob,
+}
+
+/// Parameters of WRED. The defaults are Cisco's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WredParams {
+    /// How much may wait, as in droptail; null: 1000p.
+    pub limit: Option<Limit>,
+    /// Top of the ladder: `max` of packets without a profile. Their `min` is (9 + precedence) / 18 of it, rounded down.
+    pub ladder_max: Limit,
+    /// max_p of packets without a profile (mark probability denominator 10).
+    pub probability: Prob,
+    /// w, the weight of a sample in the average; Cisco's exponent n is 2^-n, by default 9.
+    pub weight: f64,
+    /// Thresholds that differ from the ladder, of the same kind (packets, bytes or time) as it.
+    pub profiles: Vec<Profile>,
+    /// RIO instead of the ladder and profiles; null is off.
+    pub rio: Option<Rio>,
+    /// Mean packet size, for idle times and `byte_mode`.
+    pub avpkt: Bytes,
+    /// From p_b to the gaps between drops.
+    pub spacing: Spacing,
+    /// How packets of different sizes fare.
+    pub byte_mode: ByteMode,
+    /// Mark ECN-capable packets instead of dropping them early.
+    pub ecn: bool,
+    /// Above `max`, drop ECN-capable packets too.
+    pub harddrop: bool,
+}
+
+impl Default for WredParams {
+    fn default() -> Self {
+        Self {
+            limit: None,
+            ladder_max: Limit::Packets(40),
+            probability: Prob::new(0.1).unwrap_or_default(),
+            weight: 1.0 / 512.0,
+            profiles: Vec::new(),
+            rio: None,
+            avpkt: Bytes(1000),
+            spacing: Spacing::Uniform,
+            byte_mode: ByteMode::Off,
+            ecn: false,
+            harddrop: true,
+        }
+    }
+}
+
+/// `limit` times (9 + precedence) / 18, rounded down.
+fn rung(limit: Limit, precedence: u8) -> Limit {
+    let part = |n: u64| n * (9 + u64::from(precedence)) / 18;
+    match limit {
+        Limit::Packets(n) => Limit::Packets(part(u64::from(n)) as u32),
+        Limit::Bytes(b) => Limit::Bytes(Bytes(part(b.0))),
+        Limit::Time(d) => Limit::Time(Duration(part(d.0))),
+    }
+}
+
+impl WredParams {
+    /// The ramps, and which one each DSCP takes.
+    fn table(&self) -> (Vec<RampParams>, [u8; 64]) {
+        let mut which = [0; 64];
+        if let Some(rio) = &self.rio {
+            for dscp in &rio.in_dscp {
+                which[usize::from(*dscp) & 63] = 1;
+            }
+            return (vec![rio.out.clone(), rio.r#in.clone()], which);
+        }
+        let ladder =
+            |i: u8| RampParams { min: rung(self.ladder_max, i), max: self.ladder_max, probability: self.probability };
+        let mut ramps: Vec<RampParams> = (0..8).map(ladder).collect();
+        for (dscp, entry) in which.iter_mut().enumerate() {
+            *entry = (dscp / 8) as u8;
+        }
+        // precedences first, so that a DSCP's own profile has the last word
+        for p in
+            self.profiles.iter().filter(|p| p.dscp.is_none()).chain(self.profiles.iter().filter(|p| p.dscp.is_some()))
+        {
+            let at = ramps.len() as u8;
+            ramps.push(RampParams { min: p.min, max: p.max, probability: p.probability });
+            for (dscp, entry) in which.iter_mut().enumerate() {
+                let hit = match (p.dscp, p.precedence) {
+                    (Some(own), _) => usize::from(own) == dscp,
+                    (None, precedence) => precedence.map(usize::from) == Some(dscp / 8),
+                };
+                if hit {
+                    *entry = at;
+                }
+            }
+        }
+        (ramps, which)
+    }
+
+    fn validate_profile(&self, p: &Profile) -> Result<(), Problem> {
+        let out_of = |name: &str, v: u8, most: u8| {
+            Err(Problem::new(name, format!("{v} is not valid; expected a number from 0 to {most}")))
+        };
+        match (p.dscp, p.precedence) {
+            (Some(d), _) if d > 63 => out_of("dscp", d, 63),
+            (_, Some(i)) if i > 7 => out_of("precedence", i, 7),
+            (Some(_), Some(_)) | (None, None) => {
+                Err(Problem::new("", "expected either dscp or precedence, to say whose thresholds these are"))
+            }
+            _ if Measure::of(p.min) != Measure::of(self.ladder_max) => {
+                let message =
+                    format!("{} is not valid with ladder_max = {}; expected the same kind", p.min, self.ladder_max);
+                Err(Problem::new("min", message))
+            }
+            _ => early::thresholds(("min", p.min), ("max", p.max)),
+        }
+    }
+}
+
+impl LawParams for WredParams {
+    type Law = Wred;
+    fn validate(&self) -> Result<(), Problem> {
+        if amount(self.ladder_max, BitRate(8_000_000_000)) == 0.0 {
+            let message = format!("{} is not valid; expected a positive threshold", self.ladder_max);
+            return Err(Problem::new("ladder_max", message));
+        }
+        if self.profiles.len() > 72 {
+            let n = self.profiles.len();
+            return Err(Problem::new(
+                "profiles",
+                format!("{n} profiles are too many; expected one per DSCP and precedence"),
+            ));
+        }
+        for (i, p) in self.profiles.iter().enumerate() {
+            self.validate_profile(p).map_err(|e| e.under(&format!("profiles.{i}")))?;
+        }
+        if let Some(rio) = &self.rio {
+            if !self.profiles.is_empty() {
+                return Err(Problem::new("profiles", "is not valid beside rio, which has two ramps of its own"));
+            }
+            if let Some(d) = rio.in_dscp.iter().find(|d| **d > 63) {
+                return Err(Problem::new("rio.in_dscp", format!("{d} is not valid; expected numbers from 0 to 63")));
+            }
+            early::thresholds(("rio.in.min", rio.r#in.min), ("rio.in.max", rio.r#in.max))?;
+            early::thresholds(("rio.out.min", rio.out.min), ("rio.out.max", rio.out.max))?;
+            if Measure::of(rio.r#in.min) != Measure::of(rio.out.min) {
+                let message =
+                    format!("{} is not valid with rio.in.min = {}; expected the same kind", rio.out.min, rio.r#in.min);
+                return Err(Problem::new("rio.out.min", message));
+            }
+        }
+        if self.avpkt.0 == 0 {
+            return Err(Problem::new("avpkt", "0B is not valid; expected a positive size"));
+        }
+        early::weight("weight", self.weight)
+    }
+    fn law(&self) -> Wred {
+        let (ramps, which) = self.table();
+        let rules = Rules {
+            spacing: self.spacing,
+            byte_mode: self.byte_mode,
+            avpkt: self.avpkt.0,
+            min_queue: 0,
+            first_passes: false,
+        };
+        let counts = vec![Count::default(); ramps.len()];
+        let cfg = WredConfig {
+            measure: Measure::of(ramps[0].min),
+            ramps,
+            which,
+            rio: self.rio.is_some(),
+            weight: self.weight,
+            rules,
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+        };
+        Wred {
+            cfg: Arc::new(cfg),
+            all: Average::default(),
+            inside: Average::default(),
+            inside_queue: InQueue::default(),
+            counts,
+        }
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+}
+
+/// WRED's constants, resolved.
+#[derive(Debug, PartialEq)]
+struct WredConfig {
+    ramps: Vec<RampParams>,
+    which: [u8; 64],
+    rio: bool,
+    measure: Measure,
+    weight: f64,
+    rules: Rules,
+    ecn: bool,
+    harddrop: bool,
+}
+
+impl RampParams {
+    fn at(&self, rate: BitRate) -> Ramp {
+        let (min, max) = (amount(self.min, rate), amount(self.max, rate));
+        Ramp { min, max, max_p: self.probability.get(), gentle: false }
+    }
+}
+
+/// The in-packets that wait, as far as a law can know.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct InQueue {
+    packets: u32,
+    bytes: u64,
+    /// Size of the in-packet that has been let pass and may still be refused by the limit; 0 for none.
+    last: u64,
+}
+
+/// WRED as the law of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wred {
+    cfg: Arc<WredConfig>,
+    all: Average,
+    inside: Average,
+    inside_queue: InQueue,
+    counts: Vec<Count>,
+}
+
+impl Wred {
+    /// The averages of all packets and (RIO) of in-packets, in the measure of the thresholds, for probes.
+    pub fn averages(&self) -> (f64, f64) {
+        (self.all.get(), self.inside.get())
+    }
+
+    fn class(&self, packet: &PacketMeta) -> usize {
+        usize::from(self.cfg.which[usize::from(packet.tos >> 2)])
+    }
+
+    fn is_in(&self, packet: &PacketMeta) -> bool {
+        self.cfg.rio && self.class(packet) == 1
+    }
+}
+
+impl Law for Wred {
+    #[inline]
+    fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+        let cfg = Arc::clone(&self.cfg);
+        let (class, is_in) = (self.class(packet), self.is_in(packet));
+        let packet_time = view.link.rate.time_for(cfg.rules.avpkt);
+        let mut avg = self.all.sample(cfg.measure.queue(view), view.now, cfg.weight, IdleDecay::Decay, packet_time);
+        let inside = &mut self.inside_queue;
+        if inside.packets > view.backlog.packets || inside.bytes > view.backlog.bytes {
+            (inside.packets, inside.bytes) = (view.backlog.packets, view.backlog.bytes);
+        }
+        if is_in {
+            let queue = if cfg.measure == Measure::Packets { f64::from(inside.packets) } else { inside.bytes as f64 };
+            avg = self.inside.sample(queue, view.now, cfg.weight, IdleDecay::Decay, packet_time);
+        }
+        let zone = cfg.ramps[class].at(view.link.rate).zone(avg);
+        let early = self.counts[class].decide(&cfg.rules, zone, packet, view.backlog.packets, rng);
+        let verdict = verdict(early, packet, cfg.ecn, cfg.harddrop);
+        inside.last = 0;
+        if is_in && verdict != Verdict::Drop {
+            inside.last = packet.bytes();
+            inside.packets += 1;
+            inside.bytes += packet.bytes();
+        }
+        verdict
+    }
+
+    #[inline]
+    fn overflow(&mut self, _now: Time) {
+        let inside = &mut self.inside_queue;
+        if inside.last > 0 {
+            inside.packets = inside.packets.saturating_sub(1);
+            inside.bytes = inside.bytes.saturating_sub(inside.last);
+            inside.last = 0;
+        }
+    }
+
+    #[inline]
+    fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
+        self.all.left(view.backlog.packets, view.now, IdleDecay::Decay);
+        if self.is_in(packet) {
+            let inside = &mut self.inside_queue;
+            inside.last = 0;
+            inside.packets = inside.packets.saturating_sub(1);
+            inside.bytes = inside.bytes.saturating_sub(packet.bytes());
+            self.inside.left(inside.packets, view.now, IdleDecay::Decay);
+        }
+    }
+
+    #[inline]
+    fn empty(&mut self, now: Time) {
+        self.all.empty(now);
+        self.inside.empty(now);
+        self.inside_queue = InQueue::default();
+    }
+}

@@ -1,0 +1,214 @@
+//! LRED and COBALT, which decide at the head: corners of the curves, counts and steps by hand.
+
+use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
+use qdisc::law::cobalt::{Cobalt, CobaltParams};
+use qdisc::law::lred::{Curve, Lred, LredParams};
+use qdisc::law::{Law, LawParams, Verdict, View};
+use qdisc::{Cx, Params, Queue};
+use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
+
+const MS: u64 = 1_000_000;
+
+fn p(x: f64) -> Prob {
+    Prob::new(x).unwrap()
+}
+
+fn ms(n: u64) -> Limit {
+    Limit::Time(Duration::from_millis(n))
+}
+
+/// Shows `law` a head of 1500 bytes with this sojourn time, and so many packets behind it.
+fn head(law: &mut impl Law, now_us: u64, sojourn_ms: u64, behind: u32, ecn: Ecn, rng: &mut Rng) -> Verdict {
+    let link = LinkView { downstream_delay: Duration::from_millis(4), ..LinkView::plain(BitRate(5_000_000)) };
+    let backlog = Backlog { packets: behind, bytes: u64::from(behind) * 1500 };
+    let mut packet = PacketMeta { size: 1500, ..Default::default() };
+    packet.set_ecn(ecn);
+    let view = View { now: Time(now_us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link: &link };
+    law.head(&packet, &view, rng)
+}
+
+#[test]
+fn corners_of_lred_s_curves() {
+    let law = |curve, min_th, max_th| LredParams { curve, min_th, max_th, ..Default::default() }.law();
+    let t = f64::from(MS as u32);
+    // 10c of Figure 11: 200 ms, 400 ms, 1 %, 5 %
+    let c = law(Curve::C10, ms(200), ms(400));
+    for (x, expected) in
+        [(0.0, 0.0), (199.999, 0.0), (200.0, 0.01), (300.0, 0.03), (400.0, 0.05), (400.001, 0.05), (9e9, 0.05)]
+    {
+        assert!((c.probability(x * t) - expected).abs() < 1e-12, "10c at {x} ms: {}", c.probability(x * t));
+    }
+    // 10a and 10b: no step, and certain above MAXth
+    let a = law(Curve::A10, Limit::Packets(20), Limit::Packets(40));
+    let b = law(Curve::B10, ms(20), ms(40));
+    for (x, expected) in [(19.999, 0.0), (20.0, 0.0), (30.0, 0.025), (40.0, 0.05), (40.001, 1.0)] {
+        assert!((a.probability(x) - expected).abs() < 1e-12, "10a at {x}");
+        assert!((b.probability(x * t) - expected).abs() < 1e-12, "10b at {x} ms");
+    }
+}
+
+/// The share of heads that `law` drops.
+fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
+    let mut rng = Rng::named(1, "q");
+    let n = 100_000;
+    let drops = (0..n).filter(|_| head(law, 0, sojourn_ms, behind, Ecn::Ect0, &mut rng) == Verdict::Drop).count();
+    drops as f64 / f64::from(n)
+}
+
+#[test]
+fn lred_drops_heads_with_the_curve_s_probability() {
+    // standard error of 100 000 throws at 0.05: 0.0007
+    for (sojourn, expected) in [(199, 0.0), (200, 0.01), (300, 0.03), (800, 0.05)] {
+        let seen = share(&mut LredParams::default().law(), sojourn, 0);
+        assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
+    }
+    // depth counts the head: 19 behind are 20, or 30 000 bytes
+    for (min_th, max_th) in
+        [(Limit::Packets(20), Limit::Packets(40)), (Limit::Bytes(Bytes(30_000)), Limit::Bytes(Bytes(60_000)))]
+    {
+        let params = LredParams { min_th, max_th, ..Default::default() };
+        assert_eq!(share(&mut params.law(), 900, 18), 0.0);
+        assert!((share(&mut params.law(), 0, 19) - 0.01).abs() < 0.0035);
+        assert!((share(&mut params.law(), 0, 39) - 0.05).abs() < 0.0035);
+    }
+    // 196 ms here and 4 ms in the transmit queue
+    let params = LredParams { sojourn: qdisc::law::codel::Sojourn::QueueAndTransmit, ..Default::default() };
+    assert!((share(&mut params.law(), 196, 0) - 0.01).abs() < 0.0035);
+    assert_eq!(share(&mut params.law(), 195, 0), 0.0);
+}
+
+#[test]
+fn averaged_lred_sees_the_average() {
+    let sure = LredParams { p_min: p(1.0), p_max: p(1.0), weight: 0.5, ..Default::default() };
+    let (mut law, mut rng) = (sure.law(), Rng::named(1, "q"));
+    // averages 100, 250, 175, 187.5, 193.75, 296.875 ms against 200
+    for (sojourn, dropped) in [(100, false), (400, true), (100, false), (200, false), (200, false), (400, true)] {
+        let verdict = head(&mut law, 0, sojourn, 5, Ecn::NotEct, &mut rng);
+        assert_eq!(verdict == Verdict::Drop, dropped, "{sojourn}");
+    }
+}
+
+#[derive(Default)]
+struct Fates(Vec<(u64, DropReason, Point)>);
+
+impl FateSink for Fates {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
+        self.0.push((packet.seq, reason, point));
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+#[test]
+fn lred_tests_the_next_head_as_well() {
+    // packets arrive every 100 ms and are asked for at 1000 ms: those that have waited 500 ms or more all go
+    let params = LredParams { min_th: ms(500), max_th: ms(501), p_min: p(1.0), p_max: p(1.0), ..Default::default() };
+    let mut queue = Queue::new(params.build());
+    let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(5_000_000)), FlowTable::default());
+    let mut fates = Fates::default();
+    for seq in 0..10 {
+        let now = Time(seq * 100 * MS);
+        let packet = PacketMeta { seq, size: 1500, ..Default::default() };
+        queue.enqueue(packet, &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates });
+    }
+    let cx = &mut Cx { now: Time(1000 * MS), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
+    assert_eq!(queue.dequeue(cx).map(|packet| packet.seq), Some(6));
+    let expected: Vec<_> = (0..6).map(|seq| (seq, DropReason::EarlyHead, Point::Dequeue)).collect();
+    assert_eq!(fates.0, expected);
+}
+
+#[test]
+fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
+    let (mut law, mut rng) = (CobaltParams::default().law(), Rng::named(1, "q"));
+    let mut see = |law: &mut Cobalt, us, sojourn| {
+        let verdict = head(law, us, sojourn, 10, Ecn::NotEct, &mut rng);
+        (verdict == Verdict::Drop, law.state().count, law.state().drop_next.0 / 1000)
+    };
+    // above target at 1 s: the first drop is due after an interval
+    assert_eq!(see(&mut law, 1_000_000, 10), (false, 1, 1_100_000));
+    assert_eq!(see(&mut law, 1_099_999, 10), (false, 1, 1_100_000));
+    // +100/sqrt(2) = 70.711 ms, +100/sqrt(3) = 57.735 ms, +100/sqrt(4) = 50 ms
+    assert_eq!(see(&mut law, 1_100_000, 10), (true, 2, 1_170_710));
+    assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
+    assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
+    assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
+    // below target (5 ms is not above it): nothing before drop_next, then one at each, on the same schedule
+    assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
+    assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
+    // two are due at 1408 ms: 1336.18 + 70.711 = 1406.89, + 100 = 1506.89
+    assert_eq!(see(&mut law, 1_408_000, 5), (false, 1, 1_506_891));
+    // above again: from count 1 on, after a whole interval
+    assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
+    assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
+    assert_eq!(see(&mut law, 1_551_000, 5), (false, 0, 1_650_000));
+}
+
+#[test]
+fn cobalt_marks_with_codel_and_never_drops_the_last_packet() {
+    let mut rng = Rng::named(1, "q");
+    let mut due = |ecn, behind, packet| {
+        let mut law = CobaltParams { ecn, ..Default::default() }.law();
+        head(&mut law, 1_000_000, 10, behind, packet, &mut rng);
+        head(&mut law, 1_100_000, 10, behind, packet, &mut rng)
+    };
+    assert_eq!(due(true, 10, Ecn::Ect0), Verdict::Mark(MarkReason::Law));
+    assert_eq!(due(true, 0, Ecn::Ect0), Verdict::Mark(MarkReason::Law));
+    assert_eq!(due(true, 10, Ecn::NotEct), Verdict::Drop);
+    assert_eq!(due(false, 10, Ecn::Ect0), Verdict::Drop);
+    assert_eq!(due(false, 0, Ecn::NotEct), Verdict::Pass);
+    let ce_threshold = Some(Duration::from_millis(3));
+    let mut law = CobaltParams { ce_threshold, ..Default::default() }.law();
+    assert_eq!(head(&mut law, 0, 4, 1, Ecn::Ect1, &mut rng), Verdict::Mark(MarkReason::Step));
+    assert_eq!(head(&mut law, 0, 3, 1, Ecn::Ect1, &mut rng), Verdict::Pass);
+}
+
+#[test]
+fn blue_steps_once_per_target() {
+    let mut law = CobaltParams::default().law();
+    let blue = |law: &Cobalt| (law.state().p_drop * 4096.0).round();
+    // up by 1/256 = 16/4096 on overflow, more than 5 ms apart
+    for (at, expected) in [(10, 16.0), (12, 16.0), (15, 16.0), (16, 32.0), (100, 48.0)] {
+        law.overflow(Time(at * MS));
+        assert_eq!(blue(&law), expected, "{at} ms");
+    }
+    // an overflow also starts CoDel's dropping at once
+    assert_eq!((law.state().dropping, law.state().count, law.state().drop_next), (true, 1, Time(100 * MS)));
+    // down by 1/4096 when empty
+    for (at, expected) in [(104, 48.0), (106, 47.0), (110, 47.0), (112, 46.0)] {
+        law.empty(Time(at * MS));
+        assert_eq!(blue(&law), expected, "{at} ms");
+    }
+    (0..1000u64).for_each(|n| law.empty(Time((200 + 6 * n) * MS)));
+    assert_eq!(law.state().p_drop, 0.0);
+    // never above 1; ECN does not save a packet
+    (0..1000u64).for_each(|n| law.overflow(Time((10_000 + 6 * n) * MS)));
+    assert_eq!(law.state().p_drop, 1.0);
+    let mut rng = Rng::named(1, "q");
+    assert_eq!(head(&mut law, 20_000_000, 0, 10, Ecn::Ect0, &mut rng), Verdict::Drop);
+    // ns-3: a sojourn time above 400 ms counts like an overflow
+    let mut law = CobaltParams { blue_threshold: Some(Duration::from_millis(400)), ..Default::default() }.law();
+    head(&mut law, 10_000, 400, 10, Ecn::NotEct, &mut rng);
+    assert_eq!(blue(&law), 0.0);
+    head(&mut law, 10_000, 401, 10, Ecn::NotEct, &mut rng);
+    assert_eq!(blue(&law), 16.0);
+}
+
+#[test]
+fn refusals() {
+    let refused = |json: &str| {
+        let spec: qdisc::Spec = serde_json::from_str(json).unwrap();
+        let problem = spec.validate().unwrap_err();
+        assert!(problem.message.contains("expected"), "{problem}");
+        problem.to_string()
+    };
+    let problem = refused(r#"{"lred":{"min_th":"400ms","max_th":"200ms"}}"#);
+    assert!(problem.starts_with("lred.min_th: 400ms is not valid with max_th = 200ms"), "{problem}");
+    assert!(refused(r#"{"lred":{"min_th":"20p"}}"#).starts_with("lred.max_th: 400ms"));
+    assert!(refused(r#"{"lred":{"curve":"10a"}}"#).starts_with("lred.min_th: 200ms"));
+    assert!(refused(r#"{"lred":{"curve":"10b","min_th":"2p","max_th":"3p"}}"#).starts_with("lred.min_th: 2p"));
+    assert!(refused(r#"{"lred":{"p_min":0.5}}"#).starts_with("lred.p_min: 0.5"));
+    assert!(refused(r#"{"lred":{"weight":0}}"#).starts_with("lred.weight: 0"));
+    assert!(refused(r#"{"lred":{"limit":"0p"}}"#).starts_with("lred.limit: 0p"));
+    assert!(serde_json::from_str::<qdisc::Spec>(r#"{"lred":{"p_max":1.01}}"#).is_err());
+    assert!(refused(r#"{"cobalt":{"interval":"0s"}}"#).starts_with("cobalt.interval: 0s"));
+    assert!(refused(r#"{"cobalt":{"target":"0s"}}"#).starts_with("cobalt.target: 0s"));
+}

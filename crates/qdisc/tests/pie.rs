@@ -1,0 +1,419 @@
+//! PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked by hand.
+
+use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
+use qdisc::law::docsis_pie::{Burst, DocsisPie, DocsisPieParams};
+use qdisc::law::pi::{Dice, Gains, Tuning};
+use qdisc::law::pie::{DelayEstimate, Pie, PieParams, PieVariant};
+use qdisc::law::{Law, LawParams, Verdict, View};
+use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
+
+const MS: u64 = 1_000_000;
+
+/// A law and the moments that a queue would show it.
+struct Bench<L> {
+    law: L,
+    rng: Rng,
+    link: LinkView,
+}
+
+impl<L: Law> Bench<L> {
+    fn new(law: L) -> Self {
+        Self { law, rng: Rng::named(1, "q"), link: LinkView::plain(BitRate(10_000_000)) }
+    }
+
+    fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
+        // tests keep their link for ever: a leak of 40 bytes each
+        let link = Box::leak(Box::new(self.link));
+        let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
+        View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
+    }
+
+    fn arrive(&mut self, us: u64, bytes: u64) -> Verdict {
+        self.arrive_as(us, bytes, 1500, Ecn::NotEct)
+    }
+
+    fn arrive_as(&mut self, us: u64, bytes: u64, size: u16, ecn: Ecn) -> Verdict {
+        let mut packet = PacketMeta { size, ..Default::default() };
+        packet.set_ecn(ecn);
+        let view = self.view(us, bytes, 0);
+        self.law.arrive(&packet, &view, &mut self.rng)
+    }
+
+    fn left(&mut self, us: u64, bytes_behind: u64, sojourn_ms: u64) {
+        let view = self.view(us, bytes_behind, sojourn_ms);
+        self.law.left(&PacketMeta { size: 1500, ..Default::default() }, &view);
+    }
+
+    /// The update that is due, with so much waiting; its moment in us.
+    fn tick(&mut self, bytes: u64) -> u64 {
+        let at = self.law.next_tick().expect("a clock that runs").0 / 1000;
+        let view = self.view(at, bytes, 0);
+        self.law.tick(&view);
+        at
+    }
+}
+
+#[track_caller]
+fn close(seen: f64, expected: f64) {
+    assert!((seen - expected).abs() <= 1e-9 * expected.abs(), "{seen:e} not {expected:e}");
+}
+
+#[test]
+fn the_tuning_tables() {
+    // RFC 8033 §4.2; RFC 8034 §A.2 goes on above 0.1
+    for (drop_prob, pie, docsis, coarse) in [
+        (0.0, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
+        (9.9e-7, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
+        (1e-6, 1.0 / 512.0, 1.0 / 512.0, 1.0 / 8.0),
+        (1e-5, 1.0 / 128.0, 1.0 / 128.0, 1.0 / 8.0),
+        (1e-4, 1.0 / 32.0, 1.0 / 32.0, 1.0 / 8.0),
+        (1e-3, 1.0 / 8.0, 1.0 / 8.0, 1.0 / 8.0),
+        (0.01, 0.5, 0.5, 0.5),
+        (0.1, 1.0, 2.0, 1.0),
+        (1.0, 1.0, 8.0, 1.0),
+        (10.0, 1.0, 32.0, 1.0),
+    ] {
+        assert_eq!(Tuning::Rfc8033.factor(drop_prob), pie, "{drop_prob}");
+        assert_eq!(Tuning::Rfc8034.factor(drop_prob), docsis, "{drop_prob}");
+        assert_eq!(Tuning::Coarse.factor(drop_prob), coarse, "{drop_prob}");
+        assert_eq!(Tuning::None.factor(drop_prob), 1.0);
+    }
+}
+
+#[test]
+fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
+    let gains = Gains { alpha: 0.125, beta: 1.25, target: Duration::from_millis(15), tuning: Tuning::Rfc8033 };
+    let ms = Duration::from_millis;
+    // 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
+    close(gains.step(0.1, ms(100), Duration::ZERO), 0.12);
+    close(gains.step(0.0999, ms(100), Duration::ZERO), 0.0999 + 0.135_625 / 2.0);
+    // steps down are not: 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
+    close(gains.step(0.5, Duration::ZERO, ms(100)), 0.5 - 0.126_875);
+}
+
+#[test]
+fn first_updates_by_hand() {
+    let mut b = Bench::new(PieParams::default().law());
+    b.arrive(0, 0);
+    // 35 ms against 15: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, / 2048 below 1e-6
+    b.left(1000, 30_000, 35);
+    assert_eq!(b.tick(30_000), 15_000);
+    close(b.law.state().drop_prob, 0.04625 / 2048.0);
+    // unchanged: 0.0025, / 128 below 1e-4
+    assert_eq!(b.tick(30_000), 30_000);
+    close(b.law.state().drop_prob, 0.04625 / 2048.0 + 0.0025 / 128.0);
+    // 135 ms: 0.015 + 0.125 = 0.14, still / 128
+    b.left(31_000, 30_000, 135);
+    b.tick(30_000);
+    let p = 0.04625 / 2048.0 + 0.0025 / 128.0 + 0.14 / 128.0;
+    close(b.law.state().drop_prob, p);
+    // 15 ms: 0 - 0.15, / 8 from 1e-3: below 0, so 0
+    b.left(46_000, 30_000, 15);
+    b.tick(30_000);
+    assert_eq!(b.law.state().drop_prob, 0.0);
+}
+
+#[test]
+fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
+    let after = |variant, ms| {
+        let params = PieParams { variant, delay: Some(DelayEstimate::Timestamp), ..Default::default() };
+        let mut b = Bench::new(params.law());
+        b.arrive(0, 0);
+        b.left(1000, 300_000, ms);
+        b.tick(300_000);
+        b.law.state().drop_prob
+    };
+    // 0.125 x (d - 0.015) + 1.25 d, / 2048
+    close(after(PieVariant::Rfc8033, 300), (0.125 * 0.285 + 0.375) / 2048.0);
+    close(after(PieVariant::Linux, 300), (0.125 * 0.285 + 0.375) / 2048.0 + 0.02);
+    close(after(PieVariant::Linux, 250), (0.125 * 0.235 + 0.3125) / 2048.0);
+    // target 20 ms, coarse table: / 8
+    close(after(PieVariant::Draft2013, 250), (0.125 * 0.230 + 0.3125) / 8.0 + 0.02);
+    close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
+}
+
+/// PIE at some probability, after the burst allowance: its delay went to 135 ms and stayed there.
+fn congested(params: &PieParams) -> Bench<Pie> {
+    let mut b = Bench::new(params.law());
+    b.arrive(0, 0);
+    b.left(1000, 150_000, 135);
+    for _ in 0..60 {
+        b.tick(150_000);
+    }
+    b
+}
+
+#[test]
+fn the_probability_decays_to_nothing_and_the_clock_stops() {
+    for (variant, decay) in [(PieVariant::Rfc8033, 0.98), (PieVariant::Linux, 1.0 - 1.0 / 64.0)] {
+        let mut b = congested(&PieParams { variant, ..Default::default() });
+        b.law.empty(Time(0));
+        b.tick(0);
+        let before = b.law.state().drop_prob;
+        assert!(before > 0.1, "{before}");
+        // empty for two updates: 0.125 x (-0.015) = -0.001875, then the decay
+        b.tick(0);
+        close(b.law.state().drop_prob, (before - 0.001_875) * decay);
+        let mut updates = 0;
+        while b.law.next_tick().is_some() {
+            b.tick(0);
+            updates += 1;
+            assert!(updates < 1000);
+        }
+        // the allowance is back, and an arrival starts the clock on the same grid of 15 ms
+        assert_eq!(b.law.state().burst_allowance, Duration::from_millis(150));
+        b.arrive(100_000_001, 0);
+        assert_eq!(b.law.next_tick(), Some(Time(100_005 * MS)));
+    }
+}
+
+#[test]
+fn a_burst_is_allowed_for_ten_updates() {
+    let mut b = Bench::new(PieParams::default().law());
+    b.arrive(0, 0);
+    b.left(1000, 1_500_000, 900);
+    let mut first_drop = None;
+    for update in 1..100 {
+        let at = b.tick(1_500_000);
+        assert_eq!(b.law.state().burst_allowance.millis(), 150.0 - 15.0 * f64::from(update.min(10)));
+        if first_drop.is_none() && (0..2000).any(|_| b.arrive(at, 1_500_000) == Verdict::Drop) {
+            first_drop = Some(update);
+        }
+    }
+    // 150 ms are used up with the tenth update, when the probability is far above 1/2000
+    assert_eq!(first_drop, Some(10));
+}
+
+#[test]
+fn nothing_is_dropped_from_two_packets_or_when_the_delay_was_low() {
+    let mut b = congested(&PieParams::default());
+    let drops = |b: &mut Bench<Pie>, bytes| (0..1000).filter(|_| b.arrive(2_000_000, bytes) == Verdict::Drop).count();
+    assert!(drops(&mut b, 2001) > 0);
+    assert_eq!(drops(&mut b, 2000), 0);
+    // 7 ms < 15/2 and drop_prob < 0.2
+    let mut b = Bench::new(PieParams { tuning: Some(Tuning::None), ..Default::default() }.law());
+    b.arrive(0, 0);
+    b.left(1000, 150_000, 80);
+    (0..12).for_each(|_| _ = b.tick(150_000));
+    let before = b.law.state().drop_prob;
+    assert!(before > 0.15, "{before}");
+    b.left(1000, 150_000, 7);
+    b.tick(150_000);
+    let p = b.law.state().drop_prob;
+    assert!(p > 0.0 && p < 0.2, "{p}");
+    assert_eq!(drops(&mut b, 150_000), 0);
+}
+
+#[test]
+fn drops_have_the_probability_and_bytemode_scales_it() {
+    // 100 000 throws: standard error at most 0.0016
+    for (bytemode, size, scale) in [(false, 500, 1.0), (true, 500, 0.5), (true, 1500, 1.5)] {
+        let mut b = congested(&PieParams { bytemode, ..Default::default() });
+        let p = b.law.state().drop_prob * scale;
+        let n = 100_000;
+        let drops = (0..n).filter(|_| b.arrive_as(2_000_000, 150_000, size, Ecn::NotEct) == Verdict::Drop).count();
+        assert!((drops as f64 / f64::from(n) - p.min(1.0)).abs() < 0.008, "{bytemode} {size}: {drops} at {p}");
+    }
+}
+
+#[test]
+fn ecn_marks_below_its_threshold_only() {
+    let verdicts = |ecn, mark_ecnth, packet| {
+        let mark_ecnth = Prob::new(mark_ecnth).unwrap();
+        let mut b = congested(&PieParams { ecn, mark_ecnth, ..Default::default() });
+        let all: Vec<_> = (0..1000).map(|_| b.arrive_as(2_000_000, 150_000, 1500, packet)).collect();
+        (all.contains(&Verdict::Drop), all.contains(&Verdict::Mark(MarkReason::Law)))
+    };
+    assert_eq!(verdicts(true, 1.0, Ecn::Ect0), (false, true));
+    assert_eq!(verdicts(true, 0.1, Ecn::Ect0), (true, false));
+    assert_eq!(verdicts(true, 1.0, Ecn::NotEct), (true, false));
+    assert_eq!(verdicts(false, 1.0, Ecn::Ect0), (true, false));
+}
+
+#[test]
+fn dice_never_drop_early_and_never_wait_long() {
+    // 1/16: thirteen packets sum to 0.8125, fourteen to 0.875; 136 sum to 8.5
+    for seed in 0..200 {
+        let (mut dice, mut rng) = (Dice::default(), Rng::named(seed, "q"));
+        let mut gap = 0;
+        loop {
+            gap += 1;
+            dice.add(0.0625);
+            if dice.roll(0.0625, &mut rng) {
+                break;
+            }
+        }
+        assert!((14..=136).contains(&gap), "{gap}");
+        assert_eq!(dice.accu_prob, 0.0);
+    }
+    // with probability 0 the sum alone decides
+    let mut dice = Dice { accu_prob: 8.4375 };
+    assert!(!dice.roll(0.0, &mut Rng::named(1, "q")));
+    dice.add(0.0625);
+    assert!(dice.roll(0.0, &mut Rng::named(1, "q")));
+}
+
+#[test]
+fn the_departure_rate_of_2013() {
+    // 1500 bytes every 1.2 ms: 800 ns per byte. The first departure begins the cycle, seven more make 10 500 >= 10 000 bytes.
+    let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
+    b.arrive(0, 0);
+    for n in 0..8u64 {
+        b.left(1000 + n * 1200, 30_000, 99);
+    }
+    assert_eq!(b.tick(30_000), 30_000);
+    // 30 000 bytes take 24 ms: 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, / 8
+    assert_eq!(b.law.state().qdelay_old, Duration::from_millis(24));
+    close(b.law.state().drop_prob, 0.0305 / 8.0);
+    // at half the speed, the estimate goes half way (weight 0.5): 1200 ns per byte, 36 ms
+    for n in 0..7u64 {
+        b.left(11_800 + n * 2400, 30_000, 99);
+    }
+    b.tick(30_000);
+    assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
+    // no estimate where too little waits to begin a cycle
+    let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
+    b.arrive(0, 0);
+    (0..100).for_each(|n| b.left(n * 1200, 9999, 99));
+    b.tick(9999);
+    assert_eq!(b.law.state().qdelay_old, Duration::ZERO);
+}
+
+#[test]
+fn activation_waits_for_its_share_of_the_buffer() {
+    let third = Prob::new(1.0 / 3.0).unwrap();
+    let params = PieParams { limit: Some(Limit::Packets(30)), activation: third, ..Default::default() };
+    let mut b = Bench::new(params.law());
+    b.arrive(0, 9 * 1500);
+    b.left(1000, 9 * 1500, 500);
+    (0..20).for_each(|_| _ = b.tick(9 * 1500));
+    assert!(!b.law.state().active && b.law.state().drop_prob == 0.0);
+    b.arrive(301_000, 10 * 1500);
+    assert!(b.law.state().active);
+    b.left(302_000, 10 * 1500, 500);
+    b.tick(10 * 1500);
+    assert!(b.law.state().drop_prob > 0.0);
+}
+
+fn modem(limit: Limit) -> Bench<DocsisPie> {
+    let mut b = Bench::new(DocsisPieParams { limit: Some(limit), ..Default::default() }.law());
+    b.link = LinkView {
+        rate: BitRate(5_000_000),
+        peak_rate: BitRate(20_000_000),
+        tokens: Bytes(10_000),
+        downstream_delay: Duration::ZERO,
+    };
+    b
+}
+
+#[test]
+fn docsis_pie_predicts_the_delay_from_the_tokens() {
+    for (tokens, queue, us) in [
+        // within the tokens: 8000 B at 20 Mbit/s
+        (10_000, 8000, 3200),
+        // 10 000 B at 20 Mbit/s and 5000 at 5
+        (10_000, 15_000, 12_000),
+        (0, 15_000, 24_000),
+        (0, 0, 0),
+    ] {
+        let mut b = modem(Limit::Bytes(Bytes(60_000)));
+        b.link.tokens = Bytes(tokens);
+        b.arrive(0, queue);
+        assert_eq!(b.tick(queue), 16_000);
+        assert_eq!(b.law.state().qdelay_old, Duration::from_micros(us));
+    }
+}
+
+#[test]
+fn docsis_pie_first_updates_by_hand() {
+    let mut b = modem(Limit::Bytes(Bytes(60_000)));
+    b.arrive(0, 0);
+    // 12 ms against 10: 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, / 2048
+    b.tick(15_000);
+    close(b.law.state().drop_prob, 0.0305 / 2048.0);
+    // 28 ms: 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, / 128 below 1e-4
+    b.tick(25_000);
+    close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
+    // 3.2 ms and 3.2 ms: below 0
+    b.tick(8000);
+    b.tick(8000);
+    assert_eq!(b.law.state().drop_prob, 0.0);
+    // 244 ms > 200 ms: 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, / 2048, + 0.02
+    b.tick(160_000);
+    close(b.law.state().drop_prob, 0.6605 / 2048.0 + 0.02);
+    // never above 0.85 x 1024 / 64
+    for _ in 0..2000 {
+        b.tick(1_000_000);
+    }
+    assert_eq!(b.law.state().drop_prob, 13.6);
+}
+
+#[test]
+fn docsis_pie_states() {
+    // a buffer of 60 000 bytes: inactive below 20 000
+    let mut b = modem(Limit::Bytes(Bytes(60_000)));
+    b.link.tokens = Bytes(0);
+    b.arrive(0, 0);
+    for _ in 0..100 {
+        let at = b.tick(19_999);
+        assert_eq!(b.arrive(at, 19_999), Verdict::Pass);
+        assert_eq!(b.law.state().burst, Burst::Inactive);
+    }
+    assert!(b.law.state().drop_prob > 0.01);
+    // at a third: QUENCH; the first drop: PROTECT, with an allowance during which the probability is 0
+    let mut at = b.tick(20_000);
+    let mut verdict = b.arrive(at, 20_000);
+    assert!(b.law.state().burst != Burst::Inactive);
+    for _ in 0..1000 {
+        if verdict == Verdict::Drop {
+            break;
+        }
+        assert_eq!(b.law.state().burst, Burst::Quench);
+        verdict = b.arrive(at, 20_000);
+    }
+    assert_eq!((verdict, b.law.state().burst), (Verdict::Drop, Burst::Protect));
+    assert_eq!(b.law.state().burst_allowance, Duration::from_millis(142));
+    // 142 ms are nine updates of 16
+    for n in 1..=9 {
+        at = b.tick(40_000);
+        assert_eq!(b.law.state().drop_prob, 0.0);
+        assert_eq!(b.law.state().burst_allowance.millis(), (142.0 - 16.0 * f64::from(n)).max(0.0));
+        assert_eq!(b.arrive(at, 40_000), Verdict::Pass);
+    }
+    b.tick(40_000);
+    assert!(b.law.state().drop_prob > 0.0);
+    // empty: quiet as soon as the probability is 0 and both delays are low: QUENCH, and after more than a second INACTIVE
+    let mut quench = None;
+    for _ in 0..2000 {
+        let before = b.law.state().burst;
+        at = b.tick(0);
+        match (before, b.law.state().burst) {
+            (Burst::Protect, Burst::Quench) => quench = Some(at),
+            (_, Burst::Inactive) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(at - quench.unwrap(), 63 * 16_000);
+    // nothing more to do
+    assert_eq!(b.law.next_tick(), None);
+}
+
+#[test]
+fn refusals() {
+    let refused = |json: &str| {
+        let spec: qdisc::Spec = serde_json::from_str(json).unwrap();
+        let problem = spec.validate().unwrap_err();
+        assert!(problem.message.contains("expected"), "{problem}");
+        problem.path
+    };
+    assert_eq!(refused(r#"{"pie":{"tupdate":"0s"}}"#), "pie.tupdate");
+    assert_eq!(refused(r#"{"pie":{"target":"0s"}}"#), "pie.target");
+    assert_eq!(refused(r#"{"pie":{"alpha":-1}}"#), "pie.alpha");
+    assert_eq!(refused(r#"{"pie":{"limit":"0p"}}"#), "pie.limit");
+    assert_eq!(refused(r#"{"pie":{"dq_threshold":0}}"#), "pie.dq_threshold");
+    assert_eq!(refused(r#"{"pie":{"dq_weight":0}}"#), "pie.dq_weight");
+    assert_eq!(refused(r#"{"pie":{"activation":0.5}}"#), "pie.activation");
+    assert!(serde_json::from_str::<qdisc::Spec>(r#"{"pie":{"mark_ecnth":1.5}}"#).is_err());
+    assert_eq!(refused(r#"{"docsis_pie":{"interval":"0s"}}"#), "docsis_pie.interval");
+    assert_eq!(refused(r#"{"docsis_pie":{"beta":0}}"#), "docsis_pie.beta");
+}

@@ -1,0 +1,373 @@
+//! RED and its kin against closed forms and worked arithmetic.
+
+use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
+use qdisc::law::ared::{Adaptation, AredParams};
+use qdisc::law::early::{Average, ByteMode, IdleDecay, Ramp, Spacing, Zone};
+use qdisc::law::red::{Red, RedParams, RedVariant};
+use qdisc::law::wred::{RampParams, Rio, WredParams};
+use qdisc::law::{Law, LawParams, Verdict, View};
+use units::{BitRate, Duration, Limit, Prob, Rng, Time};
+
+const MS: u64 = 1_000_000;
+
+fn p(x: f64) -> Prob {
+    Prob::new(x).unwrap()
+}
+
+fn packet(ecn: Ecn) -> PacketMeta {
+    let mut packet = PacketMeta { size: 1000, ..Default::default() };
+    packet.set_ecn(ecn);
+    packet
+}
+
+/// Shows `law` an arrival that finds `packets` of 1000 bytes.
+fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
+    let link = LinkView::plain(BitRate(8_000_000));
+    let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
+    law.arrive(what, &View { now: Time(ms * MS), backlog, sojourn: Duration::ZERO, link: &link }, rng)
+}
+
+/// RED without averaging whose p_b is 0.1 at 10 packets waiting.
+fn tenth(spacing: Spacing) -> RedParams {
+    RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
+}
+
+/// The distribution of the gap that `spread` gives: P(n) = p_a(n) x product of (1 - p_a) before it.
+fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
+    let (mut alive, mut gaps) = (1.0, Vec::new());
+    while alive > 1e-12 && gaps.len() < 1000 {
+        let p_a = spacing.spread(p_b, spacing.first_count() + gaps.len() as f64);
+        gaps.push(alive * p_a);
+        alive *= 1.0 - p_a;
+    }
+    gaps
+}
+
+#[test]
+fn gaps_are_uniform() {
+    for inverse in [2, 5, 10, 50, 128] {
+        let p_b = 1.0 / f64::from(inverse);
+        let n = inverse as usize;
+        // Floyd & Jacobson, method 2: uniform on {1 ... 1/p_b}
+        let gaps = gap_distribution(Spacing::Uniform, p_b);
+        assert_eq!(gaps.len(), n);
+        assert!(gaps.iter().all(|g| (g - p_b).abs() < 1e-9), "{gaps:?}");
+        // wait: nothing before 1/p, then uniform on 1/p values
+        let gaps = gap_distribution(Spacing::Wait, p_b);
+        assert_eq!(gaps.len(), 2 * n - 1);
+        assert!(gaps[..n - 1].iter().all(|g| *g == 0.0) && gaps[n - 1..].iter().all(|g| (g - p_b).abs() < 1e-9));
+        // ALTQ: uniform on {1 ... 2/p - 1}
+        let gaps = gap_distribution(Spacing::Stretched, p_b);
+        assert_eq!(gaps.len(), 2 * n - 1);
+        assert!(gaps.iter().all(|g| (g - 1.0 / (2.0 * n as f64 - 1.0)).abs() < 1e-9), "{gaps:?}");
+    }
+    // method 1 is geometric: P(3) = 0.9 x 0.9 x 0.1
+    assert!((gap_distribution(Spacing::Geometric, 0.1)[2] - 0.081).abs() < 1e-12);
+}
+
+#[test]
+fn the_law_drops_at_those_gaps() {
+    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
+    for (spacing, least, most, mean, sd) in [
+        (Spacing::Uniform, 1, 10, 5.5, 2.87),
+        (Spacing::Wait, 10, 19, 14.5, 2.87),
+        (Spacing::Stretched, 1, 19, 10.0, 5.48),
+    ] {
+        let (mut law, mut rng) = (tenth(spacing).law(), Rng::named(1, "q"));
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        for _ in 0..200_000 {
+            gap += 1;
+            if arrive(&mut law, 0, 10, &packet(Ecn::NotEct), &mut rng) == Verdict::Drop {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        let (min, max) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+        assert_eq!((*min, *max), (least, most), "{spacing:?}");
+        let n = gaps.len() as f64;
+        let seen = gaps.iter().sum::<i32>() as f64 / n;
+        assert!((seen - mean).abs() < 5.0 * sd / n.sqrt(), "{spacing:?}: mean gap {seen}");
+    }
+}
+
+#[test]
+fn the_average_by_hand() {
+    let packet_time = Duration::from_millis(1);
+    for (idle, whole, fraction) in [
+        // (1/2)^3 x 5; (1/2)^2.5 x 5
+        (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
+        // one more half for the sample; 2.5 packet times count as 2
+        (IdleDecay::DecayAndSample, 0.3125, 0.625),
+    ] {
+        for (gap_us, expected) in [(3000u64, whole), (2500, fraction)] {
+            let mut a = Average::default();
+            let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), 0.5, idle, packet_time);
+            assert_eq!(at(&mut a, 4.0, 0), 2.0);
+            assert_eq!(at(&mut a, 8.0, 0), 5.0);
+            // the last packet begins to leave and the link finds nothing in the same moment, and asks again later
+            a.left(0, Time(1_000_000), idle);
+            a.empty(Time(1_000_000));
+            a.empty(Time(2_000_000));
+            let seen = at(&mut a, 0.0, 1000 + gap_us);
+            assert!((seen - expected).abs() < 1e-12, "{idle:?} {gap_us}: {seen}");
+            // busy again: an ordinary sample
+            assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
+        }
+    }
+    // the queue is empty while its last packet is being sent: idle for Floyd & Jacobson, not for ns-2
+    let mut a = Average::default();
+    a.sample(8.0, Time(0), 0.5, IdleDecay::DecayAndSample, packet_time);
+    a.left(0, Time(0), IdleDecay::DecayAndSample);
+    assert_eq!(a.sample(0.0, Time(9 * MS), 0.5, IdleDecay::DecayAndSample, packet_time), 2.0);
+}
+
+#[test]
+fn corners_of_the_ramp() {
+    let ramp = |gentle| Ramp { min: 5.0, max: 15.0, max_p: 0.1, gentle };
+    for (avg, classic, gentle) in [
+        (4.999, Zone::Low, Zone::Low),
+        (5.0, Zone::Early(0.0), Zone::Early(0.0)),
+        (10.0, Zone::Early(0.05), Zone::Early(0.05)),
+        (15.0, Zone::Forced, Zone::Early(0.1)),
+        (22.5, Zone::Forced, Zone::Early(0.55)),
+        (30.0, Zone::Forced, Zone::Forced),
+    ] {
+        assert_eq!((ramp(false).zone(avg), ramp(true).zone(avg)), (classic, gentle), "{avg}");
+    }
+}
+
+fn started(params: &RedParams, rate: u64) -> Red {
+    let mut law = params.law();
+    let link = LinkView::plain(BitRate(rate));
+    let view = View { now: Time(0), backlog: Backlog::default(), sojourn: Duration::ZERO, link: &link };
+    law.arrive(&PacketMeta::default(), &view, &mut Rng::named(1, "q"));
+    law
+}
+
+#[test]
+fn presets_and_automatic_values() {
+    let set = |variant, rate| {
+        let law = started(&RedParams { variant, ..Default::default() }, rate);
+        let r = law.ramp().unwrap();
+        (r.min, r.max, r.max_p, r.gentle, law.weight().unwrap())
+    };
+    assert_eq!(set(RedVariant::Floyd93, 8_000_000), (5.0, 15.0, 0.02, false, 0.002));
+    // document 003
+    assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
+    let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
+    assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));
+    // ns-2 at 10 Mbit/s: c = 2500 packets/s of 500 bytes; min = 0.005 x 2500 / 2 = 6.25 packets; w = 1 - e^(-1/2500)
+    let (min, max, max_p, gentle, w) = set(RedVariant::Ns2, 10_000_000);
+    assert_eq!((min, max, max_p, gentle), (3125.0, 9375.0, 0.1, true));
+    assert!((w - 0.000_399_920_01).abs() < 1e-12, "{w}");
+    // at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, w = 1 - e^(-1/30)
+    let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
+    assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
+    // tc: burst 20 over min 15: 6 <= (1 - (7/8)^20) / (1/8) = 7.4, but not (1 - (3/4)^20) / (1/4) = 3.99
+    let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
+    assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));
+    // thresholds as times follow the rate: 10 ms at 8 Mbit/s are 10 000 bytes
+    let ms = |n| Some(Limit::Time(Duration::from_millis(n)));
+    let timed = RedParams { min: ms(10), max: ms(30), ..Default::default() };
+    assert_eq!(started(&timed, 8_000_000).ramp().unwrap().max, 30_000.0);
+    assert_eq!(started(&timed, 16_000_000).ramp().unwrap().max, 60_000.0);
+}
+
+#[test]
+fn ecn_marks_and_harddrop_does_not() {
+    let mut rng = Rng::named(1, "q");
+    let red = |harddrop| RedParams { ecn: true, harddrop, ..tenth(Spacing::Uniform) };
+    for (harddrop, queue, ecn, expected) in [
+        (None, 15, Ecn::Ect0, Verdict::Mark(MarkReason::Law)),
+        (Some(true), 15, Ecn::Ect0, Verdict::Drop),
+        (None, 15, Ecn::NotEct, Verdict::Drop),
+    ] {
+        let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
+        assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
+    }
+    // an early mark where there would have been an early drop
+    let verdicts = |ecn| {
+        let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
+        (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()
+    };
+    let (marks, drops) = (verdicts(Ecn::Ect1), verdicts(Ecn::NotEct));
+    assert!(drops.contains(&Verdict::Drop) && !marks.contains(&Verdict::Drop));
+    assert!(marks.iter().zip(&drops).all(|(m, d)| (*m == Verdict::Pass) == (*d == Verdict::Pass)));
+}
+
+#[test]
+fn ns2_spares_the_first_packet_and_the_last_one() {
+    let mut rng = Rng::named(1, "q");
+    let red = RedParams {
+        variant: RedVariant::Altq,
+        weight: Some(1.0),
+        min: Some(Limit::Packets(1)),
+        max: Some(Limit::Packets(2)),
+        ..Default::default()
+    };
+    let mut law = red.law();
+    // at 2 packets the average is at max: the first is dropped, forced; a queue of one is never dropped from
+    assert_eq!(arrive(&mut law, 0, 2, &packet(Ecn::NotEct), &mut rng), Verdict::Drop);
+    assert_eq!(arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng), Verdict::Pass);
+    // probability 1 in the early region: the first packet there passes, the second does not
+    let early =
+        RedParams { probability: Some(p(1.0)), max: Some(Limit::Packets(3)), spacing: Some(Spacing::Geometric), ..red };
+    let sure = RedParams { min: Some(Limit::Packets(1)), gentle: Some(true), ..early };
+    let mut law = sure.law();
+    assert_eq!(arrive(&mut law, 0, 3, &packet(Ecn::NotEct), &mut rng), Verdict::Pass);
+    assert_eq!(arrive(&mut law, 0, 3, &packet(Ecn::NotEct), &mut rng), Verdict::Drop);
+}
+
+#[test]
+fn small_packets_are_dropped_less_in_byte_mode() {
+    let rate = |byte_mode, size| {
+        let red = RedParams { byte_mode: Some(byte_mode), ..tenth(Spacing::Geometric) };
+        let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
+        let small = PacketMeta { size, ..Default::default() };
+        let n = 100_000;
+        let drops = (0..n).filter(|_| arrive(&mut law, 0, 10, &small, &mut rng) == Verdict::Drop).count();
+        drops as f64 / f64::from(n)
+    };
+    // p_b 0.1 for avpkt = 1000; the standard error of 100 000 throws at 0.1 is 0.001
+    for (mode, size, expected) in [
+        (ByteMode::Off, 250, 0.1),
+        (ByteMode::Scaled, 250, 0.025),
+        (ByteMode::Counted, 250, 0.025),
+        (ByteMode::Scaled, 1500, 0.15),
+    ] {
+        let seen = rate(mode, size);
+        assert!((seen - expected).abs() < 0.005, "{mode:?} {size}: {seen}");
+    }
+}
+
+fn ared(adaptation: Adaptation, max_p: f64) -> AredParams {
+    AredParams {
+        adaptation,
+        min: Some(Limit::Packets(10)),
+        max: Some(Limit::Packets(30)),
+        weight: Some(1.0),
+        probability: p(max_p),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn adaptive_red_by_hand() {
+    let mut rng = Rng::named(1, "q");
+    // Floyd: band [10 + 0.4 x 20, 10 + 0.6 x 20] = [18, 22]; every 500 ms
+    let mut law = ared(Adaptation::Floyd2001, 0.1).law();
+    for (ms, queue, expected) in [
+        (499, 25, 0.1),
+        (500, 25, 0.11),
+        (900, 25, 0.11),
+        (1000, 25, 0.12),
+        (1500, 20, 0.12),
+        (2000, 12, 0.108),
+        (2100, 12, 0.108),
+    ] {
+        arrive(&mut law, ms, queue, &packet(Ecn::NotEct), &mut rng);
+        assert!((law.max_p() - expected).abs() < 1e-12, "{ms} ms: {}", law.max_p());
+        assert_eq!(law.red().ramp().unwrap().max_p, law.max_p());
+    }
+    // a quarter of max_p where that is less than 0.01; never beyond the bounds
+    for (from, queue, expected) in
+        [(0.02, 25, 0.025), (0.495, 25, 0.5), (0.5, 25, 0.5), (0.0105, 5, 0.01), (0.01, 5, 0.01)]
+    {
+        let mut law = ared(Adaptation::Floyd2001, from).law();
+        arrive(&mut law, 500, queue, &packet(Ecn::NotEct), &mut rng);
+        assert!((law.max_p() - expected).abs() < 1e-12, "{from}: {}", law.max_p());
+    }
+    // Feng: only on coming out of the thresholds
+    let mut law = ared(Adaptation::Feng1999, 0.12).law();
+    for (queue, expected) in
+        [(5, 0.12), (20, 0.12), (31, 0.24), (32, 0.24), (20, 0.24), (5, 0.08), (4, 0.08), (31, 0.16)]
+    {
+        arrive(&mut law, 0, queue, &packet(Ecn::NotEct), &mut rng);
+        assert!((law.max_p() - expected).abs() < 1e-12, "queue {queue}: {}", law.max_p());
+    }
+}
+
+/// The shortest queue that WRED (without averaging, probability 1) does not always let a packet of `dscp` pass.
+fn first_drop(params: &WredParams, dscp: u8) -> u32 {
+    let what = PacketMeta { size: 1000, tos: dscp << 2, ..Default::default() };
+    (0..100).find(|q| arrive(&mut params.law(), 0, *q, &what, &mut Rng::named(1, "q")) == Verdict::Drop).unwrap()
+}
+
+#[test]
+fn wred_has_cisco_s_ladder_and_profiles() {
+    let mut wred = WredParams { weight: 1.0, probability: p(1.0), spacing: Spacing::Geometric, ..Default::default() };
+    // the ramp begins at min with probability 0; with max_p 1 and one queue past min, (1/span) may pass: look at the corners
+    for (precedence, min) in [20, 22, 24, 26, 28, 31, 33, 35].into_iter().enumerate() {
+        let seen = first_drop(&wred, precedence as u8 * 8);
+        assert!((min + 1..=40).contains(&seen), "precedence {precedence}: {seen}");
+        let what = PacketMeta { size: 1000, tos: (precedence as u8) << 5, ..Default::default() };
+        let drops = |queue| {
+            let (mut law, mut rng) = (wred.law(), Rng::named(1, "q"));
+            (0..2000).filter(|_| arrive(&mut law, 0, queue, &what, &mut rng) == Verdict::Drop).count() as f64 / 2000.0
+        };
+        let slope = 1.0 / f64::from(40 - min);
+        assert_eq!((drops(min), drops(40)), (0.0, 1.0));
+        // standard error at most 0.011
+        assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
+    }
+    // the DSCP's own profile goes before its precedence's, whatever the order
+    wred.profiles = serde_json::from_str(
+        r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#,
+    )
+    .unwrap();
+    LawParams::validate(&wred).unwrap();
+    assert_eq!((first_drop(&wred, 10), first_drop(&wred, 12)), (4, 8));
+    assert!(first_drop(&wred, 16) > 24);
+}
+
+#[test]
+fn rio_averages_in_packets_apart() {
+    let ramp = |min, max| RampParams { min: Limit::Packets(min), max: Limit::Packets(max), probability: p(0.1) };
+    let rio = Rio { in_dscp: vec![10], r#in: ramp(5, 6), out: ramp(5, 6) };
+    let params = WredParams { weight: 1.0, rio: Some(rio), ..Default::default() };
+    LawParams::validate(&params).unwrap();
+    let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
+    let (inside, out) = (PacketMeta { size: 1000, tos: 40, ..Default::default() }, packet(Ecn::NotEct));
+    // ten packets wait, of which two are "in": out is dropped, in is not
+    for q in 0..2 {
+        assert_eq!(arrive(&mut law, 0, q, &inside, &mut rng), Verdict::Pass);
+    }
+    assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
+    assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
+    assert_eq!(law.averages(), (10.0, 2.0));
+    // the limit refuses that one: two again; one leaves: one
+    law.overflow(Time(0));
+    let link = LinkView::plain(BitRate(8_000_000));
+    let backlog = Backlog { packets: 9, bytes: 9000 };
+    law.left(&inside, &View { now: Time(0), backlog, sojourn: Duration::ZERO, link: &link });
+    arrive(&mut law, 0, 9, &inside, &mut rng);
+    assert_eq!(law.averages().1, 1.0);
+}
+
+#[test]
+fn refusals() {
+    let refused = |json: &str| {
+        let spec: qdisc::Spec = serde_json::from_str(json).unwrap();
+        let problem = spec.validate().unwrap_err();
+        assert!(problem.message.contains("expected") || problem.message.contains("not valid"), "{problem}");
+        problem.path
+    };
+    assert_eq!(refused(r#"{"red":{"min":"15p","max":"15p"}}"#), "red.min");
+    assert_eq!(refused(r#"{"red":{"min":"15p","max":"30KB"}}"#), "red.max");
+    assert_eq!(refused(r#"{"red":{"min":"15p"}}"#), "red.max");
+    assert_eq!(refused(r#"{"red":{"variant":"ns2","max":"15p"}}"#), "red.min");
+    assert_eq!(refused(r#"{"red":{"weight":0}}"#), "red.weight");
+    assert_eq!(refused(r#"{"red":{"weight":1.5}}"#), "red.weight");
+    assert_eq!(refused(r#"{"red":{"limit":"0p"}}"#), "red.limit");
+    assert_eq!(refused(r#"{"red":{"avpkt":0}}"#), "red.avpkt");
+    assert_eq!(refused(r#"{"red":{"variant":"altq","burst":3}}"#), "red.burst");
+    assert!(serde_json::from_str::<qdisc::Spec>(r#"{"red":{"probability":1.5}}"#).is_err());
+    assert_eq!(refused(r#"{"ared":{"bottom":0.6}}"#), "ared.bottom");
+    assert_eq!(refused(r#"{"ared":{"min":"3p","max":"2p"}}"#), "ared.min");
+    assert_eq!(refused(r#"{"ared":{"interval":"0s"}}"#), "ared.interval");
+    assert_eq!(refused(r#"{"wred":{"ladder_max":"0p"}}"#), "wred.ladder_max");
+    let profile = |fields: &str| format!(r#"{{"wred":{{"profiles":[{{{fields},"probability":0.1}}]}}}}"#);
+    assert_eq!(refused(&profile(r#""min":"3p","max":"4p""#)), "wred.profiles.0");
+    assert_eq!(refused(&profile(r#""dscp":64,"min":"3p","max":"4p""#)), "wred.profiles.0.dscp");
+    assert_eq!(refused(&profile(r#""dscp":6,"min":"5p","max":"4p""#)), "wred.profiles.0.min");
+}
