@@ -1,6 +1,7 @@
 //! PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked by hand.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
+use proptest::prelude::*;
 use qdisc::law::docsis_pie::{Burst, DocsisPie, DocsisPieParams};
 use qdisc::law::pi::{Dice, Gains, Tuning};
 use qdisc::law::pie::{DelayEstimate, Pie, PieParams, PieVariant};
@@ -416,4 +417,64 @@ fn refusals() {
     assert!(serde_json::from_str::<qdisc::Spec>(r#"{"pie":{"mark_ecnth":1.5}}"#).is_err());
     assert_eq!(refused(r#"{"docsis_pie":{"interval":"0s"}}"#), "docsis_pie.interval");
     assert_eq!(refused(r#"{"docsis_pie":{"beta":0}}"#), "docsis_pie.beta");
+}
+
+/// What a queue shows a law: an arrival, a departure (sojourn in ms, packets left behind) or time going by (ms).
+#[derive(Clone, Debug)]
+enum Moment {
+    Arrive,
+    Left(u64),
+    Wait(u64),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn a_clock_that_stands_still_is_like_one_that_runs(
+        moments in prop::collection::vec(
+            prop_oneof![
+                3 => Just(Moment::Arrive),
+                3 => (0u64..60).prop_map(Moment::Left),
+                2 => (0u64..400).prop_map(Moment::Wait),
+            ],
+            1..200,
+        ),
+        linux in any::<bool>(),
+    ) {
+        let variant = if linux { PieVariant::Linux } else { PieVariant::Rfc8033 };
+        let law = PieParams { variant, ..Default::default() }.law();
+        let (mut sleeper, mut runner) = (Bench::new(law.clone()), Bench::new(law));
+        let (mut now, mut packets) = (0u64, 0u64);
+        for moment in moments {
+            match moment {
+                Moment::Arrive => {
+                    let verdicts = (sleeper.arrive(now, packets * 1500), runner.arrive(now, packets * 1500));
+                    prop_assert_eq!(verdicts.0, verdicts.1);
+                    packets += u64::from(verdicts.0 == Verdict::Pass);
+                }
+                Moment::Left(_) if packets == 0 => {
+                    sleeper.law.empty(Time(now * 1000));
+                    runner.law.empty(Time(now * 1000));
+                }
+                Moment::Left(sojourn) => {
+                    packets -= 1;
+                    sleeper.left(now, packets * 1500, sojourn);
+                    runner.left(now, packets * 1500, sojourn);
+                }
+                Moment::Wait(ms) => {
+                    for update in now / 15_000 + 1..=(now + ms * 1000) / 15_000 {
+                        let view = runner.view(update * 15_000, packets * 1500, 0);
+                        runner.law.tick(&view);
+                        if sleeper.law.next_tick() == Some(view.now) {
+                            sleeper.law.tick(&view);
+                        }
+                    }
+                    now += ms * 1000;
+                }
+            }
+            let (a, b) = (sleeper.law.state(), runner.law.state());
+            prop_assert_eq!((a.drop_prob, a.qdelay_old, a.burst_allowance), (b.drop_prob, b.qdelay_old, b.burst_allowance));
+        }
+    }
 }
