@@ -11,6 +11,7 @@
 //! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
 //! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
+//! | [`Tally`] | what end hosts count: per flow, per application | the sum |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 //! | [`Probes`] | round trips of echo requests | 17 KB and at most 2 MB |
 
@@ -19,10 +20,12 @@ mod fairness;
 mod grade;
 mod histogram;
 mod link;
+mod outcome;
 mod pages;
 mod percentile;
 mod probes;
 mod series;
+pub mod tally;
 mod voip;
 mod weighted;
 
@@ -30,9 +33,11 @@ pub use fairness::jain;
 pub use grade::{GRADES, Grade, grade};
 pub use histogram::Histogram;
 pub use link::{LinkMeter, LinkMeterParams};
+pub use outcome::{Account, Column, Count, LinkAccount, Outcome, Table, delay_json};
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile};
 pub use probes::{Probe, Probes};
 pub use series::{Channel, Series};
+pub use tally::Tally;
 pub use voip::{VoipMeter, VoipSummary};
 pub use weighted::TimeWeighted;

@@ -5,9 +5,8 @@ use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Room};
 use crate::meter::LinkMeter;
 use crate::net::{Kind, Link, NO_LINK, Net, link_id};
-use crate::tally::Tally;
 use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
-use measure::LinkMeterParams;
+use measure::{LinkMeterParams, Tally};
 use packet::{FlowTable, NodeId};
 use port::Port;
 use record::{Mask, Sink};
@@ -151,7 +150,7 @@ impl<S: Sink> World<S> {
             };
             desk.timers.push(Reverse((Time(app.start.0), 0, START)));
             self.core.desks.push(desk);
-            self.apps.push(AppSlot { name: name.clone(), machine });
+            self.apps.push(AppSlot { machine });
             self.core.arm_app(i);
         }
         Ok(())

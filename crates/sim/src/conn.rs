@@ -6,7 +6,7 @@
 //! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest.
 
 use crate::net::{Body, Net};
-use crate::tally::Tally;
+use measure::tally::{self, SenderCounts, Tally};
 use packet::{Flags, FlowId, NodeId, PacketMeta};
 use record::Sink;
 use std::collections::VecDeque;
@@ -62,6 +62,26 @@ pub(crate) struct End {
 pub(crate) struct Heard {
     pub packets: u64,
     pub wire_bytes: u64,
+}
+
+impl End {
+    /// What this end heard of the other, and what it did as a sender.
+    pub(crate) fn account(&self) -> (tally::Heard, SenderCounts) {
+        let (Heard { packets, wire_bytes }, stats) = (self.heard, self.tcp.stats());
+        let heard = tally::Heard { packets, wire_bytes, goodput_bytes: stats.bytes_received };
+        let sender = SenderCounts {
+            retransmits: u64::from(stats.retransmits),
+            timeouts: u64::from(stats.timeouts),
+            fast_recoveries: u64::from(stats.fast_recoveries),
+        };
+        (heard, sender)
+    }
+
+    /// The state of this end as a sender.
+    pub(crate) fn window(&self, stack: &TcpParams) -> tally::Window {
+        let probe = self.tcp.probe(stack);
+        tally::Window { cwnd_bytes: probe.cwnd_bytes, ssthresh_bytes: probe.ssthresh_bytes, srtt: probe.srtt }
+    }
 }
 
 /// A slot of the connection table.

@@ -1,8 +1,8 @@
 //! What an application asks of its host, done.
 
 use crate::conn::{Use, clock_us};
-use crate::tally::FileDone;
 use crate::world::Core;
+use measure::tally::FileDone;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
 use std::cmp::Reverse;

@@ -8,10 +8,11 @@
 //! | `conn` | TCP ends on their hosts; segments to packets and back |
 //! | `host` | what applications ask for |
 //! | [`World`] | the loop |
-//! | [`Outcome`] | summary and tables |
+//! | `account` | what a run gives account of: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
 
+mod account;
 pub mod arena;
 mod build;
 mod conn;
@@ -20,10 +21,8 @@ pub mod fifo;
 mod host;
 pub mod meter;
 mod net;
-mod outcome;
 pub mod ring;
-pub mod tally;
 mod world;
 
-pub use outcome::{Column, Outcome, Table};
+pub use measure::{Column, Outcome, Table, tally};
 pub use world::{Books, Ended, World};

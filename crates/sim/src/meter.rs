@@ -1,26 +1,9 @@
 //! What a link counts, and what it measures if it is recorded.
 
-use measure::LinkMeterParams;
+use measure::{Count, LinkMeterParams};
 use packet::DropReason;
 use record::{Record, Sink};
 use units::{Duration, Problem, Time};
-
-/// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
-}
-
-impl Count {
-    #[inline]
-    fn add(&mut self, size: u16) {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-    }
-}
 
 /// Counters of every link; series and distributions of a recorded one.
 #[derive(Clone, Debug)]

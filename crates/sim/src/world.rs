@@ -9,7 +9,7 @@ use crate::conn::{Conn, End, Heard, Lane, Notice, Use, What, Wire, inline_delay}
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::net::{Net, free};
-use crate::tally::Tally;
+use measure::Tally;
 use packet::{DropReason, Flags, FlowId, PacketMeta};
 use port::Change;
 use record::{Mask, Record, Sink};
@@ -21,7 +21,6 @@ use units::{Duration, Rng, Time};
 
 /// An application in its host.
 pub(crate) struct AppSlot {
-    pub name: String,
     pub machine: traffic::App,
 }
 
@@ -212,7 +211,8 @@ impl<S: Sink> World<S> {
         }
         for conn in self.core.conns.iter().filter(|c| c.used() != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
-                self.core.tally.retire(end.lane.row, way, end.heard, end.tcp.stats());
+                let (heard, sender) = end.account();
+                self.core.tally.retire(end.lane.row, way, heard, sender);
             }
         }
     }
@@ -548,7 +548,8 @@ impl<S: Sink> Core<S> {
         self.free_slots.push(slot as u32);
         let lane = conn.ends[0].lane;
         for (way, end) in conn.ends.iter().enumerate() {
-            self.tally.retire(lane.row, way, end.heard, end.tcp.stats());
+            let (heard, sender) = end.account();
+            self.tally.retire(lane.row, way, heard, sender);
         }
         self.settle_fates(slot);
         let desk = &mut self.desks[usize::from(lane.app)];
@@ -574,7 +575,7 @@ impl<S: Sink> Core<S> {
             }
             for (way, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(end.lane.stack)];
-                self.tally.sample(end.lane.row, way, now, &end.tcp, stack);
+                self.tally.sample(end.lane.row, way, now, end.window(stack));
             }
         }
     }

@@ -2,10 +2,8 @@
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
-use crate::conn::Heard;
-use measure::{Channel, Histogram, PageLoads, Probes, Series, VoipMeter};
+use crate::{Channel, Histogram, PageLoads, Probes, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
-use tcp::{Endpoint, Stats, TcpParams};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
@@ -17,6 +15,39 @@ pub const SYNS_KEPT: usize = 65_536;
 
 /// Most files of one application that are kept one by one.
 pub const FILES_KEPT: usize = 65_536;
+
+/// What one end of a connection heard of the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Payload that arrived in order.
+    pub goodput_bytes: u64,
+}
+
+/// What one end of a connection did as a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Times that it entered fast recovery.
+    pub fast_recoveries: u64,
+}
+
+/// The state of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold, bytes; `u64::MAX` while it is infinite.
+    pub ssthresh_bytes: u64,
+    /// Smoothed round trip; zero before the first sample.
+    pub srtt: Duration,
+}
 
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +142,7 @@ pub struct FileDone {
 
 impl AppTally {
     /// A file has arrived whole.
-    pub(crate) fn file_done(&mut self, file: FileDone) {
+    pub fn file_done(&mut self, file: FileDone) {
         self.files.record(file.took);
         if self.files_kept.len() < FILES_KEPT {
             self.files_kept.push(file);
@@ -155,7 +186,7 @@ impl RowSeries {
 
 impl Tally {
     /// Adds an application with `rows` flows; returns the first one's row.
-    pub(crate) fn add_app(
+    pub fn add_app(
         &mut self,
         name: &str,
         traffic: &Traffic,
@@ -195,21 +226,21 @@ impl Tally {
     }
 
     /// A packet of a row with series has arrived at its end host.
-    pub(crate) fn arrived_series(&mut self, row: u32, way: usize, now: Time, size: u16) {
+    pub fn arrived_series(&mut self, row: u32, way: usize, now: Time, size: u16) {
         if let Some(series) = &mut self.rows[row as usize].ways[way].series {
             series.wire.add(now, u64::from(size));
         }
     }
 
     /// A SYN has left its client.
-    pub(crate) fn syn(&mut self, app: u16, number: u32, now: Time) {
+    pub fn syn(&mut self, app: u16, number: u32, now: Time) {
         if self.syns.len() < SYNS_KEPT {
             self.syns.push((app, number, now));
         }
     }
 
     /// Payload of a row with series has arrived in order.
-    pub(crate) fn goodput_series(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
+    pub fn goodput_series(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
         if let Some(series) = &mut self.rows[row as usize].ways[way].series {
             series.goodput.add(now, bytes);
         }
@@ -217,14 +248,14 @@ impl Tally {
 
     /// A packet with payload that arrives `now` took `delay` one way.
     #[inline]
-    pub(crate) fn delay(&mut self, app: u16, way: usize, now: Time, delay: Duration) {
+    pub fn delay(&mut self, app: u16, way: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {
             self.apps[usize::from(app)].delay[way].record(delay);
         }
     }
 
     /// The same, of a row with series.
-    pub(crate) fn delay_series(&mut self, row: u32, way: usize, now: Time, delay: Duration) {
+    pub fn delay_series(&mut self, row: u32, way: usize, now: Time, delay: Duration) {
         if let Some(series) = &mut self.rows[row as usize].ways[way].series {
             series.delay.mean(now, delay.0);
             series.delay_max.max(now, delay.0);
@@ -232,7 +263,7 @@ impl Tally {
     }
 
     /// `packets` of a row were dropped in the bin that `now` ends or lies in.
-    pub(crate) fn dropped(&mut self, row: u32, way: usize, now: Time, packets: u64) {
+    pub fn dropped(&mut self, row: u32, way: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].ways[way];
         direction.dropped += packets;
         if let Some(series) = &mut direction.series {
@@ -241,7 +272,7 @@ impl Tally {
     }
 
     /// A datagram has arrived.
-    pub(crate) fn datagram(&mut self, row: u32, way: usize, now: Time, packet: &PacketMeta, delay: Duration) {
+    pub fn datagram(&mut self, row: u32, way: usize, now: Time, packet: &PacketMeta, delay: Duration) {
         // IPv4 and UDP headers are no payload; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
         let direction = &mut self.rows[row as usize].ways[way];
@@ -260,25 +291,24 @@ impl Tally {
 
     /// The sender of direction `way` is no more, or the run is over: its counters are added up, and what it heard of the
     /// other direction.
-    pub(crate) fn retire(&mut self, row: u32, way: usize, heard: Heard, stats: &Stats) {
+    pub fn retire(&mut self, row: u32, way: usize, heard: Heard, sender: SenderCounts) {
         let [direction, other] = self.rows[row as usize].ways.get_disjoint_mut([way, 1 - way]).expect("two ways");
         other.packets += heard.packets;
         other.wire_bytes += heard.wire_bytes;
-        other.goodput_bytes += stats.bytes_received;
-        direction.retransmits += u64::from(stats.retransmits);
-        direction.timeouts += u64::from(stats.timeouts);
-        direction.fast_recoveries += u64::from(stats.fast_recoveries);
+        other.goodput_bytes += heard.goodput_bytes;
+        direction.retransmits += sender.retransmits;
+        direction.timeouts += sender.timeouts;
+        direction.fast_recoveries += sender.fast_recoveries;
     }
 
     /// The sender's state at the end of a bin.
-    pub(crate) fn sample(&mut self, row: u32, way: usize, bin_end: Time, tcp: &Endpoint, stack: &TcpParams) {
+    pub fn sample(&mut self, row: u32, way: usize, bin_end: Time, window: Window) {
         if let Some(series) = &mut self.rows[row as usize].ways[way].series {
-            let probe = tcp.probe(stack);
             let within = bin_end - Duration::from_nanos(1);
-            series.cwnd.put(within, probe.cwnd_bytes);
-            series.ssthresh.put(within, probe.ssthresh_bytes);
-            if !probe.srtt.is_zero() {
-                series.srtt.put(within, probe.srtt.0);
+            series.cwnd.put(within, window.cwnd_bytes);
+            series.ssthresh.put(within, window.ssthresh_bytes);
+            if !window.srtt.is_zero() {
+                series.srtt.put(within, window.srtt.0);
             }
         }
     }

@@ -3,15 +3,11 @@
 //! Numbers that have no value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
 //! in their unit; `wire` counts every header, `goodput` payload that arrived in order.
 
-use crate::net::Kind;
-use crate::world::World;
-use measure::{Histogram, LinkMeter};
-use packet::DropReason;
-use record::Sink;
-use scenario::Scenario;
+use crate::tally::{Direction, Tally};
+use crate::{Histogram, LinkMeter};
+use packet::{Backlog, DropReason};
 use serde_json::{Map, Value, json};
-use traffic::Application;
-use units::Duration;
+use units::{BitRate, Duration};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +52,8 @@ fn ms(d: Option<Duration>) -> f64 {
     d.map_or(f64::NAN, Duration::millis)
 }
 
-fn delay_json(h: &Histogram) -> Value {
+/// A distribution of delays: count, and in ms min, mean, percentiles and max.
+pub fn delay_json(h: &Histogram) -> Value {
     json!({
         "count": h.count(), "min": ms(h.min()), "mean": ms(h.mean()), "p50": ms(h.percentile(50.0)),
         "p90": ms(h.percentile(90.0)), "p95": ms(h.percentile(95.0)), "p99": ms(h.percentile(99.0)),
@@ -64,20 +61,80 @@ fn delay_json(h: &Histogram) -> Value {
     })
 }
 
-impl<S: Sink> World<S> {
-    /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
-    pub fn outcome(&self, scenario: &Scenario) -> Outcome {
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet of `size` bytes.
+    #[inline]
+    pub fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What a run knows of one link.
+#[derive(Clone, Debug)]
+pub struct LinkAccount<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its rate at the start.
+    pub rate: Option<BitRate>,
+    /// Arrivals at the queue.
+    pub offered: Count,
+    /// Arrivals at the far end.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Dropped packets by reason, in the order of [`DropReason::ALL`].
+    pub drops: [u64; DropReason::ALL.len()],
+    /// Packets marked with CE.
+    pub marked: u64,
+    /// In its queue.
+    pub backlog: Backlog,
+    /// Series and distributions, if it is recorded.
+    pub meter: Option<&'a LinkMeter>,
+}
+
+/// All that a run, simulated or live, gives account of.
+#[derive(Clone, Debug)]
+pub struct Account<'a> {
+    /// Name of the scenario.
+    pub name: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it ran.
+    pub duration: Duration,
+    /// Events that were handled.
+    pub events: u64,
+    /// Every link, in the order of names.
+    pub links: Vec<LinkAccount<'a>>,
+    /// Applications and flows.
+    pub tally: &'a Tally,
+    /// By application, what only its machine knows.
+    pub figures: Vec<Vec<(&'static str, f64)>>,
+}
+
+impl Account<'_> {
+    /// Summary and tables.
+    pub fn outcome(&self) -> Outcome {
         let mut links = Map::new();
-        for (i, link) in self.core.net.links.iter().enumerate() {
-            links.insert(link.name.clone(), self.link_summary(i, scenario));
+        for link in &self.links {
+            links.insert(link.name.to_owned(), self.link_summary(link));
         }
         let mut apps = Map::new();
-        for i in 0..self.apps.len() {
-            apps.insert(self.apps[i].name.clone(), self.app_summary(i));
+        for (i, app) in self.tally.apps.iter().enumerate() {
+            apps.insert(app.name.clone(), self.app_summary(i));
         }
         let summary = json!({
-            "name": scenario.name, "seed": scenario.seed, "duration_s": scenario.duration.secs(),
-            "version": env!("CARGO_PKG_VERSION"), "events": self.events(), "flow_gone_packets": self.core.tally.flow_gone,
+            "name": self.name, "seed": self.seed, "duration_s": self.duration.secs(),
+            "version": env!("CARGO_PKG_VERSION"), "events": self.events, "flow_gone_packets": self.tally.flow_gone,
             "links": links, "apps": apps,
         });
         let tables = vec![
@@ -96,25 +153,17 @@ impl<S: Sink> World<S> {
         Outcome { summary, tables }
     }
 
-    fn link_summary(&self, i: usize, scenario: &Scenario) -> Value {
-        let link = &self.core.net.links[i];
-        let m = &link.meter;
-        let backlog = match &link.kind {
-            Kind::Fifo(fifo) => fifo.backlog(),
-            Kind::Port { port, .. } => port.backlog(),
-        };
+    fn link_summary(&self, m: &LinkAccount<'_>) -> Value {
         let drops: Map<String, Value> =
             DropReason::ALL.iter().map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect();
-        let name = link.name.trim_start_matches('~');
-        let rate = scenario.link.get(name).and_then(|l| l.rate);
         let mut v = json!({
             "offered_packets": m.offered.packets, "offered_bytes": m.offered.bytes,
             "delivered_packets": m.delivered.packets, "delivered_bytes": m.delivered.bytes,
             "dropped_packets": m.dropped.packets, "dropped_bytes": m.dropped.bytes, "drops": drops,
-            "marked_packets": m.marked, "backlog_packets": backlog.packets, "backlog_bytes": backlog.bytes,
-            "utilisation": rate.map(|r| m.delivered.bytes as f64 * 8.0 / (r.0 as f64 * scenario.duration.secs())),
+            "marked_packets": m.marked, "backlog_packets": m.backlog.packets, "backlog_bytes": m.backlog.bytes,
+            "utilisation": m.rate.map(|r| m.delivered.bytes as f64 * 8.0 / (r.0 as f64 * self.duration.secs())),
         });
-        if let Some(full) = &m.full {
+        if let Some(full) = m.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
         }
@@ -122,11 +171,10 @@ impl<S: Sink> World<S> {
     }
 
     fn app_summary(&self, i: usize) -> Value {
-        let app = &self.core.tally.apps[i];
-        let rows = &self.core.tally.rows[app.first_row..app.first_row + app.rows];
-        let sum =
-            |way: usize, of: fn(&crate::tally::Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
-        let both = |of: fn(&crate::tally::Direction) -> u64| sum(0, of) + sum(1, of);
+        let app = &self.tally.apps[i];
+        let rows = &self.tally.rows[app.first_row..app.first_row + app.rows];
+        let sum = |way: usize, of: fn(&Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
+        let both = |of: fn(&Direction) -> u64| sum(0, of) + sum(1, of);
         let mut v = json!({
             "kind": app.kind, "flows": app.rows,
             "wire_bytes": sum(0, |d| d.wire_bytes), "wire_bytes_reverse": sum(1, |d| d.wire_bytes),
@@ -167,9 +215,8 @@ impl<S: Sink> World<S> {
                 "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
             });
         }
-        let figures = self.apps[i].machine.figures(self.now());
-        if !figures.is_empty() {
-            v[app.kind] = figures.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
+            v[app.kind] = figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         }
         if let Some(pages) = &app.pages {
             let s = pages.summary();
@@ -186,21 +233,20 @@ impl<S: Sink> World<S> {
     }
 
     fn links_table(&self) -> Table {
-        let links = &self.core.net.links;
-        table!("links", links, {
-            "link": Text = |l| l.name.clone(),
-            "offered_packets": U64 = |l| l.meter.offered.packets,
-            "offered_bytes": U64 = |l| l.meter.offered.bytes,
-            "delivered_packets": U64 = |l| l.meter.delivered.packets,
-            "delivered_bytes": U64 = |l| l.meter.delivered.bytes,
-            "dropped_packets": U64 = |l| l.meter.dropped.packets,
-            "dropped_bytes": U64 = |l| l.meter.dropped.bytes,
-            "marked_packets": U64 = |l| l.meter.marked,
+        table!("links", self.links, {
+            "link": Text = |l| l.name.to_owned(),
+            "offered_packets": U64 = |l| l.offered.packets,
+            "offered_bytes": U64 = |l| l.offered.bytes,
+            "delivered_packets": U64 = |l| l.delivered.packets,
+            "delivered_bytes": U64 = |l| l.delivered.bytes,
+            "dropped_packets": U64 = |l| l.dropped.packets,
+            "dropped_bytes": U64 = |l| l.dropped.bytes,
+            "marked_packets": U64 = |l| l.marked,
         })
     }
 
     fn flows_table(&self) -> Table {
-        let tally = &self.core.tally;
+        let tally = self.tally;
         let rows: Vec<_> = tally
             .rows
             .iter()
@@ -226,7 +272,6 @@ impl<S: Sink> World<S> {
 
     fn pages_table(&self) -> Table {
         let rows: Vec<_> = self
-            .core
             .tally
             .apps
             .iter()
@@ -240,7 +285,7 @@ impl<S: Sink> World<S> {
     }
 
     fn files_table(&self) -> Table {
-        let apps = &self.core.tally.apps;
+        let apps = &self.tally.apps;
         let rows: Vec<_> = apps.iter().flat_map(|app| app.files_kept.iter().map(move |f| (app, f))).collect();
         table!("files", rows, {
             "app": Text = |(app, _)| app.name.clone(),
@@ -251,7 +296,7 @@ impl<S: Sink> World<S> {
     }
 
     fn pings_table(&self) -> Table {
-        let apps = &self.core.tally.apps;
+        let apps = &self.tally.apps;
         let rows: Vec<_> = apps
             .iter()
             .flat_map(|app| app.probes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
@@ -264,7 +309,7 @@ impl<S: Sink> World<S> {
     }
 
     fn syn_times(&self) -> Table {
-        let tally = &self.core.tally;
+        let tally = self.tally;
         table!("syn_times", tally.syns, {
             "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.clone(),
             "connection": U64 = |(_, number, _)| u64::from(*number),
@@ -274,7 +319,7 @@ impl<S: Sink> World<S> {
 
     /// Recorded links with their meters.
     fn recorded(&self) -> impl Iterator<Item = (&str, &LinkMeter)> {
-        self.core.net.links.iter().filter_map(|l| l.meter.full.as_deref().map(|m| (l.name.as_str(), m)))
+        self.links.iter().filter_map(|l| l.meter.map(|m| (l.name, m)))
     }
 
     fn queue_series(&self) -> Table {
@@ -292,7 +337,7 @@ impl<S: Sink> World<S> {
     }
 
     fn flow_series(&self) -> Table {
-        let tally = &self.core.tally;
+        let tally = self.tally;
         let rows: Vec<_> = tally
             .rows
             .iter()
@@ -346,7 +391,6 @@ impl<S: Sink> World<S> {
 
     fn delay_histogram(&self) -> Table {
         let rows: Vec<_> = self
-            .core
             .tally
             .apps
             .iter()

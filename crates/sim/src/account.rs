@@ -1,0 +1,46 @@
+//! A world's account: what `measure` makes its summary and tables from.
+
+use crate::net::Kind;
+use crate::world::World;
+use measure::{Account, LinkAccount, Outcome};
+use record::Sink;
+use scenario::Scenario;
+use traffic::Application;
+
+impl<S: Sink> World<S> {
+    /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
+    pub fn outcome(&self, scenario: &Scenario) -> Outcome {
+        let link = |link: &'_ crate::net::Link| {
+            let rate = scenario.link.get(link.name.trim_start_matches('~')).and_then(|l| l.rate);
+            let backlog = match &link.kind {
+                Kind::Fifo(fifo) => fifo.backlog(),
+                Kind::Port { port, .. } => port.backlog(),
+            };
+            (rate, backlog)
+        };
+        let links = self.core.net.links.iter().map(|l| {
+            let ((rate, backlog), m) = (link(l), &l.meter);
+            LinkAccount {
+                name: &l.name,
+                rate,
+                offered: m.offered,
+                delivered: m.delivered,
+                dropped: m.dropped,
+                drops: m.drops,
+                marked: m.marked,
+                backlog,
+                meter: m.full.as_deref(),
+            }
+        });
+        Account {
+            name: &scenario.name,
+            seed: scenario.seed,
+            duration: scenario.duration,
+            events: self.events(),
+            links: links.collect(),
+            tally: &self.core.tally,
+            figures: self.apps.iter().map(|a| a.machine.figures(self.now())).collect(),
+        }
+        .outcome()
+    }
+}
