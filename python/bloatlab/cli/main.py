@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from bloatlab.cli import listing, reproduce, run, schema, show, store, sweep
+from bloatlab.cli import collisions, listing, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.sweep import Interrupted
@@ -53,6 +53,7 @@ for _name, _module in (
     ("show", show),
     ("list", listing),
     ("schema", schema),
+    ("collisions", collisions),
 ):
     app.command(_module.command, name=_name)
 app.command(store.app)

@@ -58,6 +58,7 @@ class Panel:
     y_range: tuple[float | None, float | None] = (0.0, None)
     marks: Sequence[Mark] = field(default_factory=tuple)
     log_x: bool = False
+    log_y: bool = False
     whole_x: bool = False
 
 
@@ -149,8 +150,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     above = 13.0 if any(mark.axis == "x" for mark in panel.marks) else 6.0
     axes.set_title(panel.title, pad=above)
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
-    if panel.log_x:
-        axes.set_xscale("log")
+    axes.set_xscale("log" if panel.log_x else "linear")
+    axes.set_yscale("log" if panel.log_y else "linear")
     if panel.whole_x:
         axes.locator_params(axis="x", integer=True)
     axes.set_xlim(*panel.x_range)

@@ -1,0 +1,191 @@
+"""`bloatlab collisions`: how likely sessions meet in one queue, exactly, beside trials."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import polars as pl
+from cyclopts import Parameter, validators
+from rich.console import Console
+from rich.table import Table
+
+from bloatlab import collisions
+from bloatlab.cli.common import BadInput, wide_console, writing
+from bloatlab.collisions import Share, Trials
+from bloatlab.plots import Panel, Series, figure, save_figure
+from bloatlab.plots.style import PUBLISHED
+
+_Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=collisions.MOST))]
+
+
+def command(
+    *,
+    groups: _Count = 64,
+    ways: _Count = 4,
+    sessions: str = "1..60",
+    trials: Annotated[int, Parameter(validator=validators.Number(gte=0, lte=100_000_000))] = 100_000,
+    seed: Annotated[int, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0))] = 1,
+    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+) -> int:
+    """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
+
+    Document 000 proposes this (64 groups of 4 queues) and simulates its Figure 9, for want of a closed form. Here is
+    one: exact rationals, beside a Monte Carlo experiment with exact 95 % intervals, and beside ordinary hashing into as
+    many queues, and into as many as there are groups.
+
+    Parameters
+    ----------
+    groups
+        Groups that the hash chooses among.
+    ways
+        Queues in a group; 1 is ordinary hashing.
+    sessions
+        Numbers of sessions: 20, 1..60, or 5,20,35.
+    trials
+        Monte Carlo trials; the same serve every number of sessions. 0 leaves them out.
+    seed
+        Seed of the trials.
+    form
+        text prints percent; csv and json print chances from 0 to 1, json the exact fractions, too.
+    output
+        Folder for Figures 8 and 9 of document 000 (SVG and PNG).
+    """
+    try:
+        numbers = collisions.sessions_of(sessions)
+    except ValueError as error:
+        raise BadInput(f"--sessions {error}") from None
+    most = numbers[-1]
+    queues = groups * ways
+    if queues > collisions.MOST:
+        raise BadInput(f"--groups {groups} --ways {ways}: {queues} queues; at most {collisions.MOST}")
+    thrown = collisions.monte_carlo(groups, ways, most, trials, seed=seed) if trials else None
+    exact = {
+        "collision": collisions.collision(groups, ways, most),
+        "hashing_queues": collisions.collision(queues, 1, most),
+        "hashing_groups": collisions.collision(groups, 1, most),
+    }
+    rows = [_row(n, exact, groups, ways, thrown) for n in numbers]
+    if output is not None:
+        writing(output, lambda: _figures(output, rows, groups, ways))
+    _print(rows, numbers, exact["collision"], form)
+    console = Console(stderr=True)
+    if thrown is not None:
+        inside = sum(row["monte_carlo_low"] <= row["collision"] <= row["monte_carlo_high"] for row in rows)
+        console.print(
+            f"{trials} trials: the exact chance is inside their 95 % interval for {inside} of {len(rows)} numbers of "
+            "sessions (the same trials serve all of them)",
+            highlight=False,
+        )
+    if output is not None:
+        console.print(f"figures in {output}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _row(n: int, exact: dict[str, Any], groups: int, ways: int, thrown: Trials | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"sessions": n, "collision": float(exact["collision"][n])}
+    if thrown is not None:
+        row |= _share("monte_carlo", thrown.any_session[n])
+    row["given_session"] = float(collisions.given_session(groups, ways, n))
+    if thrown is not None:
+        row |= _share("given_monte_carlo", thrown.first_session[n])
+    return row | {
+        "hashing_queues": float(exact["hashing_queues"][n]),
+        "hashing_queues_given": float(collisions.given_session(groups * ways, 1, n)),
+        "hashing_groups": float(exact["hashing_groups"][n]),
+    }
+
+
+def _share(name: str, share: Share) -> dict[str, float]:
+    return {name: share.share, f"{name}_low": share.low, f"{name}_high": share.high}
+
+
+def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequence[Any], form: str) -> None:
+    match form:
+        case "csv":
+            sys.stdout.write(pl.DataFrame(rows).write_csv())
+        case "json":
+            given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
+            sys.stdout.write(json.dumps(given, indent=2) + "\n")
+        case _:
+            wide_console().print(_table(rows))
+
+
+_HEADS = {
+    "sessions": "sessions",
+    "collision": "collision\n%",
+    "monte_carlo": "Monte Carlo\n%  (95 % interval)",
+    "given_session": "of a given\nsession %",
+    "given_monte_carlo": "Monte Carlo\n%  (95 % interval)",
+    "hashing_queues": "hashing,\nall queues %",
+    "hashing_queues_given": "of a given\nsession %",
+    "hashing_groups": "hashing,\none per group %",
+}
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    shown = [name for name in _HEADS if name in rows[0]]
+    for name in shown:
+        drawn.add_column(_HEADS[name], justify="right", no_wrap=True)
+    for row in rows:
+        drawn.add_row(*(_cell(row, name) for name in shown))
+    return drawn
+
+
+def _cell(row: dict[str, Any], name: str) -> str:
+    if name == "sessions":
+        return str(row[name])
+    if f"{name}_low" in row:
+        middle, low, high = (100.0 * row[f"{name}{end}"] for end in ("", "_low", "_high"))
+        return f"{middle:.4g}  ({low:.3g}..{high:.3g})"
+    return percent(row[name])
+
+
+def percent(chance: float) -> str:
+    """A chance in percent: five decimals, and six digits where those would leave little of it."""
+    value = 100.0 * chance
+    return f"{value:.5f}" if value >= 0.001 or value == 0.0 else f"{value:.6g}"
+
+
+def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: int) -> None:
+    """Figure 8: ordinary hashing. Figure 9: beside it, serial search; and what one given session has of either."""
+    folder.mkdir(parents=True, exist_ok=True)
+    queues = groups * ways
+
+    def line(label: str, key: str, kind: Literal["line", "points"] = "line") -> Series:
+        there = [row for row in rows if row[key] > 0.0]  # the scale has no place for nothing
+        return Series(label, [row["sessions"] for row in there], [100.0 * row[key] for row in there], kind)
+
+    def published(*points: tuple[float, float]) -> list[Series]:
+        x, y = zip(*points, strict=True)
+        paper = (groups, ways) == (64, 4)
+        return [Series("document 000, in words", x, y, "points", PUBLISHED)] if paper else []
+
+    plain = Panel(
+        f"Ordinary hashing into {queues} queues",
+        "sessions",
+        "chance of a collision (%)",
+        [line("exact", "hashing_queues"), *published((10, 16.0), (20, 50.0))],
+        y_range=(0.0, 100.0),
+    )
+    save_figure(figure([plain], columns=1, size=(6.0, 3.2)), folder / "fig8_ordinary_hashing")
+    some = [
+        line(f"hashing into {queues} queues", "hashing_queues"),
+        line(f"hashing into {groups}", "hashing_groups"),
+        line(f"{groups} groups of {ways}, serial search", "collision"),
+    ]
+    if "monte_carlo" in rows[0]:
+        some.append(line("the same, Monte Carlo", "monte_carlo", "points"))
+    some += published((20, 0.05), (35, 1.0))
+    given = [line(f"hashing into {queues} queues", "hashing_queues_given"), line("serial search", "given_session")]
+    log: dict[str, Any] = {"y_range": (1e-3, 150.0), "log_y": True}
+    panels = [
+        Panel("Any two sessions", "sessions", "chance of a collision (%)", some, **log),
+        Panel("A given session", "sessions", "chance to be in it (%)", given, **log),
+    ]
+    save_figure(figure(panels, columns=2, size=(5.0, 3.4)), folder / "fig9_serial_search")

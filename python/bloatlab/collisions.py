@@ -1,0 +1,169 @@
+"""How likely sessions meet in one queue when a hash chooses among G groups of k queues and each takes an unused one.
+
+    ordinary hashing      k = 1: two sessions in a group share its queue
+    serial search         k queues each: only more than k sessions in one group must share (document 000: G 64, k 4)
+    P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
+    P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
+
+The first: maps of n labelled sessions to G labelled groups with at most k in each have the exponential generating
+function (sum_{j<=k} x^j/j!)^G, out of G^n maps. Its coefficients follow from each other, as for any power of a
+polynomial: exact, for every n at once, in O(n k) rationals. Document 000 took it for out of reach and simulated.
+
+Sessions are alive all the time and the hash is uniform; which session shares in an overfull group is the discipline's
+rule, so the second is the chance to be *among* those of whom some share.
+
+Source: document 000, "Decreasing Hash Collision Probability", Figures 8 and 9; SPEC 5.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Trials of one batch: 64 groups x 50 000 trials are 3 MB of counts.
+_BATCH = 50_000
+
+#: Groups, and sessions, beyond which the exact rationals take more than some seconds.
+MOST = 4096
+
+
+def _refuse(groups: int, ways: int, sessions: int) -> None:
+    for name, value, least in (("groups", groups, 1), ("ways", ways, 1), ("sessions", sessions, 0)):
+        if not least <= value <= MOST:
+            raise ValueError(f"{name}: {value} is not from {least} to {MOST}")
+
+
+def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
+    """The exact chance that some group is overfull, for 0, 1, ... `sessions` sessions.
+
+    Raises `ValueError` for what is out of range.
+    """
+    _refuse(groups, ways, sessions)
+    inverse = [Fraction(1, math.factorial(j)) for j in range(ways + 1)]
+    power = [Fraction(1)]  # coefficients of (sum x^j / j!)^groups
+    for n in range(1, sessions + 1):
+        terms = (inverse[j] * power[n - j] * (j * (groups + 1) - n) for j in range(1, min(ways, n) + 1))
+        power.append(sum(terms, Fraction(0)) / n)
+    fits, chances = Fraction(1), [Fraction(0)]
+    for n in range(1, sessions + 1):
+        fits = fits * n / groups  # n! / groups^n
+        chances.append(1 - fits * power[n])
+    return chances
+
+
+def given_session(groups: int, ways: int, sessions: int) -> Fraction:
+    """The exact chance that one given session of `sessions` is in an overfull group. Raises `ValueError`."""
+    _refuse(groups, ways, sessions)
+    others, here = max(0, sessions - 1), Fraction(1, groups)
+    few = (math.comb(others, j) * here**j * (1 - here) ** (others - j) for j in range(min(ways, others + 1)))
+    return 1 - sum(few, Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of a number of trials had it, with the exact (Clopper-Pearson) interval of the chance behind them."""
+
+    hits: int
+    trials: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """Hits over trials."""
+        return self.hits / self.trials
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """A Monte Carlo experiment: for 0, 1, ... sessions, collisions at all, and of the session that came first."""
+
+    any_session: list[Share]
+    first_session: list[Share]
+
+
+def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int, confidence: float = 0.95) -> Trials:
+    """Throw sessions into groups by a uniform draw, `trials` times; the same trials serve every number of sessions.
+
+    Raises `ValueError` for what is out of range.
+    """
+    _refuse(groups, ways, sessions)
+    draw = np.random.default_rng([seed, groups, ways])
+    some, first = np.zeros(sessions + 1, dtype=np.int64), np.zeros(sessions + 1, dtype=np.int64)
+    for start in range(0, trials, _BATCH):
+        size = min(_BATCH, trials - start)
+        found = overfull(draw.integers(groups, size=(size, sessions), dtype=np.int32), groups, ways)
+        some += found[0]
+        first += found[1]
+    return Trials(*([share_of(int(h), trials, confidence) for h in hits] for hits in (some, first)))
+
+
+def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """In how many rows a group is overfull after 0, 1, ... sessions; and in how many that of the first session is.
+
+    `choices` holds the groups of the sessions in the order of their coming, a row per trial.
+    """
+    rows = np.arange(len(choices))
+    counts = np.zeros((len(choices), groups), dtype=np.int16)
+    over = np.zeros(len(choices), dtype=bool)
+    some, first = [0], [0]
+    for n in range(choices.shape[1]):
+        counts[rows, choices[:, n]] += 1
+        over |= counts[rows, choices[:, n]] > ways
+        some.append(int(over.sum()))
+        first.append(int((counts[rows, choices[:, 0]] > ways).sum()))
+    return np.array(some), np.array(first)
+
+
+def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
+    """The exact (Clopper-Pearson) interval: chances for which so many hits, or more, or fewer, are not too unlikely."""
+    if not 0 <= hits <= trials or trials < 1:
+        raise ValueError(f"{hits} of {trials} is no share")
+    tail = (1.0 - confidence) / 2.0
+    low = 0.0 if hits == 0 else _solve(lambda p: _at_least(hits, trials, p) < tail)
+    high = 1.0 if hits == trials else 1.0 - _solve(lambda q: _at_least(trials - hits, trials, q) < tail)
+    return Share(hits, trials, low, high)
+
+
+def _solve(below: Callable[[float], bool]) -> float:
+    """The place in [0, 1] up to which `below` holds, by halving, to 50 bits."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        if below(middle):
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def _at_least(hits: int, trials: int, p: float) -> float:
+    """The chance of at least `hits` of `trials` where it is less than a half, by its terms; else 1."""
+    if p <= 0.0:
+        return 0.0
+    if p * trials >= hits:  # terms would still rise: about a half or more, and no tail
+        return 1.0
+    log = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
+    log += hits * math.log(p) + (trials - hits) * math.log1p(-p)
+    most = hits + int(12.0 * math.sqrt(hits)) + 100  # beyond twelve deviations nothing is left
+    k = np.arange(hits, min(trials, most), dtype=float)
+    ratios = (trials - k) / (k + 1.0) * (p / (1.0 - p))
+    return float(math.exp(log) * (1.0 + np.cumprod(ratios).sum()))
+
+
+def sessions_of(text: str) -> Sequence[int]:
+    """Numbers of sessions from `20`, `1..60`, or `5,20,35`. Raises `ValueError`."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not first.isdigit() or (dots and not last.isdigit()):
+            raise ValueError(f'"{part}" is neither a number nor a range such as 1..60')
+        numbers += range(int(first), int(last or first) + 1)
+    if not numbers or min(numbers) < 1 or max(numbers) > MOST:
+        raise ValueError(f'"{text}" is not from 1 to {MOST}')
+    return sorted(set(numbers))
