@@ -77,6 +77,9 @@ TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
     "Qdisc": ("", ""),  # the disciplines, in the order of `bloatlab list qdiscs`
+    "Profile": ("Thresholds of WRED", "`link.NAME.queue.wred.profiles`, a list"),
+    "Rio": ("RIO", "`link.NAME.queue.wred.rio`"),
+    "RampParams": ("A ramp of RIO", "`link.NAME.queue.wred.rio.in`, `link.NAME.queue.wred.rio.out`"),
     "ShaperParams": ("Shaper", "`link.NAME.shaper`, `link.NAME.docsis.flow`"),
     "DocsisParams": ("Cable modem", "`link.NAME.docsis`"),
     "App": ("Applications", "`app.NAME`"),

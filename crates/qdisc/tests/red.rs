@@ -163,6 +163,11 @@ fn presets_and_automatic_values() {
     // at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
+    // a link that is stopped has numbers, too
+    for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
+        let (min, max, _, _, w) = set(variant, 0);
+        assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
+    }
     // tc: burst 20 over min 15: 6 <= (1 - (7/8)^20) / (1/8) = 7.4, but not (1 - (3/4)^20) / (1/4) = 3.99
     let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
     assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));

@@ -264,7 +264,8 @@ impl AtRate {
         let weight = match (cfg.weight, cfg.auto_weight) {
             (Auto::Set(w), _) => w,
             (Auto::Link, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            (Auto::Link, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / (10.0 * 0.1f64.max(3.0 / c) * c)),
+            // 10 rtt c = 10 max(0.1 s, 3 / c) c, written so that a stopped link (c = 0) has a weight too
+            (Auto::Link, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {
             rate,
