@@ -29,11 +29,13 @@ pub enum DropReason {
     LinkLoss,
     /// It arrived for a flow that no longer exists.
     FlowGone,
+    /// No room in the queue: a packet that waited at a tail is dropped for the arrival.
+    PushOut,
 }
 
 impl DropReason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TailFull,
         Self::HeadFull,
         Self::EarlyTail,
@@ -41,6 +43,7 @@ impl DropReason {
         Self::TransmitQueueFull,
         Self::LinkLoss,
         Self::FlowGone,
+        Self::PushOut,
     ];
 
     /// The column name of this reason's counter.
@@ -53,6 +56,7 @@ impl DropReason {
             Self::TransmitQueueFull => "transmit_queue_full",
             Self::LinkLoss => "link_loss",
             Self::FlowGone => "flow_gone",
+            Self::PushOut => "push_out",
         }
     }
 }

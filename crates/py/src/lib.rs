@@ -4,6 +4,7 @@
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
 mod catalogue;
+mod collisions;
 mod parts;
 mod run;
 
@@ -73,6 +74,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(emodel, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
+    m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_class::<parts::Discipline>()?;
     m.add_class::<parts::Packet>()?;

@@ -26,6 +26,32 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Takes the newest packet.
+    #[inline]
+    pub fn pop_back(&mut self) -> Option<PacketMeta> {
+        let packet = self.ring.pop_back()?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    /// The oldest packet.
+    #[inline]
+    pub fn front(&self) -> Option<&PacketMeta> {
+        self.ring.front()
+    }
+
+    /// The newest packet, to be marked.
+    #[inline]
+    pub fn back_mut(&mut self) -> Option<&mut PacketMeta> {
+        self.ring.back_mut()
+    }
+
+    /// True when nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Packets and bytes that wait.
     #[inline]
     pub fn backlog(&self) -> Backlog {

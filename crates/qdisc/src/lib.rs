@@ -9,6 +9,7 @@
 //! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`.
 
+pub mod fair;
 mod fifo;
 pub mod law;
 mod limit;

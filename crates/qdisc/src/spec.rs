@@ -1,7 +1,7 @@
 //! The disciplines by name: plain data to build them from, and the list that a user may ask for.
 
 use crate::law::{Law, LawParams, Verdict, View};
-use crate::{Cx, QueueDiscipline, law, single};
+use crate::{Cx, QueueDiscipline, fair, law, single};
 use packet::{Backlog, PacketMeta};
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, MapAccess};
@@ -19,6 +19,17 @@ pub trait Params {
     fn build(&self) -> Self::Discipline;
     /// How much may wait in all; `None` where nothing bounds it.
     fn limit(&self) -> Option<Limit>;
+    /// The four parts of a fair discipline; `None` for any other.
+    fn fair(&self) -> Option<fair::FairParams> {
+        None
+    }
+    /// The same with `law` in each queue; `None` unless the law is left open.
+    fn with_law(self, _law: LawSpec) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The three types of document 000.
@@ -56,6 +67,8 @@ struct TableOrWord<T>(fn(&str) -> Result<T, WordError>, &'static str);
 enum WordError {
     /// Not one of these.
     Unknown(String, &'static [&'static str]),
+    /// Names that do not go together, and why.
+    Misfit(String),
 }
 
 impl<T> TableOrWord<T> {
@@ -69,6 +82,7 @@ impl<T> TableOrWord<T> {
             fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
                 (self.0.0)(word).map_err(|e| match e {
                     WordError::Unknown(given, known) => E::unknown_variant(&given, known),
+                    WordError::Misfit(why) => E::custom(why),
                 })
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
@@ -229,8 +243,8 @@ macro_rules! disciplines {
             )*)+
         }
 
-        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the word
-        /// `"codel"` for its defaults.
+        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`; or the word
+        /// `"codel"` for its defaults; or `"sfq_hss + codel"`, a fair discipline and the law of its queues.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub enum Spec {
             $($(
@@ -267,6 +281,14 @@ macro_rules! disciplines {
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {
                 match self { $($(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)*)+ }
+            }
+            /// The four parts of a fair discipline; `None` for any other.
+            pub fn fair(&self) -> Option<fair::FairParams> {
+                match self { $($(Self::$Variant(p) => Params::fair(p),)*)+ }
+            }
+            /// The same with `law` in each queue; `None` unless the discipline leaves its law open.
+            pub fn with_law(self, law: LawSpec) -> Option<Self> {
+                match self { $($(Self::$Variant(p) => Params::with_law(p, law).map(Self::$Variant),)*)+ }
             }
             /// How much may wait in all; `None` where nothing bounds it.
             pub fn limit(&self) -> Option<Limit> {
@@ -365,13 +387,50 @@ disciplines! {
             "Latency-based RED: drops heads with a probability that grows with their sojourn time";
     }
     others {
+        "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq; SPEC 1.12",
+            "Stochastic fairness queueing: hashed queues in round robin";
+        "sfq_hss" SfqHss(fair::SfqHssParams), A, "document 000; SPEC 1.13, 5.1",
+            "SFQ with hashing and serial search: a hash to a group, the first unused queue in it";
+        "perfect" Perfect(fair::PerfectParams), A, "document 000 figures 5 to 7; SPEC 1.12, 5.11",
+            "Perfect isolation: a queue for each flow, packet round robin; forced collisions";
+        "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc; SPEC 1.8",
+            "Deficit round robin: hashed queues, byte-fair; the longest pays";
+        "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013; SPEC 1.16",
+            "CoDel in each of many bins, packet round robin, new bins first";
+        "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8); SPEC 1.15",
+            "CoDel in each of many queues, DRR++ among them, sparse flows first";
+        "fair" Fair(fair::FairParams), A, "SPEC 1.8, 1.12-1.17",
+            "Any classifier x scheduler x law x overflow";
+    }
+}
+
+impl Spec {
+    /// Reads `"codel"` or `"sfq_hss + codel"`.
+    fn word(text: &str) -> Result<Self, WordError> {
+        let known = |name: &str| Self::named(name).ok_or_else(|| WordError::Unknown(name.into(), Self::NAMES));
+        let Some((host, law)) = text.split_once('+') else { return known(text) };
+        let (host, law) = (known(host.trim())?, law.trim());
+        let law = LawSpec::named(law).ok_or_else(|| WordError::Unknown(law.into(), LawSpec::NAMES))?;
+        let name = host.name();
+        host.with_law(law).ok_or_else(|| {
+            let message = format!(
+                "\"{text}\" is not valid: the law of {name} is not open; expected one of {} before the +",
+                Self::hosts().join(", ")
+            );
+            WordError::Misfit(message)
+        })
+    }
+
+    /// The disciplines whose law is open.
+    fn hosts() -> Vec<&'static str> {
+        let open = |name: &&str| Self::named(name).and_then(|s| s.with_law(LawSpec::None)).is_some();
+        Self::NAMES.iter().copied().filter(open).collect()
     }
 }
 
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let word = |w: &str| Self::named(w).ok_or_else(|| WordError::Unknown(w.into(), Self::NAMES));
-        TableOrWord(word, "a discipline: a table of one key (codel = {..}) or its name (\"codel\")")
+        TableOrWord(Self::word, "a discipline: a table of one key (codel = {..}) or its name (\"codel\")")
             .read::<D, SpecTable>(d)
     }
 }
@@ -381,8 +440,11 @@ impl JsonSchema for Spec {
         "Qdisc".into()
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let (names, hosts, laws) = (Self::NAMES.join("|"), Self::hosts().join("|"), LawSpec::NAMES.join("|"));
         let word = serde_json::json!({
-            "type": "string", "description": "The name of a discipline, with its defaults.", "enum": Self::NAMES,
+            "type": "string",
+            "description": "The name of a discipline, with its defaults; or a fair discipline + the law of its queues.",
+            "pattern": format!("^(({names})|({hosts}) *\\+ *({laws}))$"),
         });
         or_word::<SpecTable>(generator, word)
     }

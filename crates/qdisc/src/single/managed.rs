@@ -29,7 +29,7 @@ impl<L: Law> Managed<L> {
 
 /// Marks `packet` as the law asked and reports it. A law asks only for ECN-capable packets.
 #[inline]
-fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) {
+pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) {
     let capable = packet.mark_ce();
     debug_assert!(capable, "a law marked a packet that is not ECN-capable");
     cx.fate.marked(packet, reason, point);

@@ -5,3 +5,4 @@ mod managed;
 
 pub use droptail::{DropTail, DroptailParams};
 pub use managed::Managed;
+pub(crate) use managed::mark;

@@ -1,0 +1,31 @@
+//! Random sessions through a discipline's classifier.
+
+use crate::refuse;
+use pyo3::prelude::*;
+use scenario::read;
+use units::Problem;
+
+/// For 1 to `sessions` active sessions with random 5-tuples: in how many of `trials` two share a queue, the first session
+/// shares its queue, and the first session is in an overfull group.
+///
+/// `spec` is a fair discipline as JSON: `"sfq_hss"` in quotes, or a table. Errors: one that is not valid, or not fair.
+#[pyfunction]
+#[pyo3(signature = (spec, sessions, trials, seed=1))]
+pub(crate) fn session_queues(
+    py: Python<'_>,
+    spec: &str,
+    sessions: u32,
+    trials: u64,
+    seed: u64,
+) -> PyResult<Vec<(u64, u64, u64)>> {
+    let wrong = |p: Problem| refuse("queue", &[p]);
+    let tree = read::parse(spec, read::Format::Json).map_err(wrong)?;
+    let spec: qdisc::Spec = read::typed(tree).map_err(wrong)?;
+    spec.validate().map_err(wrong)?;
+    let Some(parameters) = spec.fair() else {
+        let message = format!("{} gives sessions no queues of their own; expected a discipline of type A", spec.name());
+        return Err(wrong(Problem::new("", message)));
+    };
+    let found = py.detach(|| qdisc::fair::collisions(&parameters, sessions, trials, seed));
+    Ok(found.iter().map(|c| (c.any, c.given_shares, c.given_in_full_group)).collect())
+}

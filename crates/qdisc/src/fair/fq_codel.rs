@@ -1,0 +1,97 @@
+//! fq_codel: CoDel in each of many queues, DRR++ among them.
+//!
+//! ```text
+//! queue = jenkins(5-tuple; salt) of 1024
+//! enqueue   an idle queue: new list, deficit = quantum
+//! dequeue   first of new, else of old;  deficit <= 0: += quantum, to the tail of old, next
+//!           CoDel on its head;  empty: new -> old, old -> out;  sent: deficit -= size
+//! full      half of the queue with most bytes, from its head, at most drop_batch packets
+//! ```
+//!
+//! Source: RFC 8290; tc-fq_codel(8) for names and defaults; SPEC 1.15.   Units: bytes on the wire.
+//! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's;
+//! `variant = "linux"` takes its 16-bit arithmetic.
+
+use super::params::{Preset, preset};
+use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use crate::LawSpec;
+use crate::law::codel::{CodelParams, Variant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Limit};
+
+/// Parameters of fq_codel, with tc's names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqCodelParams {
+    /// How much may wait in all queues together.
+    pub limit: Limit,
+    /// Number of queues.
+    pub flows: u32,
+    /// CoDel's acceptable standing delay.
+    pub target: Duration,
+    /// CoDel's interval.
+    pub interval: Duration,
+    /// Bytes that a queue may send in one turn.
+    pub quantum: Bytes,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
+    pub ce_threshold: Option<Duration>,
+    /// A second limit on all queues together, in bytes.
+    pub memory_limit: Bytes,
+    /// At most this many packets are dropped at once when a limit is reached.
+    pub drop_batch: u32,
+    /// Published version of CoDel.
+    pub variant: Variant,
+}
+
+impl Default for FqCodelParams {
+    /// tc-fq_codel(8).
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(10_240),
+            flows: 1024,
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            quantum: Bytes(1514),
+            ecn: true,
+            ce_threshold: None,
+            memory_limit: Bytes(32_000_000),
+            drop_batch: 64,
+            variant: Variant::Rfc8289,
+        }
+    }
+}
+
+impl Preset for FqCodelParams {
+    fn composition(&self) -> FairParams {
+        FairParams {
+            limit: self.limit,
+            memory_limit: Some(self.memory_limit),
+            queue_limit: None,
+            classifier: ClassifierSpec::Hash(HashParams { queues: self.flows, ..HashParams::default() }),
+            scheduler: SchedulerSpec::DrrPlusPlus(Quantum { quantum: self.quantum }),
+            law: LawSpec::Codel(CodelParams {
+                target: self.target,
+                interval: self.interval,
+                ecn: self.ecn,
+                ce_threshold: self.ce_threshold,
+                variant: self.variant,
+                ..CodelParams::default()
+            }),
+            law_sees: LawSees::Own,
+            overflow: Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: self.drop_batch }),
+        }
+    }
+    fn own_name(path: &str) -> String {
+        match path {
+            "classifier.hash.queues" => "flows".into(),
+            "overflow.longest.batch" => "drop_batch".into(),
+            // the last part is a parameter here, too: law.codel.target, scheduler.drr_plus_plus.quantum
+            _ => path.rsplit('.').next().unwrap_or(path).into(),
+        }
+    }
+}
+
+preset!(FqCodelParams, own_law);

@@ -1,0 +1,115 @@
+//! Who pays when the memory that all queues share is full.
+//!
+//! ```text
+//! tail      the arrival                                                        (document 000, read literally)
+//! longest   the queue with most bytes or packets, the arrival counted in: its head or tail, again until the arrival fits;
+//!           batch: up to `batch` packets or half of its bytes at once
+//! ns2_sfq   the arrival, if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
+//! ```
+//!
+//! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch); SPEC 1.12, 1.15.
+
+use super::classifier::at_least_one;
+use packet::Backlog;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Problem;
+
+/// The rule for a full shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// The arrival is dropped.
+    #[default]
+    Tail,
+    /// The longest queue gives up packets until the arrival fits; the arrival counts as part of its queue.
+    Longest(Longest),
+    /// ns-2's SFQ: the arrival is dropped if its queue holds half of the free space, or more than its share of a nearly full
+    /// memory. Needs a limit in packets and a fixed number of queues.
+    Ns2Sfq,
+}
+
+/// What queues are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Bytes.
+    #[default]
+    Bytes,
+    /// Packets.
+    Packets,
+}
+
+/// Where the victim is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The oldest packet.
+    #[default]
+    Head,
+    /// The newest packet.
+    Tail,
+}
+
+/// Parameters of longest-queue drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Longest {
+    /// What queues are compared by.
+    pub by: Measure,
+    /// Where the victim is taken.
+    pub from: End,
+    /// Up to this many packets, or half of the queue's bytes, are dropped at once; 1 drops one at a time.
+    pub batch: u32,
+}
+
+impl Default for Longest {
+    fn default() -> Self {
+        Self { by: Measure::default(), from: End::default(), batch: 1 }
+    }
+}
+
+impl Measure {
+    /// How long `backlog` is.
+    #[inline]
+    pub fn of(self, backlog: Backlog) -> u64 {
+        match self {
+            Self::Bytes => backlog.bytes,
+            Self::Packets => u64::from(backlog.packets),
+        }
+    }
+}
+
+impl Overflow {
+    /// The first thing that is wrong, by field name.
+    pub fn validate(self) -> Result<(), Problem> {
+        match self {
+            Self::Longest(p) => at_least_one("longest.batch", p.batch),
+            Self::Tail | Self::Ns2Sfq => Ok(()),
+        }
+    }
+}
+
+/// ns-2's test: true if an arrival may join a queue of `own` packets out of `queues`, with `total` of `limit` used.
+pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
+    let free = limit.saturating_sub(total);
+    !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ns2_sfq_by_hand() {
+        // SPEC 1.12, ns-2's defaults: 40 packets, 16 queues, so a share is 40 / 16 = 2
+        let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
+        // alone, a queue grows until own >= (40 - own) / 2: at 13 the free space is 27, half of it 13
+        assert!(fits(12, 12) && !fits(13, 13));
+        // fewer than 16 free: no more than 2 waiting may take another
+        assert!(fits(2, 25) && !fits(3, 25), "15 free");
+        assert!(fits(3, 24), "16 free");
+        // one place free: half of it is 0, and an empty queue already holds that much
+        assert!(fits(0, 38) && !fits(0, 39) && !fits(0, 40));
+    }
+}

@@ -1,0 +1,65 @@
+//! Perfect isolation: a queue for each session, packet round robin, one memory for all.
+//!
+//! ```text
+//! with m other queues that hold packets of s bytes, a lone packet waits between 0 and m s / C, uniformly, and its service
+//! ```
+//!
+//! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
+//!
+//! Source: document 000 Figures 5 to 7; SPEC 1.12, 5.11.
+//! Departs: none known; document 000 does not state the overflow rule, so it is a parameter.
+
+use super::params::{Preset, preset};
+use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
+use crate::LawSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Limit};
+
+/// Parameters of perfect isolation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PerfectParams {
+    /// How much may wait in all queues together.
+    pub limit: Limit,
+    /// Forced collision: all flows that carry a code point of this list (`app.NAME.dscp`, 0 to 63) share one queue, one for
+    /// each code point.
+    pub shared_dscp: Vec<u8>,
+    /// Bytes of a turn; null: one packet a turn.
+    pub quantum: Option<Bytes>,
+    /// Who pays when the shared memory is full; tail is the literal reading of document 000.
+    pub overflow: Overflow,
+    /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+    pub law: LawSpec,
+}
+
+impl Default for PerfectParams {
+    /// Document 000; 1000 packets, as droptail.
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1000),
+            shared_dscp: Vec::new(),
+            quantum: None,
+            overflow: Overflow::Tail,
+            law: LawSpec::None,
+        }
+    }
+}
+
+impl Preset for PerfectParams {
+    fn composition(&self) -> FairParams {
+        FairParams {
+            limit: self.limit,
+            classifier: ClassifierSpec::Isolated(IsolatedParams { shared_dscp: self.shared_dscp.clone() }),
+            scheduler: match self.quantum {
+                Some(quantum) => SchedulerSpec::ByteRoundRobin(Quantum { quantum }),
+                None => SchedulerSpec::PacketRoundRobin,
+            },
+            law: self.law.clone(),
+            overflow: self.overflow,
+            ..FairParams::default()
+        }
+    }
+}
+
+preset!(PerfectParams, any_law);

@@ -1,0 +1,232 @@
+//! Which queue sends next.
+//!
+//! ```text
+//! packet_round_robin   one packet a turn
+//! new_first            one packet a turn; queues that have just become active go first, once (SFQ-CoDel)
+//! byte_round_robin     a turn lasts while credit > 0; credit -= s, and += quantum on the next turn (Linux SFQ's allot)
+//! drr                  deficit += quantum once a turn; send while deficit >= s; deficit = 0 when the queue empties
+//! drr_plus_plus        new and old list; deficit <= 0: += quantum, to the tail of old; empty: new to old, old out
+//!
+//!            arrival                 credit used up                      empty
+//!     idle ----------> (new) list ------------------> old list, tail ------------> idle
+//! ```
+//!
+//! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc;
+//! SPEC 1.8, 1.12, 1.15, 1.16.   Units: bytes on the wire.
+//! Departs: in DRR, heads that a law drops are not charged; the head behind them is sent on the deficit that the first was
+//! measured by, and may overdraw it by less than a packet.
+
+use super::queues::{Listed, NONE, Queues};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Problem};
+
+/// A quantum below this makes many empty rounds for a packet.
+const LEAST_QUANTUM: u64 = 64;
+
+/// The order of service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SchedulerSpec {
+    /// One packet from each queue in turn.
+    #[default]
+    PacketRoundRobin,
+    /// One packet a turn, queues that have just become active before the others (SFQ-CoDel).
+    NewFirst,
+    /// About `quantum` bytes a turn, overdrawn by the last packet and paid back in the next turn (Linux SFQ).
+    ByteRoundRobin(Quantum),
+    /// Deficit round robin: at most what `quantum` and the unused rest of earlier turns allow.
+    Drr(Quantum),
+    /// DRR++ as in fq_codel: queues that have just become active before the others, for one quantum.
+    DrrPlusPlus(Quantum),
+}
+
+/// Bytes of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quantum {
+    /// Bytes that a queue may send in one turn.
+    pub quantum: Bytes,
+}
+
+impl Default for Quantum {
+    /// An Ethernet frame, as tc-fq_codel(8).
+    fn default() -> Self {
+        Self { quantum: Bytes(1514) }
+    }
+}
+
+impl Quantum {
+    /// Refuses a turn so short that it sends next to nothing.
+    pub fn validate(self) -> Result<(), Problem> {
+        if self.quantum.0 < LEAST_QUANTUM || self.quantum.0 > 1 << 30 {
+            return Err(Problem::new(
+                "quantum",
+                format!("{} is not valid; expected {LEAST_QUANTUM}B to 1 GiB, best one packet or more", self.quantum),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl SchedulerSpec {
+    /// The first thing that is wrong, by field name.
+    pub fn validate(self) -> Result<(), Problem> {
+        let (name, quantum) = match self {
+            Self::PacketRoundRobin | Self::NewFirst => return Ok(()),
+            Self::ByteRoundRobin(q) => ("byte_round_robin", q),
+            Self::Drr(q) => ("drr", q),
+            Self::DrrPlusPlus(q) => ("drr_plus_plus", q),
+        };
+        quantum.validate().map_err(|p| p.under(name))
+    }
+}
+
+/// Queues in line, linked through [`FlowQueue::next`](super::queues::FlowQueue::next).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Line {
+    head: u32,
+    tail: u32,
+}
+
+impl Line {
+    const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    fn push(&mut self, i: u32, queues: &mut Queues, listed: Listed) {
+        let queue = &mut queues[i];
+        queue.next = NONE;
+        queue.listed = listed;
+        if self.tail == NONE {
+            self.head = i;
+        } else {
+            queues[self.tail].next = i;
+        }
+        self.tail = i;
+    }
+
+    fn pop(&mut self, queues: &mut Queues) {
+        let queue = &mut queues[self.head];
+        self.head = queue.next;
+        queue.listed = Listed::No;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+    }
+}
+
+/// A scheduler at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheduler {
+    spec: SchedulerSpec,
+    new: Line,
+    old: Line,
+    /// DRR: the first in line has had its quantum for this turn.
+    in_turn: bool,
+}
+
+impl Scheduler {
+    /// Nobody in line. `spec` is valid.
+    pub fn new(spec: SchedulerSpec) -> Self {
+        Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
+    }
+
+    /// Queue `i`, which was idle, has a packet.
+    #[inline]
+    pub fn activate(&mut self, i: u32, queues: &mut Queues) {
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        queues[i].deficit = match self.spec {
+            PacketRoundRobin | NewFirst | Drr(_) => 0,
+            ByteRoundRobin(q) | DrrPlusPlus(q) => q.quantum.0 as i64,
+        };
+        match self.spec {
+            NewFirst | DrrPlusPlus(_) => self.new.push(i, queues, Listed::New),
+            _ => self.old.push(i, queues, Listed::Old),
+        }
+    }
+
+    /// The queue whose turn it is; it may turn out to be empty. `None` when nobody is in line.
+    ///
+    /// Bound: every turn of the loop adds a quantum to a queue whose debt, or whose head's need, is at most 64 KB: at most
+    /// 65 535 / quantum + 2 rounds of those in line, and a single step where the quantum is a packet or more and in credit.
+    #[inline]
+    pub fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        loop {
+            let i = if self.new.head == NONE { self.old.head } else { self.new.head };
+            if i == NONE {
+                return None;
+            }
+            match self.spec {
+                PacketRoundRobin | NewFirst => return Some(i),
+                ByteRoundRobin(q) | DrrPlusPlus(q) => {
+                    if queues[i].deficit > 0 {
+                        return Some(i);
+                    }
+                    queues[i].deficit += q.quantum.0 as i64;
+                }
+                Drr(q) => {
+                    let Some(need) = queues[i].fifo.front().map(|p| i64::from(p.size)) else { return Some(i) };
+                    if !std::mem::replace(&mut self.in_turn, true) {
+                        queues[i].deficit += q.quantum.0 as i64;
+                    }
+                    if queues[i].deficit >= need {
+                        return Some(i);
+                    }
+                }
+            }
+            self.requeue(queues);
+        }
+    }
+
+    /// The queue whose turn it is has sent `bytes`; true if it is idle now.
+    #[inline]
+    pub fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        let empty = queues[i].fifo.is_empty();
+        match self.spec {
+            PacketRoundRobin if !empty => self.requeue(queues),
+            // an emptied queue stays in line for one round, so that it is not new again at once
+            NewFirst => self.requeue(queues),
+            DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
+            ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,
+            PacketRoundRobin | ByteRoundRobin(_) | Drr(_) => {
+                self.leave(queues);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The queue whose turn it is turned out to be empty; true if it is idle now.
+    pub fn empty(&mut self, queues: &mut Queues) -> bool {
+        if self.new.head == NONE {
+            self.leave(queues);
+            return true;
+        }
+        // RFC 8290 §4.2: an empty new queue passes through the old ones, or it could always be new
+        self.requeue(queues);
+        false
+    }
+
+    /// The queues in line, in order of service.
+    pub fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
+        let walk = |head| std::iter::successors(Some(head), |i| Some(queues[*i].next)).take_while(|i| *i != NONE);
+        walk(self.new.head).chain(walk(self.old.head))
+    }
+
+    /// The first in line goes to the end of the old ones.
+    fn requeue(&mut self, queues: &mut Queues) {
+        self.in_turn = false;
+        let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        let i = line.head;
+        line.pop(queues);
+        self.old.push(i, queues, Listed::Old);
+    }
+
+    /// The first in line leaves it.
+    fn leave(&mut self, queues: &mut Queues) {
+        self.in_turn = false;
+        let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        line.pop(queues);
+    }
+}

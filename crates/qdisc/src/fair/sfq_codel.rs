@@ -1,0 +1,81 @@
+//! SFQ-CoDel: CoDel in each of many bins, packet by packet.
+//!
+//! ```text
+//! bin = h(5-tuple) of 1024;   one packet a turn;   a bin that has just become active goes before those in turn, once
+//! CoDel (draft-01) per bin;   no drop while all bins hold at most maxpacket, or while its own bin is empty behind the head
+//! full: the tail of the bin with most packets
+//! ```
+//!
+//! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013; SPEC 1.16, 3.7.
+//! Departs: among equally full bins the one made first pays, where ns-2 moves on; no bins of their own for constant-rate flows.
+
+use super::params::{Preset, preset};
+use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use crate::LawSpec;
+use crate::law::codel::{CodelParams, Variant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Limit};
+
+/// Parameters of SFQ-CoDel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SfqCodelParams {
+    /// How much may wait in all bins together.
+    pub limit: Limit,
+    /// Number of bins.
+    pub queues: u32,
+    /// Bytes of a turn; null: one packet a turn, as ns-2's default.
+    pub quantum: Option<Bytes>,
+    /// CoDel's acceptable standing delay.
+    pub target: Duration,
+    /// CoDel's interval.
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Published version of CoDel.
+    pub variant: Variant,
+}
+
+impl Default for SfqCodelParams {
+    /// ns-2's bins and CoDel; 1000 packets, as tc-codel(8).
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1000),
+            queues: 1024,
+            quantum: None,
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            variant: Variant::Draft01,
+        }
+    }
+}
+
+impl Preset for SfqCodelParams {
+    fn composition(&self) -> FairParams {
+        FairParams {
+            limit: self.limit,
+            classifier: ClassifierSpec::Hash(HashParams { queues: self.queues, ..HashParams::default() }),
+            scheduler: match self.quantum {
+                Some(quantum) => SchedulerSpec::DrrPlusPlus(Quantum { quantum }),
+                None => SchedulerSpec::NewFirst,
+            },
+            law: LawSpec::Codel(CodelParams {
+                target: self.target,
+                interval: self.interval,
+                ecn: self.ecn,
+                variant: self.variant,
+                ..CodelParams::default()
+            }),
+            law_sees: LawSees::Total,
+            overflow: Overflow::Longest(Longest { by: Measure::Packets, from: End::Tail, batch: 1 }),
+            ..FairParams::default()
+        }
+    }
+    fn own_name(path: &str) -> String {
+        path.rsplit('.').next().unwrap_or(path).into()
+    }
+}
+
+preset!(SfqCodelParams, own_law);
