@@ -210,7 +210,8 @@ impl Scheduler {
 
     /// The queues in line, in order of service.
     pub fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
-        let walk = |head| std::iter::successors(Some(head), |i| Some(queues[*i].next)).take_while(|i| *i != NONE);
+        let real = |i: u32| (i != NONE).then_some(i);
+        let walk = move |head| std::iter::successors(real(head), move |i| real(queues[*i].next));
         walk(self.new.head).chain(walk(self.old.head))
     }
 
