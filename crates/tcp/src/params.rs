@@ -291,6 +291,11 @@ impl TcpParams {
                 return no(name, "0 is not valid; expected at least 1".into());
             }
         }
+        for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
+            if v > 255 {
+                return no(name, format!("{v} is not valid; expected at most 255"));
+            }
+        }
         if let Some(b) = self.beta
             && !(0.05..=0.99).contains(&b)
         {

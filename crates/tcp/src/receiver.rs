@@ -4,16 +4,41 @@
 //! §6.1.3 (ECE until CWR). D-SACK is not generated.
 
 use crate::segment::micros;
-use crate::{Event, Io, SackBlock, SackBlocks, Segment, Stats, TcpParams};
+use crate::stats::Counters;
+use crate::{Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use packet::{Ecn, Flags};
 use units::Time;
 
-/// No FIN has been seen.
-const NO_FIN: u64 = u64::MAX;
 /// Blocks whose order of arrival is remembered.
 const RECENT: usize = SackBlocks::MAX;
+/// Ranges above holes that the receiver holds itself. More go to the heap, until no hole is left.
+const FEW: usize = 3;
+/// `held` when the ranges are on the heap.
+const ON_HEAP: u8 = u8::MAX;
+/// An ACK must leave before this call ends. (Nothing falls due at the start of time: no segment can have arrived.)
+const AT_ONCE: Time = Time::ZERO;
 
-/// Data above a hole. Boxed and allocated at the first hole.
+/// Where the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    Closed,
+}
+
+/// The peer's FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    None,
+    /// Seen, perhaps above a hole.
+    Seen,
+    /// All before it was received, and it is consumed.
+    Consumed,
+}
+
+/// Data above holes, if there are many.
 #[derive(Clone, Debug, Default)]
 struct OutOfOrder {
     /// Sorted, disjoint, not touching.
@@ -86,59 +111,93 @@ impl OutOfOrder {
     }
 }
 
-/// The receiving half of an endpoint.
+/// The receiving half of an endpoint. With nothing above a hole, all that a segment needs is in its first 32 bytes, among
+/// them what the whole endpoint must know to leave the sending half alone: the phase, and whether that half is quiet.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// What the last ACK said.
-    last_ack_sent: u64,
-    /// Position of the peer's FIN.
-    fin_at: u64,
-    /// When a delayed ACK is due.
+    /// When a delayed ACK is due; [`AT_ONCE`] if before this call ends.
     pub(crate) ack_at: Time,
-    holes: Option<Box<OutOfOrder>>,
+    /// Bytes received in order since the last ACK was sent.
+    since_ack: u32,
     ts_recent: u32,
     /// Data segments since the last ACK.
-    unacked: u32,
+    unacked: u8,
     /// ACKs still to be sent at once.
-    quick: u32,
-    /// An ACK must leave before this call ends.
-    pub(crate) ack_now: bool,
+    quick: u8,
+    /// How many ranges `few` holds, or [`ON_HEAP`].
+    held: u8,
     /// CE arrived and CWR has not.
     echo: bool,
-    /// The peer's FIN was consumed.
-    pub(crate) finished: bool,
+    fin: Fin,
+    /// ECN is in use on this connection.
+    pub(crate) ecn: bool,
+    pub(crate) phase: Phase,
+    /// Established, and the sending half neither waits for anything nor has anything to send.
+    pub(crate) quiet: bool,
+    /// Disjoint, not touching, the most recently extended one first.
+    few: [SackBlock; FEW],
+    many: Option<Box<OutOfOrder>>,
+    /// Position of the peer's FIN, once it was seen.
+    fin_at: u64,
 }
 
 impl Receiver {
     pub(crate) fn new(p: &TcpParams) -> Self {
         Self {
             next: 0,
-            last_ack_sent: 0,
-            fin_at: NO_FIN,
             ack_at: Time::NEVER,
-            holes: None,
+            since_ack: 0,
             ts_recent: 0,
             unacked: 0,
-            quick: p.quick_acks,
-            ack_now: false,
+            quick: p.quick_acks as u8,
+            held: 0,
             echo: false,
-            finished: false,
+            fin: Fin::None,
+            ecn: false,
+            phase: Phase::Listen,
+            quiet: false,
+            few: [SackBlock::default(); FEW],
+            many: None,
+            fin_at: 0,
         }
     }
 
     /// The peer's SYN (or, without handshake, the beginning of time).
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
-        self.last_ack_sent = 1;
+        self.since_ack = 0;
         self.ts_recent = ts_val;
+    }
+
+    /// An ACK must leave before this call ends.
+    #[inline]
+    pub(crate) fn ack_now(&self) -> bool {
+        self.ack_at == AT_ONCE
+    }
+
+    /// Asks for it.
+    #[inline]
+    pub(crate) fn set_ack_now(&mut self) {
+        self.ack_at = AT_ONCE;
+    }
+
+    /// The peer's FIN was consumed.
+    #[inline]
+    pub(crate) fn finished(&self) -> bool {
+        self.fin == Fin::Consumed
+    }
+
+    /// Payload bytes received in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.next.saturating_sub(1 + u64::from(self.finished()))
     }
 
     #[inline]
     fn has_holes(&self) -> bool {
-        self.holes.as_ref().is_some_and(|h| !h.ranges.is_empty())
+        self.held != 0
     }
 
     /// A segment that occupies sequence space.
@@ -148,12 +207,11 @@ impl Receiver {
         p: &TcpParams,
         now: Time,
         segment: &Segment,
-        ecn: bool,
-        stats: &mut Stats,
+        stats: &mut Counters,
         io: &mut impl Io,
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
-        if ecn {
+        if self.ecn {
             if segment.flags.has(Flags::CWR) {
                 self.echo = false;
             }
@@ -161,54 +219,122 @@ impl Receiver {
         }
         if end <= self.next || end > self.next + p.receive_window.0 {
             stats.duplicates_received += 1;
-            self.ack_now = true;
+            self.set_ack_now();
             return;
         }
-        if start <= self.last_ack_sent {
+        // not above what the last ACK said
+        if start + u64::from(self.since_ack) <= self.next {
             self.ts_recent = segment.ts_val;
         }
         if segment.flags.has(Flags::FIN) {
             self.fin_at = end - 1;
-            self.ack_now = true;
+            if self.fin == Fin::None {
+                self.fin = Fin::Seen;
+            }
+            self.set_ack_now();
         }
         if start > self.next {
-            stats.duplicates_received += u32::from(!self.holes.get_or_insert_default().insert(start, end));
-            self.ack_now = true;
+            stats.duplicates_received += u32::from(!self.insert(start, end));
+            self.set_ack_now();
             return;
         }
         let old = self.next;
         self.next = end;
-        if self.has_holes()
-            && let Some(holes) = &mut self.holes
-        {
-            self.next = holes.take(end);
-            self.ack_now = true;
+        if self.has_holes() {
+            self.next = self.take(end);
+            self.set_ack_now();
         }
-        self.deliver(old, stats, io);
+        // at most the receive window, which is below 4 GiB
+        self.since_ack += (self.next - old) as u32;
+        self.deliver(old, io);
         self.schedule_ack(p, now);
     }
 
-    fn deliver(&mut self, old: u64, stats: &mut Stats, io: &mut impl Io) {
-        let fin = self.next > self.fin_at;
+    /// Adds `[start, end)` above a hole; false if it was there already.
+    fn insert(&mut self, start: u64, end: u64) -> bool {
+        if self.held == ON_HEAP {
+            return self.many.get_or_insert_default().insert(start, end);
+        }
+        // the ranges that it touches become one with it, in front of the others, which keep their order
+        let mut kept = [SackBlock::default(); FEW];
+        let mut n = 0;
+        let mut merged = SackBlock { start, end };
+        let mut new = true;
+        for &r in &self.few[..usize::from(self.held)] {
+            if r.end < start || r.start > end {
+                kept[n] = r;
+                n += 1;
+            } else {
+                new &= start < r.start || end > r.end;
+                merged = SackBlock { start: merged.start.min(r.start), end: merged.end.max(r.end) };
+            }
+        }
+        if n == FEW {
+            return self.move_to_heap(start, end);
+        }
+        self.few[0] = merged;
+        self.few[1..].copy_from_slice(&kept[..FEW - 1]);
+        self.held = n as u8 + 1;
+        new
+    }
+
+    #[cold]
+    fn move_to_heap(&mut self, start: u64, end: u64) -> bool {
+        let many = self.many.get_or_insert_default();
+        for r in self.few.iter().rev() {
+            many.insert(r.start, r.end);
+        }
+        self.held = ON_HEAP;
+        many.insert(start, end)
+    }
+
+    /// Takes everything that continues `next`; returns the new next byte.
+    fn take(&mut self, next: u64) -> u64 {
+        if self.held == ON_HEAP {
+            let many = self.many.get_or_insert_default();
+            let next = many.take(next);
+            if many.ranges.is_empty() {
+                self.held = 0;
+            }
+            return next;
+        }
+        // ranges do not touch one another: one that begins above `next` stays above all that is taken
+        let mut reached = next;
+        let mut n = 0;
+        for i in 0..usize::from(self.held) {
+            let r = self.few[i];
+            if r.start <= next {
+                reached = reached.max(r.end);
+            } else {
+                self.few[n] = r;
+                n += 1;
+            }
+        }
+        self.held = n as u8;
+        reached
+    }
+
+    #[inline]
+    fn deliver(&mut self, old: u64, io: &mut impl Io) {
+        let fin = self.fin != Fin::None && self.next > self.fin_at;
         let bytes = self.next - old - u64::from(fin);
         if bytes > 0 {
-            stats.bytes_received += bytes;
             io.event(Event::Received { bytes });
         }
         if fin {
-            self.finished = true;
+            self.fin = Fin::Consumed;
             io.event(Event::PeerFinished);
         }
     }
 
     #[inline]
     fn schedule_ack(&mut self, p: &TcpParams, now: Time) {
-        self.unacked += 1;
-        if self.unacked >= p.ack_every {
-            self.ack_now = true;
+        self.unacked = self.unacked.saturating_add(1);
+        if u32::from(self.unacked) >= p.ack_every {
+            self.set_ack_now();
         } else if self.quick > 0 {
             self.quick -= 1;
-            self.ack_now = true;
+            self.set_ack_now();
         } else if self.ack_at == Time::NEVER {
             self.ack_at = now + p.delayed_ack;
         }
@@ -229,19 +355,24 @@ impl Receiver {
         if self.has_holes() {
             self.stamp_sack(p, segment);
         }
-        self.last_ack_sent = self.next;
+        self.since_ack = 0;
         self.unacked = 0;
-        self.ack_now = false;
         self.ack_at = Time::NEVER;
     }
 
     fn stamp_sack(&self, p: &TcpParams, segment: &mut Segment) {
-        let Some(holes) = &self.holes else { return };
-        for &seq in &holes.recent[..usize::from(holes.count)] {
-            if segment.sack.len() < p.sack_blocks()
-                && let Some(block) = holes.find(seq)
-            {
+        let most = p.sack_blocks();
+        if self.held != ON_HEAP {
+            for &block in self.few[..usize::from(self.held)].iter().take(most) {
                 segment.sack.push(block);
+            }
+        } else if let Some(holes) = &self.many {
+            for &seq in &holes.recent[..usize::from(holes.count)] {
+                if segment.sack.len() < most
+                    && let Some(block) = holes.find(seq)
+                {
+                    segment.sack.push(block);
+                }
             }
         }
         if !segment.sack.is_empty() {
@@ -275,33 +406,33 @@ mod tests {
     #[test]
     fn rfc_2018_order() {
         let p = TcpParams::preset("rfc").unwrap();
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Stats::default());
+        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
         r.open(0);
         // RFC 2018 §7 case 3 (every second segment is lost): the newest block first, then the ones before
         for i in [1, 3, 5, 7] {
-            r.on_data(&p, Time(0), &data(i), false, &mut st, &mut io);
+            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
         }
         // at most three beside a timestamp
         assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
         // the fourth segment fills the hole between 3 and 5: one block of three, most recent
-        r.on_data(&p, Time(0), &data(4), false, &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
         assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
         // a duplicate is reported first, too
-        r.on_data(&p, Time(0), &data(7), false, &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
         assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
         assert_eq!(st.duplicates_received, 1);
         assert_eq!(io.0, []);
-        r.on_data(&p, Time(0), &data(0), false, &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(0), &mut st, &mut io);
         assert_eq!(io.0, [Event::Received { bytes: 1000 }]);
         assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6)]);
         for i in [2, 6] {
-            r.on_data(&p, Time(0), &data(i), false, &mut st, &mut io);
+            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
         }
         assert_eq!(blocks(&mut r, &p), []);
-        assert_eq!(st.bytes_received, 8 * 500);
+        assert_eq!(r.received(), 8 * 500);
         let p = TcpParams { timestamps: false, ..p };
         for i in [9, 11, 13, 15, 17] {
-            r.on_data(&p, Time(0), &data(i), false, &mut st, &mut io);
+            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
         }
         assert_eq!(blocks(&mut r, &p), [(17, 18), (15, 16), (13, 14), (11, 12)]);
     }
@@ -309,32 +440,32 @@ mod tests {
     #[test]
     fn every_second_segment_or_the_timer_or_a_hole() {
         let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Stats::default());
+        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
         r.open(0);
         let now = Time(1_000_000);
-        r.on_data(&p, now, &data(0), false, &mut st, &mut io);
-        assert!(!r.ack_now);
+        r.on_data(&p, now, &data(0), &mut st, &mut io);
+        assert!(!r.ack_now());
         assert_eq!(r.ack_at, now + p.delayed_ack);
-        r.on_data(&p, now, &data(1), false, &mut st, &mut io);
-        assert!(r.ack_now);
+        r.on_data(&p, now, &data(1), &mut st, &mut io);
+        assert!(r.ack_now());
         r.stamp(&p, now, &mut Segment::default());
-        assert_eq!((r.ack_now, r.ack_at), (false, Time::NEVER));
-        r.on_data(&p, now, &data(3), false, &mut st, &mut io);
-        assert!(r.ack_now, "out of order");
+        assert_eq!((r.ack_now(), r.ack_at), (false, Time::NEVER));
+        r.on_data(&p, now, &data(3), &mut st, &mut io);
+        assert!(r.ack_now(), "out of order");
         r.stamp(&p, now, &mut Segment::default());
-        r.on_data(&p, now, &data(2), false, &mut st, &mut io);
-        assert!(r.ack_now, "fills a hole");
+        r.on_data(&p, now, &data(2), &mut st, &mut io);
+        assert!(r.ack_now(), "fills a hole");
     }
 
     #[test]
     fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
         // RFC 7323 §4.3: with a delayed ACK, the stamp of the earlier segment; with a hole, the last one in order.
         let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Stats::default());
+        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
         r.open(7);
         let mut ecr = |r: &mut Receiver, list: &[(u64, u32)]| {
             for &(i, ts_val) in list {
-                r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, false, &mut st, &mut io);
+                r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, &mut st, &mut io);
             }
             let mut s = Segment::default();
             r.stamp(&p, Time(0), &mut s);

@@ -1,7 +1,8 @@
 //! What the sender knows of every segment in flight.
 //!
 //! A ring of 16-byte entries from the first unacknowledged segment to the last one sent, and running counters, so that
-//! an ACK costs O(1) amortised whatever the window and the number of holes:
+//! an ACK costs O(1) amortised whatever the window and the number of holes. The ring of a small window lies in the board
+//! itself: of ten thousand connections, each finds its few segments in the cache line beside its counters.
 //!
 //! ```text
 //! pipe     = sum over unSACKed entries of bytes * [not lost] + bytes * [retransmitted]         RFC 6675 SetPipe
@@ -41,6 +42,14 @@ struct Entry {
 }
 
 const _: () = assert!(size_of::<Entry>() == 16);
+
+/// Entries that the board holds itself; with more, all are in the ring.
+const FEW: usize = 4;
+/// Entries at which those in the ring come back: less than [`FEW`], or a window of that size would move all the time.
+const BACK: usize = 2;
+/// `held` when the entries are in the ring.
+const IN_RING: u8 = u8::MAX;
+const NONE: Entry = Entry { start: 0, sent: 0, skip: 0, len: 0, flags: 0 };
 
 impl Entry {
     /// Sequence numbers it occupies.
@@ -85,10 +94,10 @@ pub(crate) struct Taken {
     pub(crate) sacked: u64,
 }
 
-/// See the module.
-#[derive(Clone, Debug, Default)]
+/// See the module. The fields lie in the order in which an ACK needs them, as in [`crate::Endpoint`].
+#[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Scoreboard {
-    ring: VecDeque<Entry>,
     /// Offset of the first entry, or of the next segment if the board is empty.
     base: u64,
     pipe: u64,
@@ -99,12 +108,96 @@ pub(crate) struct Scoreboard {
     lost_to: u32,
     rtx: u32,
     high: u32,
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    pub(crate) dup_bytes: u32,
+    /// How many entries `few` holds, or [`IN_RING`].
+    held: u8,
+    few: [Entry; FEW],
+    ring: VecDeque<Entry>,
 }
 
 impl Scoreboard {
     pub(crate) fn new(base: u64) -> Self {
-        Self { base, ..Self::default() }
+        Self {
+            base,
+            pipe: 0,
+            above: 0,
+            runs: 0,
+            lost_to: 0,
+            rtx: 0,
+            high: 0,
+            dup_bytes: 0,
+            held: 0,
+            few: [NONE; FEW],
+            ring: VecDeque::new(),
+        }
     }
+
+    // ---------------------------------------------------------------- entries
+
+    #[inline]
+    fn len(&self) -> usize {
+        if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
+    }
+
+    /// The entry at position `at`, if there is one.
+    #[inline]
+    fn get(&self, at: usize) -> Option<&Entry> {
+        if self.held == IN_RING {
+            self.ring.get(at)
+        } else if at < usize::from(self.held) {
+            self.few.get(at)
+        } else {
+            None
+        }
+    }
+
+    /// The entry at a position below `len`.
+    #[inline]
+    fn entry(&mut self, at: usize) -> &mut Entry {
+        if self.held == IN_RING { &mut self.ring[at] } else { &mut self.few[at] }
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
+        (0..self.len()).map(|at| self.get(at).expect("below len"))
+    }
+
+    #[inline]
+    fn push_back(&mut self, e: Entry) {
+        if self.held == IN_RING {
+            return self.ring.push_back(e);
+        }
+        match self.few.get_mut(usize::from(self.held)) {
+            Some(slot) => {
+                *slot = e;
+                self.held += 1;
+            }
+            None => {
+                self.ring.extend(self.few);
+                self.ring.push_back(e);
+                self.held = IN_RING;
+            }
+        }
+    }
+
+    /// Removes the first entry; the board is not empty.
+    #[inline]
+    fn pop_front(&mut self) {
+        if self.held != IN_RING {
+            self.few.copy_within(1.., 0);
+            self.held -= 1;
+            return;
+        }
+        self.ring.pop_front();
+        if self.ring.len() == BACK {
+            for (slot, e) in self.few.iter_mut().zip(self.ring.drain(..)) {
+                *slot = e;
+            }
+            self.held = BACK as u8;
+        }
+    }
+
+    // ---------------------------------------------------------------- sending and acknowledgements
 
     /// Bytes believed to be in the network.   Source: RFC 6675 §4.
     #[inline]
@@ -115,13 +208,13 @@ impl Scoreboard {
     /// A new segment was sent; segments are contiguous.
     #[inline]
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, now_us: u32) {
-        if self.ring.is_empty() {
+        if self.held == 0 {
             self.base = seq;
         }
         let flags = if fin { FIN } else { 0 };
         let e = Entry { start: seq as u32, sent: now_us, skip: 0, len: len as u16, flags };
         self.pipe += e.bytes();
-        self.ring.push_back(e);
+        self.push_back(e);
     }
 
     /// Everything below `una` is acknowledged.
@@ -129,12 +222,12 @@ impl Scoreboard {
     pub(crate) fn ack(&mut self, una: u64) -> Taken {
         let mut taken = Taken::default();
         let mut clean = true;
-        while let Some(&e) = self.ring.front() {
+        while let Some(&e) = self.get(0) {
             let size = e.size();
             if self.base + size > una {
                 break;
             }
-            self.ring.pop_front();
+            self.pop_front();
             self.base += size;
             self.pipe -= e.in_pipe();
             clean &= e.flags & (SACKED | EVER) == 0;
@@ -142,7 +235,7 @@ impl Scoreboard {
             if e.has(SACKED) {
                 taken.sacked += e.bytes();
                 if self.lost_to == 0 {
-                    self.leave_count(e.bytes(), self.ring.front().is_some_and(|next| next.has(SACKED)));
+                    self.leave_count(e.bytes(), self.get(0).is_some_and(|next| next.has(SACKED)));
                 }
             }
             self.lost_to = self.lost_to.saturating_sub(1);
@@ -169,22 +262,23 @@ impl Scoreboard {
         let base = self.base as u32;
         // all segments but a message's last are full, so the guess nearly always hits
         let guess = (rel / mss) as usize;
-        match self.ring.get(guess) {
+        match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
-            _ => self.ring.partition_point(|e| e.start.wrapping_sub(base) < rel),
+            _ if self.held == IN_RING => self.ring.partition_point(|e| e.start.wrapping_sub(base) < rel),
+            _ => self.few[..usize::from(self.held)].partition_point(|e| e.start.wrapping_sub(base) < rel),
         }
     }
 
     /// A SACK block arrived; returns the bytes that it newly covers.
     pub(crate) fn sack(&mut self, start: u64, end: u64, mss: u32) -> u64 {
-        if end <= self.base || self.ring.is_empty() {
+        if end <= self.base || self.held == 0 {
             return 0;
         }
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
         // Bounded by the ring: every turn moves `at` up.
-        while let Some(e) = self.ring.get(at) {
+        while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;
                 continue;
@@ -197,21 +291,21 @@ impl Scoreboard {
             at += 1;
         }
         if at > first {
-            self.ring[first].skip = (at - first) as u32;
+            self.entry(first).skip = (at - first) as u32;
             self.high = self.high.max(at as u32);
         }
         new
     }
 
     fn mark_sacked(&mut self, at: usize) -> u64 {
-        let e = &mut self.ring[at];
-        let size = e.bytes();
-        self.pipe -= e.in_pipe();
+        let e = self.entry(at);
+        let (size, in_pipe) = (e.bytes(), e.in_pipe());
         e.flags |= SACKED;
         e.skip = 1;
+        self.pipe -= in_pipe;
         if at >= self.lost_to as usize {
-            let joins_left = at > self.lost_to as usize && self.ring[at - 1].has(SACKED);
-            let joins_right = self.ring.get(at + 1).is_some_and(|n| n.has(SACKED));
+            let joins_left = at > self.lost_to as usize && self.entry(at - 1).has(SACKED);
+            let joins_right = self.get(at + 1).is_some_and(|n| n.has(SACKED));
             self.above += size;
             self.runs = self.runs + 1 - u32::from(joins_left) - u32::from(joins_right);
         }
@@ -223,9 +317,9 @@ impl Scoreboard {
         let bytes = u64::from(dupthresh - 1) * u64::from(mss);
         while self.lost_to < self.high {
             let at = self.lost_to as usize;
-            let e = self.ring[at];
+            let e = *self.entry(at);
             if e.has(SACKED) {
-                self.leave_count(e.bytes(), self.ring.get(at + 1).is_some_and(|n| n.has(SACKED)));
+                self.leave_count(e.bytes(), self.get(at + 1).is_some_and(|n| n.has(SACKED)));
             } else if self.above > bytes || self.runs >= u32::from(dupthresh) {
                 self.set_lost(at);
             } else {
@@ -236,22 +330,23 @@ impl Scoreboard {
     }
 
     fn set_lost(&mut self, at: usize) {
-        let e = &mut self.ring[at];
+        let e = self.entry(at);
         if !e.has(LOST) {
-            self.pipe -= e.bytes();
             e.flags |= LOST;
+            let size = e.bytes();
+            self.pipe -= size;
         }
     }
 
     /// The first segment in flight is believed lost.
     #[inline]
     pub(crate) fn head_lost(&self) -> bool {
-        self.ring.front().is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
+        self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
     /// Believes the first segment in flight lost (duplicate ACKs, partial ACK).
     pub(crate) fn mark_head_lost(&mut self) {
-        if self.ring.front().is_some_and(|e| !e.has(SACKED)) {
+        if self.get(0).is_some_and(|e| !e.has(SACKED)) {
             self.set_lost(0);
             self.lost_to = self.lost_to.max(1);
         }
@@ -260,7 +355,8 @@ impl Scoreboard {
     /// Timeout: all that is not SACKed is lost, and so are its retransmissions.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
-        for (at, e) in self.ring.iter_mut().enumerate() {
+        for at in 0..self.len() {
+            let e = self.entry(at);
             if !keep_sack {
                 e.flags &= !SACKED;
             }
@@ -271,7 +367,7 @@ impl Scoreboard {
             }
         }
         self.pipe = 0;
-        self.lost_to = self.ring.len() as u32;
+        self.lost_to = self.len() as u32;
         self.high = high;
         self.rtx = 0;
         self.above = 0;
@@ -279,8 +375,8 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn piece(&self, at: u32) -> Piece {
-        let e = &self.ring[at as usize];
+    fn piece(&mut self, at: u32) -> Piece {
+        let e = *self.entry(at as usize);
         let seq = self.base + u64::from(e.start.wrapping_sub(self.base as u32));
         Piece { seq, len: u32::from(e.len), fin: e.has(FIN), at }
     }
@@ -299,7 +395,7 @@ impl Scoreboard {
     #[inline]
     fn advance(&mut self, limit: u32) -> Option<Piece> {
         while self.rtx < limit {
-            let e = &self.ring[self.rtx as usize];
+            let e = self.entry(self.rtx as usize);
             if e.flags & (SACKED | RETX) == 0 {
                 return Some(self.piece(self.rtx));
             }
@@ -309,19 +405,20 @@ impl Scoreboard {
     }
 
     /// The highest segment that is not SACKED.   Source: RFC 6675 NextSeg (4).
-    pub(crate) fn last_hole(&self) -> Option<Piece> {
-        let at = self.ring.iter().rposition(|e| !e.has(SACKED))?;
+    pub(crate) fn last_hole(&mut self) -> Option<Piece> {
+        let at = self.iter().rposition(|e| !e.has(SACKED))?;
         Some(self.piece(at as u32))
     }
 
     /// A piece was sent again; `rescue` leaves pipe and HighRxt as they are (RFC 6675 NextSeg (4)).
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) {
-        let e = &mut self.ring[piece.at as usize];
+        let e = self.entry(piece.at as usize);
         e.sent = now_us;
         e.flags |= EVER;
         if !rescue && !e.has(RETX) {
             e.flags |= RETX;
-            self.pipe += e.bytes();
+            let size = e.bytes();
+            self.pipe += size;
         }
     }
 
@@ -329,26 +426,28 @@ impl Scoreboard {
     #[cfg(test)]
     pub(crate) fn check(&self, dupthresh: u8, mss: u32) {
         let mut seq = self.base as u32;
-        for e in &self.ring {
+        assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
+        let all: Vec<Entry> = self.iter().copied().collect();
+        for e in &all {
             assert_eq!(e.start, seq);
             seq = seq.wrapping_add(e.size() as u32);
         }
-        assert_eq!(self.pipe, self.ring.iter().map(Entry::in_pipe).sum::<u64>(), "pipe");
+        assert_eq!(self.pipe, all.iter().map(Entry::in_pipe).sum::<u64>(), "pipe");
         let sacked = |e: &&Entry| e.has(SACKED);
-        let high = self.ring.iter().rposition(|e| e.has(SACKED)).map_or(0, |i| i + 1);
+        let high = all.iter().rposition(|e| e.has(SACKED)).map_or(0, |i| i + 1);
         assert_eq!(self.high as usize, high, "high");
         let lost_to = self.lost_to as usize;
-        assert_eq!(self.above, self.ring.iter().skip(lost_to).filter(sacked).map(Entry::bytes).sum::<u64>(), "above");
+        assert_eq!(self.above, all.iter().skip(lost_to).filter(sacked).map(Entry::bytes).sum::<u64>(), "above");
         let mut runs = 0;
-        for i in lost_to..self.ring.len() {
-            runs += u32::from(self.ring[i].has(SACKED) && (i == lost_to || !self.ring[i - 1].has(SACKED)));
+        for i in lost_to..all.len() {
+            runs += u32::from(all[i].has(SACKED) && (i == lost_to || !all[i - 1].has(SACKED)));
         }
         assert_eq!(self.runs, runs, "runs");
-        for (i, e) in self.ring.iter().enumerate() {
+        for (i, e) in all.iter().enumerate() {
             // IsLost by its definition
-            let bytes: u64 = self.ring.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
+            let bytes: u64 = all.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
             let above =
-                (i + 1..self.ring.len()).filter(|&j| self.ring[j].has(SACKED) && !self.ring[j - 1].has(SACKED)).count();
+                (i + 1..all.len()).filter(|&j| all[j].has(SACKED) && !all[j - 1].has(SACKED)).count();
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);
             if !e.has(SACKED) {
                 assert_eq!(i < lost_to, e.has(LOST), "entry {i}: cursor {lost_to}");

@@ -24,7 +24,8 @@ use crate::reduction::Shrink;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::segment::micros;
-use crate::{Event, Io, Recovery, Segment, State, Stats, TcpParams};
+use crate::stats::Counters;
+use crate::{Event, Io, Recovery, Segment, State, TcpParams};
 use packet::Flags;
 use units::Time;
 
@@ -33,11 +34,12 @@ pub(crate) struct Cx<'a, I: Io> {
     pub(crate) p: &'a TcpParams,
     pub(crate) now: Time,
     pub(crate) rx: &'a mut Receiver,
-    pub(crate) stats: &'a mut Stats,
+    pub(crate) stats: &'a mut Counters,
     pub(crate) io: &'a mut I,
 }
 
-/// The sending half of an endpoint. Fields that every ACK needs come first, as in [`crate::Endpoint`].
+/// The sending half of an endpoint. Three cache lines for every ACK (the stream and its window, the clock, the
+/// controller with the head of the board), a fourth with the board's entries, and what few ACKs need behind them.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -49,11 +51,13 @@ pub(crate) struct Sender {
     end: u64,
     /// When the retransmission timer expires.
     pub(crate) rto_at: Time,
+    pub(crate) window: Window,
+    dupacks: u32,
+    /// Timeouts in a row without progress.
+    pub(crate) timeouts: u16,
     /// The application closed.
     closing: bool,
     fin_sent: bool,
-    /// ECN is in use on this connection.
-    pub(crate) ecn: bool,
     /// The next new segment carries CWR.
     cwr_due: bool,
     pub(crate) state: State,
@@ -63,23 +67,17 @@ pub(crate) struct Sender {
     rescued: bool,
     /// In the round that ends when `usage_until` is acknowledged, the window stopped the sender.
     limited: bool,
-    dupacks: u32,
-    /// Timeouts in a row without progress.
-    pub(crate) timeouts: u16,
-    pub(crate) window: Window,
-    pub(crate) cc: Controller,
-    pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
-    /// Without SACK: bytes that duplicate ACKs say have left the network.
-    dup_bytes: u64,
     /// Recovery, reduction and ECN: what was outstanding when the last one began.
     recover: u64,
-    peer_rwnd: u64,
-    /// Most bytes outstanding after sending, in that round.
-    max_flight: u64,
     usage_until: u64,
     /// Last transmission of data.
     last_send: Time,
+    /// Most bytes outstanding after sending, in that round.
+    max_flight: u32,
+    peer_rwnd: u32,
+    pub(crate) cc: Controller,
+    pub(crate) board: Scoreboard,
     shrink: Shrink,
 }
 
@@ -90,7 +88,7 @@ impl Sender {
             una: 0,
             next: 0,
             end: 1,
-            peer_rwnd,
+            peer_rwnd: peer_rwnd.min(u32::MAX.into()) as u32,
             recover: 0,
             rto_at: Time::NEVER,
             last_send: Time::ZERO,
@@ -101,11 +99,9 @@ impl Sender {
             rtt: Rtt::new(p),
             board: Scoreboard::new(1),
             shrink: Shrink::default(),
-            dup_bytes: 0,
             dupacks: 0,
             timeouts: 0,
             state: State::Open,
-            ecn: false,
             cwr_due: false,
             closing: false,
             fin_sent: false,
@@ -162,7 +158,7 @@ impl Sender {
     /// Bytes believed to be in the network.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
-        self.board.pipe().saturating_sub(self.dup_bytes)
+        self.board.pipe().saturating_sub(u64::from(self.board.dup_bytes))
     }
 
     // ---------------------------------------------------------------- acknowledgements
@@ -184,7 +180,7 @@ impl Sender {
             delivered -= taken.sacked;
             if self.state == State::Recovery && p.recovery != Recovery::Sack {
                 // duplicate ACKs have told of all but the hole
-                delivered = acked.saturating_sub(self.dup_bytes).max(acked.min(u64::from(p.mss)));
+                delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
             }
             sample = self.measure(p, now, segment.ts_ecr, taken.sent);
             self.timeouts = 0;
@@ -211,7 +207,7 @@ impl Sender {
         }
         let rate = self.rate_sample(p, now, acked, sample, flight_before);
         self.advance(cx, &rate, acked, delivered);
-        self.on_ece(p, segment, cx.stats);
+        self.on_ece(cx, segment);
         self.restart_timer(p, now, acked);
     }
 
@@ -242,7 +238,7 @@ impl Sender {
         let mss = f64::from(p.mss);
         // nearly always one full segment: no division
         let acked = if acked == u64::from(p.mss) { 1.0 } else { acked as f64 / mss };
-        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * self.max_flight as f64;
+        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight);
         RateSample {
             now,
             acked,
@@ -270,7 +266,7 @@ impl Sender {
             }
             State::Recovery if self.una >= self.recover => self.end_reduction(p),
             State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
-            State::Recovery if p.recovery != Recovery::Sack => self.dup_bytes += delivered,
+            State::Recovery if p.recovery != Recovery::Sack => self.add_duplicate(delivered),
             State::Cwr if self.una >= self.recover => self.end_reduction(p),
             State::Cwr if acked > 0 => self.dupacks = 0,
             _ => {}
@@ -294,6 +290,11 @@ impl Sender {
         }
         // RFC 6582 §3.2 step 2: duplicates of what an earlier recovery or timeout resent are no sign of loss
         self.dupacks >= u32::from(p.dupthresh) && (self.una > self.recover || self.state == State::Cwr)
+    }
+
+    /// A duplicate ACK says that so many bytes more have left the network.
+    fn add_duplicate(&mut self, bytes: u64) {
+        self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
 
     fn reduction_base(&self, p: &TcpParams) -> f64 {
@@ -325,7 +326,7 @@ impl Sender {
         self.rescued = false;
         cx.stats.fast_recoveries += 1;
         if p.recovery != Recovery::Sack {
-            self.dup_bytes = u64::from(self.dupacks) * u64::from(p.mss);
+            self.board.dup_bytes = self.dupacks.saturating_mul(p.mss);
         }
         self.board.mark_head_lost();
         let pipe = self.in_flight();
@@ -344,7 +345,8 @@ impl Sender {
             Recovery::Reno => self.end_reduction(p),
             Recovery::Newreno => {
                 // RFC 6582 §3.2: deflate by what was acknowledged, give one segment back, resend the next hole
-                self.dup_bytes = (self.dup_bytes + u64::from(p.mss)).saturating_sub(acked);
+                let left = u64::from(self.board.dup_bytes) + u64::from(p.mss);
+                self.board.dup_bytes = left.saturating_sub(acked).min(u32::MAX.into()) as u32;
                 self.board.mark_head_lost();
                 if let Some(piece) = self.board.next_lost() {
                     self.retransmit(cx, piece, false);
@@ -357,19 +359,20 @@ impl Sender {
         self.shrink.end(p, &mut self.window);
         self.state = State::Open;
         self.dupacks = 0;
-        self.dup_bytes = 0;
+        self.board.dup_bytes = 0;
     }
 
     /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.
     #[inline]
-    fn on_ece(&mut self, p: &TcpParams, segment: &Segment, stats: &mut Stats) {
-        if !(self.ecn && segment.flags.has(Flags::ECE)) || self.state != State::Open || self.una <= self.recover {
+    fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
+        let p = cx.p;
+        if !(cx.rx.ecn && segment.flags.has(Flags::ECE)) || self.state != State::Open || self.una <= self.recover {
             return;
         }
         self.reduce(p, Congestion::Ecn);
         self.state = State::Cwr;
         self.cwr_due = true;
-        stats.ecn_reductions += 1;
+        cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
             // nothing outstanding: no ACK will come to shrink by
             self.end_reduction(p);
@@ -409,7 +412,7 @@ impl Sender {
         self.state = State::Loss;
         self.recover = self.next;
         self.dupacks = 0;
-        self.dup_bytes = 0;
+        self.board.dup_bytes = 0;
         self.rto_at = now + self.rtt.rto(p.max_rto);
         self.output(cx);
     }

@@ -37,10 +37,6 @@ pub struct Probe {
 /// Counters since the start of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Segments sent with payload, SYN or FIN, retransmissions included.
-    pub segments_sent: u64,
-    /// Pure ACKs sent.
-    pub acks_sent: u64,
     /// Payload bytes delivered in order to the application.
     pub bytes_received: u64,
     /// Segments sent again.
@@ -55,4 +51,15 @@ pub struct Stats {
     pub duplicates_received: u32,
     /// RFC 6675 rescue retransmissions.
     pub rescues: u32,
+}
+
+/// What of [`Stats`] an endpoint counts, all of it rare: the rest follows from its state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) retransmits: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) fast_recoveries: u32,
+    pub(crate) ecn_reductions: u32,
+    pub(crate) duplicates_received: u32,
+    pub(crate) rescues: u32,
 }

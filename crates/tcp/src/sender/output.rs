@@ -12,6 +12,15 @@ use units::Time;
 /// The end of a stream that has none.
 const ENDLESS: u64 = u64::MAX;
 
+/// What was sent when nothing lost and nothing new was left.
+enum Hole {
+    None,
+    /// NextSeg (3).
+    Filled,
+    /// NextSeg (4), once per recovery.
+    Rescued,
+}
+
 impl Sender {
     /// Room for `size` bytes of payload.
     #[inline]
@@ -37,7 +46,7 @@ impl Sender {
         let len = left.min(u64::from(p.mss)) as u32;
         let fin = self.closing && p.handshake && left <= u64::from(p.mss) && self.end != ENDLESS;
         let outstanding = self.next - self.una;
-        if len == 0 && !fin || outstanding + u64::from(len) > self.peer_rwnd {
+        if len == 0 && !fin || outstanding + u64::from(len) > u64::from(self.peer_rwnd) {
             return None;
         }
         if p.nagle && len < p.mss && !fin && outstanding > 0 {
@@ -53,7 +62,7 @@ impl Sender {
         if self.next == self.una {
             self.after_idle(p, now);
         }
-        let before = cx.stats.segments_sent;
+        let mut sent = false;
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
             if repairing && let Some(piece) = self.board.next_lost() {
@@ -61,20 +70,27 @@ impl Sender {
                     break true;
                 }
                 self.retransmit(cx, piece, false);
+                sent = true;
             } else if let Some((len, fin)) = self.next_new(p) {
                 if !self.has_room(p, u64::from(len)) {
                     break true;
                 }
                 self.send_new(cx, len, fin);
+                sent = true;
             } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
-                if !self.send_hole(cx) {
-                    break false;
+                match self.send_hole(cx) {
+                    Hole::Filled => sent = true,
+                    Hole::Rescued => {
+                        sent = true;
+                        break false;
+                    }
+                    Hole::None => break false,
                 }
             } else {
                 break false;
             }
         };
-        if cx.stats.segments_sent > before {
+        if sent {
             self.note_usage(limited);
         }
     }
@@ -83,22 +99,23 @@ impl Sender {
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;
-        if limited || self.una >= self.usage_until || !self.limited && flight > self.max_flight {
+        if limited || self.una >= self.usage_until || !self.limited && flight > u64::from(self.max_flight) {
             self.limited = limited;
-            self.max_flight = flight;
+            // not above the peer's window and a FIN
+            self.max_flight = flight as u32;
             self.usage_until = self.next;
         }
     }
 
     /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
-    fn send_hole<I: Io>(&mut self, cx: &mut Cx<'_, I>) -> bool {
+    fn send_hole<I: Io>(&mut self, cx: &mut Cx<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.mss)) {
-            return false;
+            return Hole::None;
         }
         if let Some(piece) = self.board.next_hole() {
             self.retransmit(cx, piece, false);
-            return true;
+            return Hole::Filled;
         }
         if !self.rescued
             && let Some(piece) = self.board.last_hole()
@@ -106,8 +123,9 @@ impl Sender {
             self.rescued = true;
             cx.stats.rescues += 1;
             self.retransmit(cx, piece, true);
+            return Hole::Rescued;
         }
-        false
+        Hole::None
     }
 
     /// Silence longer than an RTO.   Source: RFC 5681 §4.1, RFC 2861.
@@ -139,7 +157,7 @@ impl Sender {
     #[inline]
     fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
         let mut s = Segment { seq: self.next, len, ..Segment::default() };
-        if self.ecn && len > 0 {
+        if cx.rx.ecn && len > 0 {
             s.ecn = Ecn::Ect0;
             if self.cwr_due {
                 s.flags = s.flags.with(Flags::CWR);
@@ -174,7 +192,6 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(p.max_rto);
         }
         self.last_send = now;
-        cx.stats.segments_sent += 1;
         cx.io.send(s);
     }
 }
