@@ -1,13 +1,13 @@
 //! From a scenario to a world.
 
-use crate::arena::Arena;
+use crate::conn::Way;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Room};
 use crate::meter::LinkMeter;
-use crate::net::{Kind, Link, NO_LINK, Net, link_id};
+use crate::net::{Bodies, Kind, Link, NO_LINK, Net, link_id};
 use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
 use measure::{LinkMeterParams, Tally};
-use packet::{FlowTable, NodeId};
+use packet::{Flags, FlowTable, NodeId};
 use port::Port;
 use record::{Mask, Sink};
 use scenario::Scenario;
@@ -87,7 +87,7 @@ impl<S: Sink> World<S> {
             links: built,
             next,
             nodes,
-            bodies: Arena::default(),
+            bodies: Bodies::default(),
             flows: FlowTable::default(),
             sink,
             fated: Vec::new(),
@@ -117,29 +117,26 @@ impl<S: Sink> World<S> {
             };
             let client = index(&app.tcp).map_err(|p| p.under(&format!("app.{name}.tcp")))?;
             let server_name = app.tcp_server.as_deref().unwrap_or(&app.tcp);
-            let server = if server_name == app.tcp {
+            let server_stack = if server_name == app.tcp {
                 client
             } else {
                 index(server_name).map_err(|p| p.under(&format!("app.{name}.tcp_server")))?
             };
             stacks.insert(&app.tcp, client);
-            stacks.insert(server_name, server);
+            stacks.insert(server_name, server_stack);
             let machine = app.traffic.build();
             let i = self.apps.len() as u16;
             let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(name));
             let rows = app.traffic.rows();
             let series = listed.then_some((scenario.duration, self.bin));
             let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
+            let first_way = self.add_ways(i, name, app, node, [client, server_stack], machine.counts())?;
             let mut desk = AppDesk {
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
                 timers: BinaryHeap::new(),
                 asked: 0,
                 pending: Time::NEVER,
-                at: NodeId(node[app.from.as_str()]),
-                servers: app.to.iter().map(|n| NodeId(node[n.as_str()])).collect(),
-                stacks: [client, server],
-                dscp: app.dscp,
-                counts: machine.counts(),
+                first_way,
                 page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
@@ -155,12 +152,51 @@ impl<S: Sink> World<S> {
         }
         Ok(())
     }
+
+    /// What the flows of application `i` to each server have in common, there and back; returns the index of the first.
+    fn add_ways(
+        &mut self,
+        i: u16,
+        name: &str,
+        app: &scenario::App,
+        node: &BTreeMap<&str, u16>,
+        stacks: [u16; 2],
+        counts: bool,
+    ) -> Result<u16, Problem> {
+        let core = &mut self.core;
+        let first = core.ways.len();
+        if first + 2 * app.to.len() > usize::from(u16::MAX) {
+            let message = "too many servers; expected at most 32767 for all applications together".to_owned();
+            return Err(Problem::new(format!("app.{name}.to"), message));
+        }
+        // rows are added in order, so the last one is of this application, and all of one application have series or none has
+        let series = core.tally.rows.last().is_some_and(|row| row.ways[0].series.is_some());
+        let [header, server_header] = stacks.map(|stack| core.headers[usize::from(stack)]);
+        for server in &app.to {
+            let there = Way {
+                at: NodeId(node[app.from.as_str()]),
+                peer: NodeId(node[server.as_str()]),
+                direction: Flags::default(),
+                dscp: app.dscp,
+                stack: stacks[0],
+                peer_header: server_header,
+                app: i,
+                counts,
+                series,
+            };
+            let (direction, stack) = (Flags::REVERSE, stacks[1]);
+            let back = Way { at: there.peer, peer: there.at, direction, stack, peer_header: header, ..there };
+            core.ways.extend([there, back]);
+        }
+        Ok(first as u16)
+    }
 }
 
 fn empty_core<S>(net: Net<S>) -> Core<S> {
     Core {
         net,
         conns: Vec::new(),
+        ways: Vec::new(),
         free_slots: Vec::new(),
         stacks: Vec::<TcpParams>::new(),
         headers: Vec::new(),

@@ -5,7 +5,7 @@
 //! received nothing but the other's SYN (its ACK field is 1), which carries its time stamp inline; and a pure ACK without
 //! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest.
 
-use crate::net::{Body, Net};
+use crate::net::{Body, Net, Sacks, is_sack};
 use measure::tally::{self, SenderCounts, Tally};
 use packet::{Flags, FlowId, NodeId, PacketMeta};
 use record::Sink;
@@ -21,10 +21,9 @@ pub(crate) enum Use {
     Udp,
 }
 
-/// What the packets of one side have in common.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lane {
-    pub flow: FlowId,
+/// What the packets of one side of an application's flows to one server have in common. A few for a whole world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
     /// Where this side is, and where the other is.
     pub at: NodeId,
     pub peer: NodeId,
@@ -35,25 +34,34 @@ pub(crate) struct Lane {
     /// Header bytes of a plain data segment of the other side.
     pub peer_header: u16,
     pub app: u16,
-    /// Its number among the application's flows.
-    pub number: u32,
-    /// The row of counters that this connection adds to.
-    pub row: u32,
     /// Whether the application wants to be told of every byte.
     pub counts: bool,
-    /// Whether the row has series.
+    /// Whether its rows have series.
     pub series: bool,
-    pub used: Use,
 }
 
-/// One end: the machine, its lane, and the earliest event in the event set for its timer. Cache lines matter here: see
-/// [`Endpoint`].
+/// One end: the machine, what of it is the host's, and the earliest event in the event set for its timer. Cache lines
+/// matter here: see [`Endpoint`], which begins 32 bytes into the first.
 #[repr(C, align(64))]
 pub(crate) struct End {
     pub timer: Time,
-    pub lane: Lane,
+    pub flow: FlowId,
+    /// Index into the world's ways.
+    pub way: u16,
+    pub used: Use,
     pub heard: Heard,
     pub tcp: Endpoint,
+    pub rest: Rest,
+}
+
+/// What few packets need to know of their end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// The row of counters that this connection adds to.
+    pub row: u32,
+    /// Its number among the application's flows.
+    pub number: u32,
+    /// Its `Closed` was reported.
     pub closed: bool,
 }
 
@@ -93,7 +101,7 @@ impl Conn {
     /// What the slot holds; both ends know.
     #[inline]
     pub fn used(&self) -> Use {
-        self.ends[0].lane.used
+        self.ends[0].used
     }
 }
 
@@ -132,11 +140,12 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
 /// Takes what an end sends and says.
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
-    pub lane: Lane,
+    pub flow: FlowId,
+    pub way: &'a Way,
+    pub rest: &'a mut Rest,
     pub stack: &'a TcpParams,
     pub tally: &'a mut Tally,
     pub notices: &'a mut VecDeque<Notice>,
-    pub closed: &'a mut bool,
     /// Payload has gone up in this call.
     pub delivered: bool,
 }
@@ -148,17 +157,17 @@ impl<S: Sink> Io for Wire<'_, S> {
     #[inline]
     fn send(&mut self, segment: &Segment) {
         let now = self.net.now();
-        let lane = self.lane;
+        let way = self.way;
         let mut packet = PacketMeta {
             stamp: now,
             seq: segment.seq,
-            flow: lane.flow,
+            flow: self.flow,
             body: 0,
             size: self.stack.wire_size(segment),
-            dst: lane.peer,
-            tos: lane.dscp << 2 | segment.ecn as u8,
+            dst: way.peer,
+            tos: way.dscp << 2 | segment.ecn as u8,
             class: 0,
-            flags: segment.flags.with(lane.direction),
+            flags: segment.flags.with(way.direction),
             segs: 1,
         };
         let plain = !segment.flags.any(SPECIAL);
@@ -167,7 +176,7 @@ impl<S: Sink> Io for Wire<'_, S> {
             packet.body = segment.ts_ecr;
             packet.flags = packet.flags.with(Flags::INLINE);
             if self.delivered && self.stack.ack_after_delivery {
-                self.net.after_apps.push((lane.at, packet));
+                self.net.after_apps.push((way.at, packet));
                 return;
             }
         } else if plain && segment.ack == 1 {
@@ -178,23 +187,27 @@ impl<S: Sink> Io for Wire<'_, S> {
                 packet.seq = segment.ack;
             }
             if segment.flags.has(Flags::SYN) && !segment.has_ack {
-                self.tally.syn(lane.app, lane.number, now);
+                self.tally.syn(way.app, self.rest.number, now);
             }
-            packet.body = self.net.bodies.put(Body { segment: *segment, sent: now });
+            packet.body = if is_sack(packet.flags) {
+                self.net.bodies.sacks.put(Sacks::new(segment))
+            } else {
+                self.net.bodies.whole.put(Body { segment: *segment, sent: now })
+            };
         }
-        self.net.send(lane.at, packet);
+        self.net.send(way.at, packet);
     }
 
     #[inline]
     fn event(&mut self, event: Event) {
-        let side = u8::from(self.lane.direction.has(Flags::REVERSE));
+        let side = u8::from(self.way.direction.has(Flags::REVERSE));
         let what = match event {
             Event::Received { bytes } => {
                 // what this side receives was sent by the other; its counter is the endpoint's own
-                if self.lane.series {
-                    self.tally.goodput_series(self.lane.row, usize::from(1 - side), self.net.now(), bytes);
+                if self.way.series {
+                    self.tally.goodput_series(self.rest.row, usize::from(1 - side), self.net.now(), bytes);
                 }
-                if !self.lane.counts {
+                if !self.way.counts {
                     return;
                 }
                 self.delivered = true;
@@ -202,13 +215,13 @@ impl<S: Sink> Io for Wire<'_, S> {
             }
             Event::Connected => What::Connected,
             Event::Closed => {
-                *self.closed = true;
+                self.rest.closed = true;
                 What::Closed
             }
             Event::Failed => What::Failed,
             Event::PeerFinished | Event::Acked { .. } => return,
         };
-        self.notices.push_back(Notice { app: self.lane.app, flow: self.lane.flow, side, what });
+        self.notices.push_back(Notice { app: self.way.app, flow: self.flow, side, what });
     }
 }
 
@@ -219,6 +232,8 @@ mod tests {
     #[test]
     fn sizes() {
         // what a connection costs, and what its packets touch
-        assert_eq!((size_of::<Lane>(), size_of::<Conn>()), (28, 2 * 448));
+        assert_eq!((std::mem::offset_of!(End, tcp), size_of::<Conn>()), (32, 2 * 512));
+        // in the arena without a word for "none"
+        assert_eq!(size_of::<Option<Sacks>>(), 32);
     }
 }

@@ -100,37 +100,66 @@ impl Tournament {
     }
 }
 
-/// A 4-ary implicit min-heap.
+/// Four keys in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Four([u128; 4]);
+
+/// No key.
+const EMPTY: Four = Four([u128::MAX; 4]);
+
+/// A 4-ary implicit min-heap. Node `i` is key `i + 3`, so that the children of `i` are the four of group `i + 1`: one
+/// level, one cache line. Places without a node hold [`u128::MAX`], so a level is always four.
 #[derive(Clone, Debug, Default)]
-struct Heap(Vec<u128>);
+struct Heap {
+    groups: Vec<Four>,
+    len: usize,
+}
 
 impl Heap {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn at(&mut self, i: usize) -> &mut u128 {
+        let p = i + 3;
+        &mut self.groups[p >> 2].0[p & 3]
+    }
+
     #[inline]
     fn top(&self) -> u128 {
-        self.0.first().copied().unwrap_or(u128::MAX)
+        self.groups.first().map_or(u128::MAX, |g| g.0[3])
     }
 
     #[inline]
     fn push(&mut self, key: u128) {
-        let v = &mut self.0;
-        let mut i = v.len();
-        v.push(key);
+        let mut i = self.len;
+        self.len += 1;
+        if i + 3 >= 4 * self.groups.len() {
+            self.groups.push(EMPTY);
+        }
         while i > 0 {
             let parent = (i - 1) >> 2;
-            if v[parent] <= key {
+            let above = *self.at(parent);
+            if above <= key {
                 break;
             }
-            v[i] = v[parent];
+            *self.at(i) = above;
             i = parent;
         }
-        v[i] = key;
+        *self.at(i) = key;
     }
 
+    /// Removes the least key, if there is one.
     #[inline]
     fn pop(&mut self) {
-        if let Some(last) = self.0.pop()
-            && !self.0.is_empty()
-        {
+        if self.len == 0 {
+            return;
+        }
+        self.len -= 1;
+        let last = std::mem::replace(self.at(self.len), u128::MAX);
+        if self.len > 0 {
             self.sift_down(last);
         }
     }
@@ -138,34 +167,21 @@ impl Heap {
     /// Puts `key` at the root and lets it sink to its place.
     #[inline]
     fn sift_down(&mut self, key: u128) {
-        let v = &mut self.0[..];
-        let n = v.len();
         let mut i = 0;
-        loop {
-            let c = 4 * i + 1;
-            let m = if c + 4 <= n {
-                // a tournament of four: two independent comparisons, then one
-                let a = if v[c + 1] < v[c] { c + 1 } else { c };
-                let b = if v[c + 3] < v[c + 2] { c + 3 } else { c + 2 };
-                if v[b] < v[a] { b } else { a }
-            } else if c < n {
-                let mut m = c;
-                for j in c + 1..n {
-                    if v[j] < v[m] {
-                        m = j;
-                    }
-                }
-                m
-            } else {
-                break;
-            };
-            if v[m] >= key {
+        // bounded: each turn goes one level down
+        while let Some(Four(c)) = self.groups.get(i + 1) {
+            // a tournament of four: two independent comparisons, then one
+            let a = usize::from(c[1] < c[0]);
+            let b = 2 + usize::from(c[3] < c[2]);
+            let m = if c[b] < c[a] { b } else { a };
+            let least = c[m];
+            if least >= key {
                 break;
             }
-            v[i] = v[m];
-            i = m;
+            *self.at(i) = least;
+            i = 4 * i + 1 + m;
         }
-        v[i] = key;
+        *self.at(i) = key;
     }
 }
 
@@ -209,7 +225,7 @@ impl Events {
 
     /// How many events are pending.
     pub fn pending(&self) -> usize {
-        self.lines.pending() + self.ports.0.len() + self.timers.0.len()
+        self.lines.pending() + self.ports.len() + self.timers.len()
     }
 
     #[inline]

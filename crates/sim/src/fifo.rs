@@ -16,13 +16,6 @@ use crate::ring::Ring;
 use packet::{Backlog, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// A packet and when its transmission starts; `packet.stamp` is the moment of enqueue.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    start: Time,
-    packet: PacketMeta,
-}
-
 /// How much may wait; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
@@ -65,7 +58,10 @@ impl TxTime {
 /// The link.
 #[derive(Clone, Debug)]
 pub struct Fifo {
-    ring: Ring<Slot>,
+    /// Who waits, is sent or travels; `stamp` is when the transmission starts.
+    ring: Ring<PacketMeta>,
+    /// How long those who wait will have waited, if the meter wants to know.
+    sojourns: Ring<Duration>,
     /// How many at the front of the ring have started to be sent, and when the next one will; `NEVER` if none waits.
     started: usize,
     next_start: Time,
@@ -93,6 +89,7 @@ impl Fifo {
         let tx = TxTime { rate, size: [0; 2], time: [Duration::ZERO; 2] };
         Self {
             ring: Ring::default(),
+            sojourns: Ring::default(),
             started: 0,
             next_start: Time::NEVER,
             waiting: Backlog::default(),
@@ -124,13 +121,15 @@ impl Fifo {
 
     #[inline]
     fn start_next(&mut self, meter: &mut LinkMeter) {
-        let Some(slot) = self.ring.get(self.started) else { return self.next_start = Time::NEVER };
+        let Some(packet) = self.ring.get(self.started) else { return self.next_start = Time::NEVER };
         self.started += 1;
         self.waiting.packets -= 1;
-        self.waiting.bytes -= slot.packet.bytes();
-        let sojourn = slot.start.since(slot.packet.stamp);
-        meter.dequeued(slot.start, slot.packet.size, self.waiting.packets, sojourn);
-        self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.start);
+        self.waiting.bytes -= packet.bytes();
+        if meter.is_full() {
+            let sojourn = self.sojourns.pop().unwrap_or_default();
+            meter.dequeued(packet.stamp, packet.size, self.waiting.packets, sojourn);
+        }
+        self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.stamp);
     }
 
     /// An arrival.
@@ -144,12 +143,12 @@ impl Fifo {
         if full {
             return Offered::Full;
         }
-        packet.stamp = now;
         let start = self.free_at.max(now);
         let sent = start + self.tx.of(packet.size);
         self.free_at = sent;
         let first = self.ring.is_empty();
-        self.ring.push(Slot { start, packet });
+        packet.stamp = start;
+        self.ring.push(packet);
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + packet.bytes() };
         meter.enqueued(now, with.packets);
         if start <= now {
@@ -159,6 +158,9 @@ impl Fifo {
         } else {
             self.next_start = self.next_start.min(start);
             self.waiting = with;
+            if meter.is_full() {
+                self.sojourns.push(start.since(now));
+            }
         }
         if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
@@ -167,16 +169,16 @@ impl Fifo {
     #[inline]
     pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
         self.settle(now, meter);
-        let slot = self.ring.pop().expect("an arrival event implies a packet in flight");
+        let packet = self.ring.pop().expect("an arrival event implies a packet in flight");
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
-        (slot.packet, self.next_arrival())
+        (packet, self.next_arrival())
     }
 
     /// When the first packet on the link reaches the far end.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<Time> {
-        let next = self.ring.get(0).copied();
-        next.map(|s| s.start + self.tx.of(s.packet.size) + self.delay)
+        let (stamp, size) = self.ring.get(0).map(|p| (p.stamp, p.size))?;
+        Some(stamp + self.tx.of(size) + self.delay)
     }
 }

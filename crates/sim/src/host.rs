@@ -20,7 +20,7 @@ impl<S: Sink> AppHost<'_, S> {
     fn slot(&self, conn: ConnId) -> Option<usize> {
         let flow = FlowId(conn.0);
         let c = &self.core.conns[flow.slot()];
-        (c.used() == Use::Tcp && c.ends[0].lane.flow == flow).then(|| flow.slot())
+        (c.used() == Use::Tcp && c.ends[0].flow == flow).then(|| flow.slot())
     }
 }
 
@@ -67,7 +67,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
                 flow
             }
         };
-        let lane = self.core.conns[flow.slot()].ends[index(side)].lane;
+        let way = self.core.ways[usize::from(self.core.conns[flow.slot()].ends[index(side)].way)];
         let now = self.core.net.now();
         let packet = PacketMeta {
             stamp: now,
@@ -75,14 +75,14 @@ impl<S: Sink> Host for AppHost<'_, S> {
             flow,
             body: clock_us(now),
             size,
-            dst: lane.peer,
-            tos: lane.dscp << 2,
+            dst: way.peer,
+            tos: way.dscp << 2,
             class: 0,
-            flags: Flags::INLINE.with(lane.direction),
+            flags: Flags::INLINE.with(way.direction),
             segs: 1,
         };
         self.core.tally.apps[usize::from(self.app)].datagrams += 1;
-        self.core.net.send(lane.at, packet);
+        self.core.net.send(way.at, packet);
     }
 
     fn timer(&mut self, at: Time, token: u64) {

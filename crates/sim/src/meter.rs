@@ -46,6 +46,12 @@ impl LinkMeter {
         self.delivered.add(size);
     }
 
+    /// More than counters is wanted.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.is_some()
+    }
+
     #[inline]
     pub(crate) fn enqueued(&mut self, now: Time, backlog_packets: u32) {
         if let Some(full) = &mut self.full {

@@ -7,7 +7,8 @@ use crate::meter::LinkMeter;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, PacketMeta, Point};
 use port::{Change, Env, Port};
 use record::{LinkId, Mask, Record, Sink};
-use tcp::Segment;
+use std::num::NonZeroU32;
+use tcp::{SackBlock, Segment};
 use units::{Duration, Time};
 
 /// No link leads there.
@@ -54,6 +55,75 @@ pub(crate) struct Body {
     pub sent: Time,
 }
 
+/// What a pure ACK with SACK blocks keeps: half a cache line, for the ACKs of thousands of flows that lose packets.
+///
+/// Blocks as (start - ACK, length), the first one not empty; a fourth one only without time stamps (40 bytes of options
+/// hold no more), or else the echoed stamp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sacks {
+    first: (u32, NonZeroU32),
+    more: [(u32, u32); 2],
+    /// A fourth block, or the stamp and no length.
+    last: (u32, u32),
+}
+
+impl Sacks {
+    /// The blocks lie within a receive window above the ACK: differences fit into 32 bits.
+    pub fn new(segment: &Segment) -> Self {
+        let part = |b: &SackBlock| ((b.start - segment.ack) as u32, (b.end - b.start) as u32);
+        let mut parts = segment.sack.as_slice().iter().map(part);
+        let (start, len) = parts.next().unwrap_or_default();
+        let mut next = || parts.next().unwrap_or_default();
+        let more = [next(), next()];
+        let last = parts.next().unwrap_or((segment.ts_ecr, 0));
+        Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
+    }
+
+    /// The segment of a packet with this `ack` and these `flags`.
+    pub fn segment(&self, ack: u64, flags: Flags) -> Segment {
+        let mut s = Segment { ack, flags, has_ack: true, ..Segment::default() };
+        let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
+        for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
+            let start = ack + u64::from(start);
+            s.sack.push(SackBlock { start, end: start + u64::from(len) });
+        }
+        s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
+        s
+    }
+}
+
+/// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
+#[inline]
+pub(crate) fn is_sack(flags: Flags) -> bool {
+    flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(Flags::SYN.with(Flags::FIN).with(Flags::CWR))
+}
+
+/// What only end hosts read of the packets in flight.
+#[derive(Default)]
+pub(crate) struct Bodies {
+    pub whole: Arena<Body>,
+    pub sacks: Arena<Sacks>,
+}
+
+impl Bodies {
+    pub fn len(&self) -> usize {
+        self.whole.len() + self.sacks.len()
+    }
+
+    /// Gives back the slot of a packet that goes no further.
+    #[inline]
+    pub fn free(&mut self, packet: &PacketMeta) {
+        if packet.flags.has(Flags::INLINE) {
+            return;
+        }
+        if is_sack(packet.flags) {
+            self.sacks.take(packet.body);
+        } else {
+            self.whole.take(packet.body);
+        }
+    }
+}
+
 /// The network.
 pub(crate) struct Net<S> {
     pub events: Events,
@@ -61,7 +131,7 @@ pub(crate) struct Net<S> {
     /// Next link by node and destination, row by row.
     pub next: Vec<u16>,
     pub nodes: usize,
-    pub bodies: Arena<Body>,
+    pub bodies: Bodies,
     pub flows: FlowTable,
     pub sink: S,
     /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
@@ -74,7 +144,7 @@ pub(crate) struct Net<S> {
 
 /// Frees what a dropped packet owned.
 struct Fates<'a> {
-    bodies: &'a mut Arena<Body>,
+    bodies: &'a mut Bodies,
     fated: &'a mut [u64],
 }
 
@@ -82,7 +152,7 @@ impl FateSink for Fates<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
         self.fated[lane_index(packet)] += 1;
-        free(self.bodies, packet);
+        self.bodies.free(packet);
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
@@ -91,14 +161,6 @@ impl FateSink for Fates<'_> {
 #[inline]
 fn lane_index(packet: &PacketMeta) -> usize {
     2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))
-}
-
-/// Gives back the arena slot of a packet that goes no further.
-#[inline]
-pub(crate) fn free(bodies: &mut Arena<Body>, packet: &PacketMeta) {
-    if !packet.flags.has(Flags::INLINE) {
-        bodies.take(packet.body);
-    }
 }
 
 /// A port's sink: the link's meter, and the run's own sink behind it.
@@ -151,7 +213,7 @@ impl<S: Sink> Net<S> {
                         Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
                     link.meter.put(now, record);
                     self.fated[lane_index(&packet)] += 1;
-                    free(&mut self.bodies, &packet);
+                    self.bodies.free(&packet);
                 }
             },
             Kind::Port { .. } => self.with_port(i, |port, now, env| port.offer(now, packet, env)),
@@ -290,4 +352,23 @@ impl<S: Sink> Net<S> {
 /// Index of a link as records name it.
 pub(crate) fn link_id(i: u16) -> LinkId {
     LinkId(i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sacks_keep_a_segment() {
+        let flags = Flags::PURE_ACK.with(Flags::SACK).with(Flags::ECE);
+        for blocks in 1..=4_u64 {
+            let ts_ecr = if blocks < 4 { 0xffff_fff0 } else { 0 };
+            let mut s = Segment { ack: 1 << 40, ts_ecr, flags, has_ack: true, ..Segment::default() };
+            for i in 0..blocks {
+                let start = (1 << 40) + 1 + i * 500_000_000;
+                s.sack.push(SackBlock { start, end: start + 1 + i });
+            }
+            assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
+        }
+    }
 }

@@ -5,10 +5,10 @@
 //!
 //! Nothing here depends on anything but the scenario and its seed.
 
-use crate::conn::{Conn, End, Heard, Lane, Notice, Use, What, Wire, inline_delay};
+use crate::conn::{Conn, End, Heard, Notice, Rest, Use, Way, What, Wire, inline_delay};
 use crate::event::Target;
 use crate::host::AppHost;
-use crate::net::{Net, free};
+use crate::net::{Net, is_sack};
 use measure::Tally;
 use packet::{DropReason, Flags, FlowId, PacketMeta};
 use port::Change;
@@ -32,11 +32,8 @@ pub(crate) struct AppDesk {
     pub asked: u64,
     /// The moment of its earliest event in the event set.
     pub pending: Time,
-    pub at: packet::NodeId,
-    pub servers: Vec<packet::NodeId>,
-    pub stacks: [u16; 2],
-    pub dscp: u8,
-    pub counts: bool,
+    /// The first of its ways: two for each server, there and back.
+    pub first_way: u16,
     /// Objects of a whole page, if it loads pages.
     pub page_objects: u32,
     pub stop: Time,
@@ -55,6 +52,8 @@ pub(crate) struct AppDesk {
 pub(crate) struct Core<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,
+    /// What flows have in common: by application and server, there and back.
+    pub ways: Vec<Way>,
     pub free_slots: Vec<u32>,
     pub stacks: Vec<TcpParams>,
     /// Header bytes of a plain data segment, by stack.
@@ -212,7 +211,7 @@ impl<S: Sink> World<S> {
         for conn in self.core.conns.iter().filter(|c| c.used() != Use::Free) {
             for (way, end) in conn.ends.iter().enumerate() {
                 let (heard, sender) = end.account();
-                self.core.tally.retire(end.lane.row, way, heard, sender);
+                self.core.tally.retire(end.rest.row, way, heard, sender);
             }
         }
     }
@@ -286,14 +285,14 @@ impl<S: Sink> Core<S> {
         let side = 1 - way;
         let now = self.net.now();
         let end = &mut self.conns[slot].ends[side];
-        if end.lane.flow != packet.flow || end.lane.used != Use::Tcp {
+        if end.flow != packet.flow || end.used != Use::Tcp {
             return self.deliver_other(packet);
         }
-        let Lane { row, app, peer_header, series, .. } = end.lane;
+        let Way { app, peer_header, series, .. } = self.ways[usize::from(end.way)];
         end.heard.packets += 1;
         end.heard.wire_bytes += packet.bytes();
         if series {
-            self.tally.arrived_series(row, way, now, packet.size);
+            self.tally.arrived_series(end.rest.row, way, now, packet.size);
         }
         let inline = packet.flags.has(Flags::INLINE);
         if inline && packet.flags.has(Flags::PURE_ACK) {
@@ -302,20 +301,23 @@ impl<S: Sink> Core<S> {
             let delay = inline_delay(now, packet.body);
             self.tally.delay(app, way, now, delay);
             if series {
-                self.tally.delay_series(row, way, now, delay);
+                self.tally.delay_series(self.conns[slot].ends[side].rest.row, way, now, delay);
             }
             self.net.tell_delivered(&packet, delay);
             let len = u32::from(packet.size - peer_header);
             let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
             self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
+        } else if is_sack(packet.flags) {
+            let segment = self.net.bodies.sacks.take(packet.body).segment(packet.seq, packet.flags);
+            self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
         } else {
-            let mut body = self.net.bodies.take(packet.body);
+            let mut body = self.net.bodies.whole.take(packet.body);
             body.segment.ecn = packet.ecn();
             let delay = now.since(body.sent);
             if body.segment.len > 0 {
                 self.tally.delay(app, way, now, delay);
                 if series {
-                    self.tally.delay_series(row, way, now, delay);
+                    self.tally.delay_series(self.conns[slot].ends[side].rest.row, way, now, delay);
                 }
                 self.net.tell_delivered(&packet, delay);
             }
@@ -329,13 +331,13 @@ impl<S: Sink> Core<S> {
     fn deliver_other(&mut self, packet: PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let end = &self.conns[packet.flow.slot()].ends[side];
-        if end.lane.flow != packet.flow || end.lane.used == Use::Free {
+        if end.flow != packet.flow || end.used == Use::Free {
             return self.flow_gone(&packet);
         }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
-        let Lane { row, app, counts, .. } = end.lane;
-        self.tally.datagram(row, 1 - side, now, &packet, delay);
+        let Way { app, counts, .. } = self.ways[usize::from(end.way)];
+        self.tally.datagram(end.rest.row, 1 - side, now, &packet, delay);
         self.net.tell_delivered(&packet, delay);
         if counts {
             let what = What::Datagram(packet.seq);
@@ -347,14 +349,16 @@ impl<S: Sink> Core<S> {
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let end = &mut self.conns[slot].ends[side];
-        let stack = &self.stacks[usize::from(end.lane.stack)];
+        let way = &self.ways[usize::from(end.way)];
+        let stack = &self.stacks[usize::from(way.stack)];
         let mut wire = Wire {
             net: &mut self.net,
-            lane: end.lane,
+            flow: end.flow,
+            way,
+            rest: &mut end.rest,
             stack,
             tally: &mut self.tally,
             notices: &mut self.notices,
-            closed: &mut end.closed,
             delivered: false,
         };
         act(&mut end.tcp, stack, &mut wire);
@@ -362,7 +366,7 @@ impl<S: Sink> Core<S> {
 
     #[cold]
     fn flow_gone(&mut self, packet: &PacketMeta) {
-        free(&mut self.net.bodies, packet);
+        self.net.bodies.free(packet);
         self.tally.flow_gone += 1;
         if self.net.sink.mask().has(Mask::DROPPED) {
             let record = Record::Dropped {
@@ -387,9 +391,9 @@ impl<S: Sink> Core<S> {
             self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
         }
         if self.net.sink.mask().has(Mask::SENDER) {
-            let probe = end.tcp.probe(&self.stacks[usize::from(end.lane.stack)]);
+            let probe = end.tcp.probe(&self.stacks[usize::from(self.ways[usize::from(end.way)].stack)]);
             let record = Record::Sender {
-                flow: end.lane.flow,
+                flow: end.flow,
                 reverse: side == 1,
                 cwnd: probe.cwnd_bytes.min(u64::from(u32::MAX)) as u32,
                 ssthresh: probe.ssthresh_bytes.min(u64::from(u32::MAX)) as u32,
@@ -449,61 +453,40 @@ impl<S: Sink> Core<S> {
         desk.rows_full = free_row.map_or(desk.rows_used.len(), |row| row + 1);
         // an application that opens more connections than it has rows shares its last one
         let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
-        let lane = Lane {
-            flow: FlowId::default(),
-            at: desk.at,
-            peer: desk.servers[server],
-            direction: Flags::default(),
-            dscp: desk.dscp,
-            stack: desk.stacks[0],
-            peer_header: self.headers[usize::from(desk.stacks[1])],
-            app,
-            number: desk.opened,
-            row,
-            counts: desk.counts,
-            series: self.tally.rows[row as usize].ways[0].series.is_some(),
-            used,
-        };
-        let back = Lane {
-            at: lane.peer,
-            peer: lane.at,
-            direction: Flags::REVERSE,
-            stack: desk.stacks[1],
-            peer_header: self.headers[usize::from(desk.stacks[0])],
-            ..lane
-        };
-        let ends = |stacks: &[TcpParams]| {
-            let (a, b) = (&stacks[usize::from(lane.stack)], &stacks[usize::from(back.stack)]);
-            [(lane, Endpoint::new(a, b.receive_window.0)), (back, Endpoint::new(b, a.receive_window.0))]
-                .map(|(lane, tcp)| End { timer: Time::NEVER, lane, heard: Heard::default(), tcp, closed: false })
-        };
-        let slot = match self.free_slots.pop() {
+        let first_way = desk.first_way + 2 * server as u16;
+        let rest = Rest { row, number: desk.opened, closed: false };
+        let slot = self.free_slots.pop();
+        let generation = match slot {
             Some(slot) => {
-                let generation = self.conns[slot as usize].ends[0].lane.flow.generation().wrapping_add(1);
                 self.settle_fates(slot as usize);
-                self.conns[slot as usize] = Conn { ends: ends(&self.stacks) };
-                self.name(slot, generation);
-                slot
+                self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1)
             }
-            None => {
-                let slot = self.conns.len() as u32;
-                self.conns.push(Conn { ends: ends(&self.stacks) });
-                self.name(slot, 0);
-                slot
-            }
+            None => 0,
         };
-        let flow = self.conns[slot as usize].ends[0].lane.flow;
+        let slot = slot.unwrap_or(self.conns.len() as u32);
+        let flow = FlowId::new(slot, generation & 0xfff);
+        let end = |way: u16, back: u16| {
+            let stack = |way: u16| &self.stacks[usize::from(self.ways[usize::from(way)].stack)];
+            let tcp = Endpoint::new(stack(way), stack(back).receive_window.0);
+            End { timer: Time::NEVER, flow, way, used, heard: Heard::default(), tcp, rest }
+        };
+        let ends = [end(first_way, first_way + 1), end(first_way + 1, first_way)];
+        match self.conns.get_mut(slot as usize) {
+            Some(conn) => *conn = Conn { ends },
+            None => self.conns.push(Conn { ends }),
+        }
         self.tally.rows[row as usize].latest = flow;
         self.net.fated.resize(self.net.fated.len().max(2 * self.conns.len()), 0);
         self.next_port = self.next_port.wrapping_add(1).max(1024);
+        let way = &self.ways[usize::from(first_way)];
         let protocol = if used == Use::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
         let tuple = packet::FlowTuple {
-            src: 0x0a00_0000 | u32::from(lane.at.0),
-            dst: 0x0a00_0000 | u32::from(lane.peer.0),
+            src: 0x0a00_0000 | u32::from(way.at.0),
+            dst: 0x0a00_0000 | u32::from(way.peer.0),
             sport: self.next_port,
             dport: 1 + app,
             protocol,
-            dscp: lane.dscp,
+            dscp: way.dscp,
         };
         self.net.flows.set(flow, tuple);
         flow
@@ -515,24 +498,17 @@ impl<S: Sink> Core<S> {
         for (way, end) in self.conns[slot].ends.iter().enumerate() {
             let fated = std::mem::take(&mut self.net.fated[2 * slot + way]);
             if fated > 0 {
-                self.tally.dropped(end.lane.row, way, now, fated);
+                self.tally.dropped(end.rest.row, way, now, fated);
             }
-        }
-    }
-
-    fn name(&mut self, slot: u32, generation: u32) {
-        let flow = FlowId::new(slot, generation & 0xfff);
-        for end in &mut self.conns[slot as usize].ends {
-            end.lane.flow = flow;
         }
     }
 
     /// One side of `flow` has given up: the other is cut off, too, as by a reset.
     fn give_up(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
-        if conn.ends[0].lane.flow == flow {
+        if conn.ends[0].flow == flow {
             for end in &mut conn.ends {
-                end.closed = true;
+                end.rest.closed = true;
             }
         }
     }
@@ -541,19 +517,20 @@ impl<S: Sink> Core<S> {
     fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used() == Use::Free || conn.ends[0].lane.flow != flow || !conn.ends.iter().all(|e| e.closed) {
+        if conn.used() == Use::Free || conn.ends[0].flow != flow || !conn.ends.iter().all(|e| e.rest.closed) {
             return false;
         }
-        conn.ends.iter_mut().for_each(|e| e.lane.used = Use::Free);
+        conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
         self.free_slots.push(slot as u32);
-        let lane = conn.ends[0].lane;
+        let rest = conn.ends[0].rest;
+        let app = self.ways[usize::from(conn.ends[0].way)].app;
         for (way, end) in conn.ends.iter().enumerate() {
             let (heard, sender) = end.account();
-            self.tally.retire(lane.row, way, heard, sender);
+            self.tally.retire(rest.row, way, heard, sender);
         }
         self.settle_fates(slot);
-        let desk = &mut self.desks[usize::from(lane.app)];
-        let row = (lane.row - desk.first_row) as usize;
+        let desk = &mut self.desks[usize::from(app)];
+        let row = (rest.row - desk.first_row) as usize;
         desk.rows_used[row] = false;
         desk.rows_full = desk.rows_full.min(row);
         true
@@ -569,13 +546,13 @@ impl<S: Sink> Core<S> {
         }
         for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
             // of connections that share a row the latest: which one has the last slot depends on other applications
-            let lane = &conn.ends[0].lane;
-            if self.tally.rows[lane.row as usize].latest != lane.flow {
+            let first = &conn.ends[0];
+            if self.tally.rows[first.rest.row as usize].latest != first.flow {
                 continue;
             }
             for (way, end) in conn.ends.iter().enumerate() {
-                let stack = &self.stacks[usize::from(end.lane.stack)];
-                self.tally.sample(end.lane.row, way, now, end.window(stack));
+                let stack = &self.stacks[usize::from(self.ways[usize::from(end.way)].stack)];
+                self.tally.sample(end.rest.row, way, now, end.window(stack));
             }
         }
     }

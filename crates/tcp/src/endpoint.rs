@@ -382,6 +382,8 @@ impl Endpoint {
         self.tx.board.check(p.dupthresh, p.mss);
         assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at));
         assert!(!self.rx.ack_now(), "no call ends with an ACK due");
-        assert!(self.rx.phase != Phase::Established || (self.tx.rto_at == Time::NEVER) == (self.tx.una == self.tx.next));
+        assert!(
+            self.rx.phase != Phase::Established || (self.tx.rto_at == Time::NEVER) == (self.tx.una == self.tx.next)
+        );
     }
 }

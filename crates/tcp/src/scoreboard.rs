@@ -446,8 +446,7 @@ impl Scoreboard {
         for (i, e) in all.iter().enumerate() {
             // IsLost by its definition
             let bytes: u64 = all.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
-            let above =
-                (i + 1..all.len()).filter(|&j| all[j].has(SACKED) && !all[j - 1].has(SACKED)).count();
+            let above = (i + 1..all.len()).filter(|&j| all[j].has(SACKED) && !all[j - 1].has(SACKED)).count();
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);
             if !e.has(SACKED) {
                 assert_eq!(i < lost_to, e.has(LOST), "entry {i}: cursor {lost_to}");

@@ -238,7 +238,8 @@ impl Sender {
         let mss = f64::from(p.mss);
         // nearly always one full segment: no division
         let acked = if acked == u64::from(p.mss) { 1.0 } else { acked as f64 / mss };
-        let used = self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight);
+        let used =
+            self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight);
         RateSample {
             now,
             acked,
