@@ -399,6 +399,8 @@ disciplines! {
             "CoDel in each of many bins, packet round robin, new bins first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8); SPEC 1.15",
             "CoDel in each of many queues, DRR++ among them, sparse flows first";
+        "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie; SPEC 1.17",
+            "PIE in each of many queues, DRR++ among them, sparse flows first";
         "fair" Fair(fair::FairParams), A, "SPEC 1.8, 1.12-1.17",
             "Any classifier x scheduler x law x overflow";
     }

@@ -20,6 +20,7 @@ mod classifier;
 mod collisions;
 mod drr;
 mod fq_codel;
+mod fq_pie;
 mod hash;
 mod overflow;
 mod params;
@@ -34,6 +35,7 @@ pub use classifier::{ClassifierSpec, HashParams, IsolatedParams, SerialSearchPar
 pub use collisions::{Collisions, collisions};
 pub use drr::DrrParams;
 pub use fq_codel::FqCodelParams;
+pub use fq_pie::FqPieParams;
 pub use hash::HashKey;
 pub use overflow::{End, Longest, Measure, Overflow};
 pub use params::{FairParams, LawSees};

@@ -43,7 +43,9 @@ pub enum Verdict {
 /// A rule that marks and drops early.
 ///
 /// Contract: after [`Verdict::Drop`] from `head`, the host at once shows the next head of the same queue, or calls `empty`.
-/// `empty` is also called when the link asks and nothing is there. `tick` is called at `next_tick`.
+/// `empty` is also called when the link asks and nothing is there, or (in a fair discipline) when the queue leaves the
+/// schedule. `tick` is called at `next_tick`, and moves that past now; in a fair discipline only while the queue is active, and
+/// once, late, when it becomes active again.
 pub trait Law: Send {
     /// A packet arrives; called before the limit is tested.
     #[inline]

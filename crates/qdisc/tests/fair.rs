@@ -1,0 +1,337 @@
+//! Fair disciplines against textbook answers: schedules by hand, overflow victims, collisions, forced and filled groups.
+
+use packet::{
+    Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
+};
+use qdisc::fair::{Fair, FairParams};
+use qdisc::{Cx, Params, Queue, Spec};
+use units::{BitRate, Duration, Rng, Time};
+
+#[derive(Default)]
+struct Fates(Vec<(u64, DropReason)>);
+
+impl FateSink for Fates {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, _: Point) {
+        self.0.push((packet.seq, reason));
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+/// A fair discipline by hand: flows are letters, packets are numbered as they come.
+struct Bench {
+    queue: Queue<Fair>,
+    rng: Rng,
+    flows: FlowTable,
+    fates: Fates,
+    now: Time,
+    sent: u64,
+}
+
+impl Bench {
+    /// The composition of `spec`, in JSON.
+    fn new(spec: &str) -> Self {
+        let spec: Spec = serde_json::from_str(spec).unwrap();
+        spec.validate().unwrap();
+        let mut flows = FlowTable::default();
+        for i in 0..26u16 {
+            let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, dport: 80, ..Default::default() };
+            flows.set(FlowId(u32::from(i)), tuple);
+        }
+        let queue = Queue::new(Params::build(&spec.fair().unwrap()));
+        Self { queue, rng: Rng::named(1, "fair"), flows, fates: Fates::default(), now: Time::ZERO, sent: 0 }
+    }
+
+    fn packet(&mut self, packet: PacketMeta) {
+        let link = LinkView::plain(BitRate(5_000_000));
+        let packet = PacketMeta { seq: self.sent, segs: 1, ..packet };
+        self.sent += 1;
+        let fate = &mut self.fates;
+        self.queue
+            .enqueue(packet, &mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
+    }
+
+    /// A packet of `size` bytes of each flow in `flows`.
+    fn offer(&mut self, flows: &str, size: u16) {
+        for f in flows.bytes() {
+            self.packet(PacketMeta { flow: FlowId(u32::from(f - b'a')), size, ..Default::default() });
+        }
+    }
+
+    /// The flows of the next `n` packets to leave.
+    fn take(&mut self, n: usize) -> String {
+        let link = LinkView::plain(BitRate(5_000_000));
+        let mut order = String::new();
+        for _ in 0..n {
+            let fate = &mut self.fates;
+            let cx = &mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate };
+            order.extend(self.queue.dequeue(cx).map(|p| char::from(b'a' + p.flow.slot() as u8)));
+        }
+        order
+    }
+
+    /// Numbers of the dropped packets, with reasons.
+    fn dropped(&mut self) -> Vec<(u64, DropReason)> {
+        std::mem::take(&mut self.fates.0)
+    }
+
+    fn queue_of(&self, flow: char) -> u32 {
+        self.queue.discipline().queue_of(FlowId(flow as u32 - 'a' as u32), false).unwrap()
+    }
+
+    fn wait(&mut self, ms: u64) {
+        self.now += Duration::from_millis(ms);
+    }
+}
+
+#[test]
+fn packet_round_robin_takes_one_of_each_whatever_its_size() {
+    let mut b = Bench::new(r#""perfect""#);
+    b.offer("aaab", 1500);
+    b.offer("bcc", 40);
+    assert_eq!(b.take(7), "abcabca");
+    // a lone packet behind ten backlogged flows waits ten packets at most: SPEC 5.11, 10 x 2.4 ms = 24 ms at 5 Mbit/s
+    b.offer(&"abcdefghij".repeat(5), 1500);
+    b.take(3);
+    b.offer("z", 1500);
+    assert_eq!(b.take(11), "defghijabcz");
+}
+
+#[test]
+fn drr_deficits_by_hand() {
+    // Shreedhar & Varghese: quantum 500. a: 200 750 20; b: 500 500; c: 600 100
+    //  round 1  a 500: sends 200, 300 left < 750    b 500: sends 500, 0 left     c 500 < 600
+    //  round 2  a 800: sends 750, 50 left, sends 20, empty    b 500: sends 500, empty    c 1000: sends 600, sends 100
+    let mut b = Bench::new(r#"{"fair":{"classifier":{"isolated":{}},"scheduler":{"drr":{"quantum":500}}}}"#);
+    for (flow, size) in [("a", 200), ("b", 500), ("c", 600), ("a", 750), ("a", 20), ("b", 500), ("c", 100)] {
+        b.offer(flow, size);
+    }
+    assert_eq!(b.take(8), "abaabcc");
+    // what an emptied queue had left is gone: a starts again from 500, not 530
+    b.offer("a", 510);
+    b.offer("b", 500);
+    assert_eq!(b.take(2), "ba");
+}
+
+#[test]
+fn byte_round_robin_overdraws_and_pays_back() {
+    // allot 1000: a sends 600, 400 left, sends 900: -500; b the same; a returns to 500 and sends 600: -100
+    let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
+    for size in [600, 900, 600, 600] {
+        b.offer("ab", size);
+    }
+    assert_eq!(b.take(8), "aabbabab");
+}
+
+#[test]
+fn fq_codel_serves_new_queues_first_and_once() {
+    // RFC 8290 §4.2, quantum 1514: a quantum is one packet of 1500 and a little (14), so a second packet overdraws
+    let mut b = Bench::new(r#""fq_codel""#);
+    b.offer(&"ab".repeat(6), 1500);
+    // new: a b. a sends two (14 left after the first), goes to old with -1486; b the same
+    assert_eq!(b.take(4), "aabb");
+    // old: a b, each with -1486 + 1514 = 28 when its turn comes: one packet each
+    assert_eq!(b.take(2), "ab");
+    // a sparse flow goes before both, though they have waited
+    b.offer("s", 100);
+    assert_eq!(b.take(1), "s");
+    // s is empty: it passes to the end of old: b a s; b is in debt, pays, and goes behind s; a sends
+    assert_eq!(b.take(1), "a");
+    assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
+    // so a new packet of s is not new, and t, which comes later, goes before it
+    b.offer("st", 100);
+    assert_eq!(b.take(2), "ts");
+}
+
+#[test]
+fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
+    let mut b = Bench::new(r#""sfq_codel""#);
+    b.offer(&"abc".repeat(4), 1500);
+    assert_eq!(b.take(4), "abca");
+    // d and e become active: before b c a, in their own order, for one packet each
+    b.offer("dede", 1500);
+    assert_eq!(b.take(7), "debcade");
+}
+
+#[test]
+fn the_longest_queue_pays() {
+    // by bytes, from the head: b holds 3 x 1500, a 4 x 100; the eighth packet, of a, costs b its head (number 4)
+    let longest = |by: &str, from: &str| {
+        let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
+        let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
+        b.offer("aaaa", 100);
+        b.offer("bbb", 1500);
+        b.offer("c", 100);
+        b.dropped()
+    };
+    assert_eq!(longest("bytes", "head"), [(4, DropReason::HeadFull)]);
+    assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
+    assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
+    assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
+    // the arrival counts: the longest queue's own arrival is refused at its tail
+    let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
+    b.offer("aaba", 1500);
+    assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
+    assert_eq!(b.take(4), "aba");
+    // shared tail drop: whoever comes late
+    let mut b = Bench::new(r#"{"perfect":{"limit":"3p"}}"#);
+    b.offer("aaab", 1500);
+    assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
+}
+
+#[test]
+fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
+    let drops = |limit: u32, n: usize| {
+        let mut b = Bench::new(&format!(r#"{{"fq_codel":{{"limit":"{limit}p"}}}}"#));
+        b.offer("b", 1500);
+        b.offer(&"a".repeat(n), 1500);
+        let dropped = b.dropped();
+        assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
+        (dropped.first().unwrap().0, dropped.len())
+    };
+    // 40 of a make 41 in all: half of a's 60 000 bytes is 20 packets, from its head (number 1)
+    assert_eq!(drops(40, 40), (1, 20));
+    assert_eq!(drops(1000, 1000), (1, 64));
+}
+
+#[test]
+fn serial_search_fills_a_group_then_shares() {
+    for (rule, fifth) in [("first", 0), ("least_loaded", 2)] {
+        let mut b = Bench::new(&format!(r#"{{"sfq_hss":{{"groups":1,"ways":4,"when_full":"{rule}"}}}}"#));
+        // one group: a to d take its four queues in order; c has the fewest bytes
+        b.offer("aabb", 1500);
+        b.offer("c", 100);
+        b.offer("dd", 1500);
+        assert_eq!("abcd".chars().map(|f| b.queue_of(f)).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        b.offer("e", 1500);
+        assert_eq!(b.queue_of('e'), fifth, "{rule}");
+    }
+}
+
+#[test]
+fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
+    let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2}}"#);
+    b.offer("ab", 1500);
+    b.take(1);
+    // a is gone from queue 0: c takes it; a finds the group full and shares the first
+    b.offer("c", 1500);
+    assert_eq!(b.queue_of('c'), 0);
+    b.offer("a", 1500);
+    assert_eq!(b.queue_of('a'), 0);
+    // b leaves; a keeps its shared queue while a packet of it waits, and may move after that
+    assert_eq!(b.take(1), "b");
+    b.offer("a", 1500);
+    assert_eq!(b.queue_of('a'), 0);
+    assert_eq!(b.take(3), "caa");
+
+    let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2,"timeout":"100ms"}}"#);
+    b.offer("a", 1500);
+    b.take(1);
+    b.wait(99);
+    b.offer("b", 1500);
+    assert_eq!((b.queue_of('a'), b.queue_of('b')), (0, 1), "queue 0 is still a's");
+    b.wait(1);
+    b.offer("c", 1500);
+    assert_eq!(b.queue_of('c'), 0);
+}
+
+#[test]
+fn forced_collision_joins_the_listed_code_points_only() {
+    let mut b = Bench::new(r#"{"perfect":{"shared_dscp":[10]}}"#);
+    for (flow, dscp) in [(0, 10), (1, 10), (2, 11), (3, 11), (4, 0)] {
+        b.packet(PacketMeta { flow: FlowId(flow), size: 1500, tos: dscp << 2, ..Default::default() });
+    }
+    assert_eq!(b.queue_of('a'), b.queue_of('b'));
+    let mut queues: Vec<u32> = "acde".chars().map(|f| b.queue_of(f)).collect();
+    queues.dedup();
+    assert_eq!(queues.len(), 4);
+    assert_eq!(b.take(5), "acdeb");
+}
+
+#[test]
+fn the_way_back_is_a_flow_of_its_own() {
+    let mut b = Bench::new(r#""perfect""#);
+    b.offer("a", 1500);
+    b.packet(PacketMeta { flow: FlowId(0), size: 40, flags: Flags::REVERSE, ..Default::default() });
+    let fair = b.queue.discipline();
+    assert_ne!(fair.queue_of(FlowId(0), false), fair.queue_of(FlowId(0), true));
+}
+
+#[test]
+fn a_reused_slot_is_another_flow() {
+    let mut b = Bench::new(r#"{"perfect":{"law":"codel"}}"#);
+    let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
+    b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
+    b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
+    // a late packet of the old one waits yet: both may share, nothing is lost or counted twice
+    assert_eq!(b.take(3), "aa");
+    assert_eq!(b.queue.backlog(), Backlog::default());
+}
+
+#[test]
+fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
+    let mut b = Bench::new(r#"{"sfq":{"queues":1024,"perturb":"1s"}}"#);
+    b.offer("a", 1500);
+    let before = b.queue_of('a');
+    b.wait(5000);
+    b.offer("a", 1500);
+    assert_eq!(b.queue_of('a'), before);
+    b.take(2);
+    b.offer("a", 1500);
+    // 1023 of 1024 salts move it; seed 1 is one of them
+    assert_ne!(b.queue_of('a'), before);
+}
+
+#[test]
+fn misfits_are_refused_with_path_and_what_is_valid() {
+    for (spec, path, part) in [
+        (r#"{"sfq_hss":{"groups":0}}"#, "sfq_hss.groups", "at least 1"),
+        (r#"{"sfq_hss":{"ways":0}}"#, "sfq_hss.ways", "at least 1"),
+        (r#"{"sfq_hss":{"limit":"0p"}}"#, "sfq_hss.limit", "nothing could wait"),
+        (r#"{"sfq":{"queues":0}}"#, "sfq.queues", "at least 1"),
+        (r#"{"sfq":{"quantum":0}}"#, "sfq.quantum", "64B to"),
+        (r#"{"sfq":{"perturb":"0s"}}"#, "sfq.perturb", "positive"),
+        (r#"{"sfq":{"law":{"codel":{"target":"0s"}}}}"#, "sfq.law.codel.target", "positive"),
+        (r#"{"sfq":{"variant":"ns2","limit":"50ms"}}"#, "sfq.overflow", "counts packets"),
+        (r#"{"drr":{"quantum":10}}"#, "drr.quantum", "64B to"),
+        (r#"{"fq_codel":{"flows":0}}"#, "fq_codel.flows", "at least 1"),
+        (r#"{"fq_codel":{"drop_batch":0}}"#, "fq_codel.drop_batch", "at least 1"),
+        (r#"{"fq_codel":{"target":"0s"}}"#, "fq_codel.target", "positive"),
+        (r#"{"fq_pie":{"pie":{"target":"0s"}}}"#, "fq_pie.pie.target", ""),
+        (r#"{"sfq_codel":{"interval":"0s"}}"#, "sfq_codel.interval", "positive"),
+        (r#"{"perfect":{"shared_dscp":[3,64]}}"#, "perfect.shared_dscp.1", "0 to 63"),
+        (r#"{"perfect":{"overflow":"ns2_sfq"}}"#, "perfect.overflow", "isolated has none"),
+        (r#"{"fair":{"law_sees":"total"}}"#, "fair.law_sees", "without a law"),
+        (r#"{"fair":{"queue_limit":"5p","law":{"codel":{"limit":"9p"}}}}"#, "fair.queue_limit", "set one"),
+        (r#"{"fair":{"classifier":{"hash":{"queues":2000000}}}}"#, "fair.classifier.hash.queues", "at most"),
+    ] {
+        let problem = serde_json::from_str::<Spec>(spec).unwrap().validate().expect_err(spec);
+        assert_eq!(problem.path, path, "{spec}: {problem}");
+        assert!(problem.message.contains(part), "{spec}: {problem}");
+    }
+}
+
+#[test]
+fn names_compose() {
+    let read = |text: &str| serde_json::from_value::<Spec>(text.into());
+    let composed = read("sfq_hss + codel").unwrap();
+    assert_eq!(composed, serde_json::from_str(r#"{"sfq_hss":{"law":"codel"}}"#).unwrap());
+    assert_eq!(composed.fair().unwrap().law.name(), "codel");
+    assert_eq!(composed, read("sfq_hss+codel").unwrap());
+    // its canonical form is a table, and reads back
+    assert_eq!(serde_json::from_str::<Spec>(&serde_json::to_string(&composed).unwrap()).unwrap(), composed);
+    for (text, part) in [
+        ("sfq_hss + codle", "unknown variant `codle`"),
+        ("sfq_hs + codel", "unknown variant `sfq_hs`"),
+        ("fq_codel + pie", "the law of fq_codel is not open; expected one of sfq, sfq_hss, perfect, drr, fair"),
+        ("codel + codel", "the law of codel is not open"),
+        ("sfq + codel + codel", "unknown variant `codel + codel`"),
+    ] {
+        let refusal = read(text).unwrap_err().to_string();
+        assert!(refusal.contains(part), "{text}: {refusal}");
+    }
+    // every part can be said at once
+    let all = r#"{"fair":{"limit":"100p","classifier":{"serial_search":{"groups":8}},"scheduler":"new_first",
+        "law":{"codel":{"target":"1ms"}},"law_sees":"total","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
+    let FairParams { limit, .. } = serde_json::from_str::<Spec>(all).unwrap().fair().unwrap();
+    assert_eq!(limit.to_string(), "100p");
+}
