@@ -12,7 +12,8 @@
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie; SPEC 1.10.
 //! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and stands still while the queue is empty,
 //! drop_prob 0 and both delays 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
-//! anew). Linux takes the burst allowance down at departures, here at updates, as the RFC. A measuring cycle of the departure
+//! anew). Linux takes the burst allowance down at departures and compares the present delay with target/2 on an arrival; here, as
+//! in the RFC, updates do the one and qdelay_old is meant in the other. A measuring cycle of the departure
 //! rate does not count the packet that starts it; ns-2 counts it, and averages the rate where the RFC (and this) averages time.
 
 use super::pi::{Dice, Gains, Tuning};
