@@ -10,16 +10,22 @@ struct Seen {
     early_tail: f64,
     early_head: f64,
     tail_full: f64,
+    marked: f64,
     utilisation: f64,
 }
 
 /// `flows` endless uploads with a base RTT of 40 ms (33 packets) for 60 s.
 fn bottleneck(queue: &str, flows: u32) -> Seen {
+    uploads(queue, flows, false)
+}
+
+fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
     let outcome = run(&format!(
         "duration = \"60s\"\nrecord.warm_up = \"10s\"\n\
          [link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"10mbit\"\ndelay = \"20ms\"\nqueue = {{ {queue} }}\n\
          [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"100mbit\"\ndelay = \"20ms\"\n\
-         [app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ftp = {{ flows = {flows} }}\n"
+         [tcp.own]\npreset = \"linux-6\"\necn = {ecn}\n\
+         [app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{ flows = {flows} }}\n"
     ));
     let n = |path: &str| number(&outcome, &format!("links.up.{path}"));
     let drops = |reason: &str| outcome.summary["links"]["up"]["drops"][reason].as_f64().unwrap_or(0.0);
@@ -29,6 +35,7 @@ fn bottleneck(queue: &str, flows: u32) -> Seen {
         early_tail: drops("early_tail"),
         early_head: drops("early_head"),
         tail_full: drops("tail_full"),
+        marked: n("marked_packets"),
         utilisation: n("delivered_bytes") * 8.0 / 10e6 / 60.0,
     }
 }
@@ -81,4 +88,24 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
     let (codel, cobalt) = (bottleneck("codel = {}", 10), bottleneck("cobalt = {}", 10));
     assert!(cobalt.sojourn_ms < codel.sojourn_ms, "{} and {} ms", cobalt.sojourn_ms, codel.sojourn_ms);
     assert!(cobalt.utilisation > 0.98 && cobalt.early_head > 0.0);
+}
+
+#[test]
+fn marks_do_what_drops_do() {
+    // the laws that define ECN, with TCP that understands it. What is still dropped: SYNs and retransmissions, which are not
+    // ECN-capable, and everything while PIE's probability is at mark_ecnth, as it is in the overshoot of the first second
+    for queue in [
+        "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
+        "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",
+        "wred = { ecn = true, harddrop = false }",
+        "pie = { ecn = true, mark_ecnth = 1.0 }",
+        "codel = { ecn = true }",
+        "cobalt = { ecn = true }",
+    ] {
+        let (marks, drops) = (uploads(queue, 10, true), uploads(queue, 10, false));
+        assert!(marks.marked > 100.0 && drops.marked == 0.0, "{queue}: {} marks", marks.marked);
+        let early = |seen: &Seen| seen.early_tail + seen.early_head;
+        assert!(early(&marks) < early(&drops) / 10.0, "{queue}: {} and {} drops", early(&marks), early(&drops));
+        assert!(marks.utilisation > 0.98, "{queue}: {}", marks.utilisation);
+    }
 }
