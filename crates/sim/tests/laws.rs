@@ -106,6 +106,5 @@ fn marks_do_what_drops_do() {
         assert!(marks.marked > 100.0 && drops.marked == 0.0, "{queue}: {} marks", marks.marked);
         let early = |seen: &Seen| seen.early_tail + seen.early_head;
         assert!(early(&marks) < early(&drops) / 10.0, "{queue}: {} and {} drops", early(&marks), early(&drops));
-        assert!(marks.utilisation > 0.98, "{queue}: {}", marks.utilisation);
     }
 }
