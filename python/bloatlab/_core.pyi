@@ -1,7 +1,7 @@
-"""The compiled core: scenarios in, measures out. Built from crates/py; only `bloatlab.run` calls `run`."""
+"""The compiled core: scenarios in, measures out. Built from crates/py; only `bloatlab.run` calls `run`, and `bloatlab.live` `live`."""
 
 from collections.abc import Callable
-from typing import Literal, Self, TypeAlias, TypedDict, final
+from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,29 @@ def run(resolved: str, seed: int | None = None, progress: Callable[[float], None
     `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
     an exception that it raises cancels the run and comes out of this function.
     """
+
+class LiveError(RuntimeError):
+    """This machine cannot run the bench now."""
+
+def live(
+    resolved: str,
+    *,
+    congestion: str | None = None,
+    max_rate: str | None = None,
+    command: list[str] | None = None,
+    side: str = "left",
+    unbounded: bool = False,
+    captures: str | None = None,
+    look: Callable[[Any], None] | None = None,
+) -> RunOutput:
+    """Run on the wall clock, without the GIL; see `bloatlab.live.run`.
+
+    `look` is called about ten times a second with what there is to see; what it raises ends the run and comes out.
+    Raises `ScenarioError` and `LiveError`.
+    """
+
+def live_clean() -> int:
+    """End what dead runs have left behind; how many processes there were."""
 
 def catalogue() -> str:
     """JSON: the disciplines, applications and TCP presets that the core knows, each with its parameters and source."""

@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod collisions;
+mod live;
 mod parts;
 mod run;
 
@@ -76,6 +77,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add("LiveError", m.py().get_type::<live::LiveError>())?;
+    m.add_function(wrap_pyfunction!(live::live, m)?)?;
+    m.add_function(wrap_pyfunction!(live::live_clean, m)?)?;
     m.add_class::<parts::Discipline>()?;
     m.add_class::<parts::Packet>()?;
     m.add_class::<parts::Fate>()?;

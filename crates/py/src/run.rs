@@ -46,7 +46,8 @@ pub(crate) fn run(
     }
 }
 
-fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
+/// Summary as JSON text, tables as numpy arrays.
+pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
     let tables = PyDict::new(py);
     for table in outcome.tables {
         let columns = PyDict::new(py);

@@ -1,7 +1,7 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 a study's stated shares are not met; 2 bad input; 70 a bug; 130 Ctrl-C. A person never sees a
-traceback, unless BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 a study's stated shares are not met; 2 bad input; 3 a live run was too late to be used; 70 a bug;
+130 Ctrl-C. A person never sees a traceback, unless BLOATLAB_TRACEBACK is set.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from bloatlab.cli import collisions, listing, reproduce, run, schema, show, store, sweep
+from bloatlab.cli import collisions, listing, live, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.sweep import Interrupted
@@ -27,13 +27,16 @@ _HELP = """A packet-level laboratory for bufferbloat and active queue management
 Simulate a scenario and keep what it measured:
     bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
 
+Run it on the wall clock, with real programs over kernel TCP (as root):
+    bloatlab live modem.toml -- curl -so /dev/null http://10.77.0.2/
+
 Run it over a grid of values and seeds, as a table:
     bloatlab sweep grid.toml -o runs/grid.csv
 
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
 
-Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input.
+Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input, 3 a live run was too late.
 """
 
 app = App(
@@ -48,6 +51,7 @@ app = App(
 )
 for _name, _module in (
     ("run", run),
+    ("live", live),
     ("sweep", sweep),
     ("reproduce", reproduce),
     ("show", show),

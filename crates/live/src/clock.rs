@@ -1,0 +1,36 @@
+//! The wall clock: monotonic, in nanoseconds since the start of the run.
+
+use rustix::time::{ClockId, clock_gettime};
+use units::{Duration, Time};
+
+/// A clock that reads zero at the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start_ns: u64,
+    /// Real time at the start, ns since 1970: for captures.
+    pub epoch_ns: u64,
+}
+
+fn read(id: ClockId) -> u64 {
+    let t = clock_gettime(id);
+    // both clocks count up from a moment in the past: seconds and nanoseconds are never negative
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+impl Clock {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self { start_ns: read(ClockId::Monotonic), epoch_ns: read(ClockId::Realtime) }
+    }
+
+    /// Time since the start.
+    #[inline]
+    pub fn now(&self) -> Time {
+        Time(read(ClockId::Monotonic).saturating_sub(self.start_ns))
+    }
+}
+
+/// A span as poll takes it, at most a tenth of a second, so that a wish to stop is heard.
+pub(crate) fn at_most_100ms(d: Duration) -> rustix::event::Timespec {
+    rustix::event::Timespec { tv_sec: 0, tv_nsec: d.0.min(100_000_000) as _ }
+}

@@ -1,0 +1,212 @@
+//! Commands of the user inside the namespaces, and the end of everything that they started.
+//!
+//! Every command carries the tag `BLOATLAB_LIVE=PID-START` in its environment: the process that owns the run, and when that
+//! process started (so that a number used again is no owner). A command dies with the thread that started it
+//! (PR_SET_PDEATHSIG); what it has started itself is found by the tag, or by the namespace that it is in, and ended with the
+//! run. After `kill -9` of the owner, [`clean`] ends what bears the tag of an owner that is dead, and nothing else.
+
+use crate::link::Shared;
+use crate::plan::Side;
+use crate::space::Space;
+use crate::sys;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::nanosleep;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::Ordering;
+
+/// The variable that marks what a run has started.
+pub const TAG: &str = "BLOATLAB_LIVE";
+
+/// How long processes have to end by themselves after SIGTERM, in looks of 20 ms.
+const GRACE: u32 = 50;
+
+/// A command line for one of the namespaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Where.
+    pub side: Side,
+    /// Program and arguments.
+    pub words: Vec<String>,
+}
+
+/// The tag of this process.
+pub(crate) fn own_tag() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{}", started(pid).unwrap_or(0))
+}
+
+/// When a process started, in clock ticks since the machine did; `None` if there is no such process (or it is a zombie).
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // the name in parentheses may hold anything, spaces included
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    (state != "Z" && state != "X").then_some(())?;
+    fields.nth(18)?.parse().ok()
+}
+
+/// The program that a name means, as a shell would find it.   Errors: there is none.
+pub(crate) fn find(program: &str) -> Result<(), String> {
+    let executable = |p: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    let found = if program.contains('/') {
+        executable(Path::new(program))
+    } else {
+        std::env::var_os("PATH").is_some_and(|all| std::env::split_paths(&all).any(|d| executable(&d.join(program))))
+    };
+    if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
+}
+
+/// Waits 20 ms.
+pub(crate) fn pause() {
+    let span = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let _ = nanosleep(&span);
+}
+
+/// Runs `line` inside `space` until it ends or the run is told to stop; returns its exit code (128 + signal if killed).
+pub(crate) fn run(
+    line: &CommandLine,
+    space: &Space,
+    environment: &BTreeMap<String, String>,
+    shared: &Shared,
+) -> io::Result<i32> {
+    crate::fault::at("command")?;
+    space.enter()?;
+    let [program, arguments @ ..] = &line.words[..] else { return Ok(0) };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment).env(TAG, own_tag()).env("BLOATLAB_SIDE", line.side.name());
+    let mut child =
+        sys::spawn_bound(&mut command).map_err(|e| io::Error::new(e.kind(), format!("\"{program}\": {e}")))?;
+    loop {
+        if let Some(code) = ended(&mut child)? {
+            return Ok(code);
+        }
+        if shared.stop.load(Ordering::Relaxed) {
+            return stop(&mut child);
+        }
+        pause();
+    }
+}
+
+fn ended(child: &mut Child) -> io::Result<Option<i32>> {
+    use std::os::unix::process::ExitStatusExt;
+    Ok(child.try_wait()?.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+}
+
+fn stop(child: &mut Child) -> io::Result<i32> {
+    if let Some(pid) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    for _ in 0..GRACE {
+        if let Some(code) = ended(child)? {
+            return Ok(code);
+        }
+        pause();
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(128 + Signal::KILL.as_raw())
+}
+
+/// A process that a run has started.
+struct Tagged {
+    pid: u32,
+    tag: Option<String>,
+    space: Option<u64>,
+}
+
+/// Every process but this one that can be looked at.
+fn processes() -> Vec<Tagged> {
+    use std::os::unix::fs::MetadataExt;
+    let own = std::process::id();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| *pid != own)
+        .map(|pid: u32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let prefix = format!("{TAG}=");
+            let tag = environment
+                .split(|b| *b == 0)
+                .find_map(|word| word.strip_prefix(prefix.as_bytes()))
+                .map(|tag| String::from_utf8_lossy(tag).into_owned());
+            let space = std::fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|m| m.ino());
+            Tagged { pid, tag, space }
+        })
+        .collect()
+}
+
+/// Ends what is left of a run: what bears our tag or is inside one of our namespaces. SIGTERM first, SIGKILL a second later.
+pub(crate) fn end_all(spaces: &[u64]) {
+    let tag = own_tag();
+    end(|p| p.tag.as_ref() == Some(&tag) || p.space.is_some_and(|s| spaces.contains(&s)));
+}
+
+/// Ends what bears the tag of an owner that is dead; returns how many processes there were.
+///
+/// Namespaces and devices need no cleaning: the kernel takes them away with the last process inside.
+pub fn clean() -> usize {
+    end(|p| p.tag.as_deref().is_some_and(owner_is_dead))
+}
+
+/// Whether a tag names a process that is no more. A tag that cannot be read has no owner that could be dead.
+fn owner_is_dead(tag: &str) -> bool {
+    let Some((pid, start)) = tag.split_once('-') else { return false };
+    match (pid.parse(), start.parse::<u64>()) {
+        (Ok(pid), Ok(start)) => started(pid) != Some(start),
+        _ => false,
+    }
+}
+
+/// Ends the processes that `wanted` picks; returns how many there were.
+fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
+    let mut first = None;
+    // bound: a second, then SIGKILL and another look
+    for turn in 0..=GRACE {
+        let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
+        let count = *first.get_or_insert(left.len());
+        let signal = match turn {
+            0 => Some(Signal::TERM),
+            GRACE => Some(Signal::KILL),
+            _ => None,
+        };
+        if left.is_empty() {
+            return count;
+        }
+        for pid in left.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
+            if let Some(signal) = signal {
+                let _ = kill_process(pid, signal);
+            }
+        }
+        pause();
+    }
+    first.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_told_from_the_numbers_that_they_had() {
+        let own = own_tag();
+        assert!(!owner_is_dead(&own));
+        let (pid, start) = own.split_once('-').unwrap();
+        let start: u64 = start.parse().unwrap();
+        assert!(owner_is_dead(&format!("{pid}-{}", start + 1)), "the number was used again");
+        assert!(owner_is_dead("4194304-1"), "above the highest number");
+        // what is no tag of ours has no owner that could be dead
+        assert!(!["", "x-1", "12", "1-x"].iter().any(|t| owner_is_dead(t)));
+    }
+
+    #[test]
+    fn commands_are_found_as_a_shell_finds_them() {
+        assert!(find("sh").is_ok() && find("/bin/sh").is_ok());
+        assert!(find("no-such-command").unwrap_err().contains("no-such-command"));
+        assert!(find("/etc/passwd").is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! What the bench counts for the ends: packets, bytes and delays of each application's flows.
+//!
+//! Programs say, before a packet leaves, which port is whose ([`Claim`]); the bench then knows a packet's application and
+//! row by its 5-tuple. Delay is one way, from kernel to kernel: from the moment at which a packet came out of one TUN device
+//! to the moment at which it went into the other.
+
+use crate::flows::Key;
+use crate::plan::Plan;
+use measure::Tally;
+use scenario::Scenario;
+use std::collections::BTreeMap;
+use units::{Duration, Problem, Time};
+
+/// A flow that is about to begin: protocol, client's port and server's port (ICMP: its identifier, twice).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ports {
+    /// IP number of the protocol.
+    pub protocol: u8,
+    /// Client's port.
+    pub client: u16,
+    /// Server's port.
+    pub server: u16,
+}
+
+/// Whose flow it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Application, in the order of names.
+    pub app: u16,
+    /// Row of counters, over all applications.
+    pub row: u32,
+    /// Number of the connection in its application, from 1.
+    pub number: u32,
+}
+
+/// What programs tell the bench.
+pub type Claim = (Ports, Owner);
+
+/// The counters of all applications, empty; series over `duration`.
+pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
+    let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), ..Tally::default() };
+    for app in &plan.apps {
+        let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(&app.name));
+        let series = listed.then_some((duration, scenario.bin()));
+        let traffic = &app.app.traffic;
+        tally.add_app(&app.name, traffic, traffic.rows(), series)?;
+    }
+    Ok(tally)
+}
+
+/// What the bench knows of the applications.
+#[derive(Debug)]
+pub struct Ends {
+    claims: BTreeMap<Ports, Owner>,
+    /// Owner of each flow, by slot.
+    owners: Vec<Option<Owner>>,
+    /// Packets, bytes on the wire, delays, drops and SYNs; the rest is for the programs to count.
+    pub tally: Tally,
+}
+
+impl Ends {
+    /// Empty counters.
+    pub fn new(tally: Tally) -> Self {
+        Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
+    }
+
+    /// A program is about to use these ports.
+    pub fn claim(&mut self, (ports, owner): Claim) {
+        self.claims.insert(ports, owner);
+    }
+
+    /// Flow `slot` has been seen for the first time.
+    pub fn appeared(&mut self, slot: usize, key: &Key) {
+        let ports = Ports { protocol: key.protocol, client: key.sport, server: key.dport };
+        if self.owners.len() <= slot {
+            self.owners.resize(slot + 1, None);
+        }
+        self.owners[slot] = self.claims.get(&ports).copied();
+    }
+
+    /// Whose flow `slot` is.
+    pub fn owner(&self, slot: usize) -> Option<Owner> {
+        self.owners.get(slot).copied().flatten()
+    }
+
+    /// A SYN of flow `slot` came from its client.
+    pub fn syn(&mut self, slot: usize, now: Time) {
+        if let Some(owner) = self.owner(slot) {
+            self.tally.syn(owner.app, owner.number, now);
+        }
+    }
+
+    /// A packet of flow `slot` was dropped inside.
+    pub fn dropped(&mut self, slot: usize, back: bool, now: Time) {
+        if let Some(owner) = self.owner(slot) {
+            self.tally.dropped(owner.row, usize::from(back), now, 1);
+        }
+    }
+
+    /// A packet of flow `slot` went to its host at `now`, `delay` after it came in.
+    pub fn delivered(&mut self, slot: usize, back: bool, now: Time, size: usize, payload: usize, delay: Duration) {
+        let Some(owner) = self.owner(slot) else { return };
+        let way = usize::from(back);
+        let direction = &mut self.tally.rows[owner.row as usize].ways[way];
+        direction.packets += 1;
+        direction.wire_bytes += size as u64;
+        self.tally.arrived_series(owner.row, way, now, size as u16);
+        if payload > 0 {
+            self.tally.delay(owner.app, way, now, delay);
+            self.tally.delay_series(owner.row, way, now, delay);
+        }
+    }
+}
+
+/// Puts what the bench counted beside what the programs counted.
+pub(crate) fn join(programs: &mut Tally, bench: Tally) {
+    programs.syns = bench.syns;
+    for (app, other) in programs.apps.iter_mut().zip(bench.apps) {
+        app.delay = other.delay;
+    }
+    for (row, other) in programs.rows.iter_mut().zip(bench.rows) {
+        for (way, other) in row.ways.iter_mut().zip(other.ways) {
+            (way.packets, way.wire_bytes, way.dropped) = (other.packets, other.wire_bytes, other.dropped);
+            if let (Some(series), Some(other)) = (&mut way.series, other.series) {
+                series.wire = other.wire;
+                series.delay = other.delay;
+                series.delay_max = other.delay_max;
+                series.dropped = other.dropped;
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Errors on demand at the steps of setting up, for `make live-torture`.
+//!
+//! `BLOATLAB_LIVE_FAULT=STEP` makes the step of that name fail with an error, `STEP!` with a panic. The steps are listed in
+//! [`STEPS`]; nothing happens without the variable.
+
+use std::io;
+
+/// Every step at which a run may be made to fail, in the order in which a run passes them.
+pub const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
+
+/// Fails if the environment asks for it.
+pub(crate) fn at(step: &str) -> io::Result<()> {
+    debug_assert!(STEPS.contains(&step));
+    match std::env::var("BLOATLAB_LIVE_FAULT") {
+        Ok(wanted) if wanted == step => Err(io::Error::other(format!("injected fault at \"{step}\""))),
+        Ok(wanted) if wanted.strip_suffix('!') == Some(step) => panic!("injected panic at \"{step}\""),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,144 @@
+//! From real 5-tuples to flows.
+//!
+//! The first packet of a 5-tuple names the flow and its forward direction. Sequence numbers are unwrapped to 64 bits, since
+//! disciplines that compare ACK numbers know no wrap.
+//!
+//! Bound: [`MOST`] flows; those beyond share slots by a hash of their 5-tuple, so that memory is bounded whatever a program
+//! does (a port scan, say).
+
+use crate::header::Header;
+use packet::{FlowId, FlowTable, FlowTuple, Protocol};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Most flows with counters of their own.
+pub const MOST: usize = 65_536;
+
+/// A 5-tuple in its forward direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// IP number of the protocol.
+    pub protocol: u8,
+    /// Initiator.
+    pub src: IpAddr,
+    /// Responder.
+    pub dst: IpAddr,
+    /// Initiator's port.
+    pub sport: u16,
+    /// Responder's port.
+    pub dport: u16,
+}
+
+/// One direction's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Packets that left the bench.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets dropped inside.
+    pub dropped: u64,
+    /// Highest sequence number seen, unwrapped; `None` before the first.
+    last: [Option<u64>; 2],
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its 5-tuple.
+    pub key: Key,
+    /// Forward and back.
+    pub ways: [Way; 2],
+}
+
+/// All flows seen.
+#[derive(Clone, Debug, Default)]
+pub struct Flows {
+    index: BTreeMap<Key, u32>,
+    /// By slot.
+    pub all: Vec<Flow>,
+    /// What classifiers read.
+    pub table: FlowTable,
+}
+
+impl Flows {
+    /// The flow of a packet, whether it goes back, and whether the flow is new.
+    pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
+        let key = Key { protocol: h.protocol as u8, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
+        if let Some(&slot) = self.index.get(&key) {
+            return (FlowId::new(slot, 0), false, false);
+        }
+        let back = Key { src: h.dst, dst: h.src, sport: h.dport, dport: h.sport, ..key };
+        if let Some(&slot) = self.index.get(&back) {
+            return (FlowId::new(slot, 0), true, false);
+        }
+        if self.all.len() >= MOST {
+            let slot = (fold(key.src) ^ fold(key.dst) ^ u32::from(key.sport ^ key.dport)) as usize % MOST;
+            return (FlowId::new(slot as u32, 0), false, false);
+        }
+        let slot = self.all.len() as u32;
+        self.index.insert(key, slot);
+        self.all.push(Flow { key, ways: [Way::default(); 2] });
+        let id = FlowId::new(slot, 0);
+        let tuple = FlowTuple {
+            src: fold(key.src),
+            dst: fold(key.dst),
+            sport: key.sport,
+            dport: key.dport,
+            protocol: h.protocol,
+            dscp: h.tos >> 2,
+        };
+        self.table.set(id, tuple);
+        (id, false, true)
+    }
+
+    /// The sequence (or, of a pure ACK, acknowledgement) number of a packet as one that does not wrap.
+    pub fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
+        if h.protocol != Protocol::Tcp {
+            return u64::from(h.seq);
+        }
+        let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
+        let last = &mut f.ways[usize::from(back)].last[usize::from(pure_ack)];
+        let number = match *last {
+            // half of the number space above zero, so that an older segment than the first one seen stays positive
+            None => u64::from(h.seq) + (1 << 32),
+            Some(last) => last.wrapping_add_signed(i64::from(h.seq.wrapping_sub(last as u32) as i32)),
+        };
+        *last = Some(last.map_or(number, |l| l.max(number)));
+        number
+    }
+}
+
+/// An address in 32 bits: IPv4 as it is, IPv6 by FNV-1a.
+fn fold(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(a) => u32::from(a),
+        IpAddr::V6(a) => a.octets().iter().fold(0x811c_9dc5, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{craft, header};
+
+    #[test]
+    fn both_directions_are_one_flow_and_numbers_do_not_wrap() {
+        let mut flows = Flows::default();
+        let seg = |src, dst, ports, seq| {
+            header::parse(&craft::tcp(false, src, dst, ports, 0x18, seq, 0, 10, &[], 0)).unwrap()
+        };
+        let h = seg(1, 2, (9, 80), u32::MAX - 5);
+        let (a, back, new) = flows.find(&h);
+        assert!(!back && new);
+        let (b, back, new) = flows.find(&seg(2, 1, (80, 9), 1));
+        assert!(a == b && back && !new);
+        let first = flows.unwrap(a, false, false, &h);
+        let later = flows.unwrap(a, false, false, &seg(1, 2, (9, 80), 4));
+        let again = flows.unwrap(a, false, false, &h);
+        assert_eq!((later - first, again), (10, first));
+        // another direction, and ACKs, count apart
+        assert_eq!(flows.unwrap(a, true, false, &seg(2, 1, (80, 9), 1)), 1 + (1 << 32));
+        assert_eq!(flows.table.get(a).dport, 80);
+    }
+}

@@ -1,0 +1,277 @@
+//! What the bench reads from a real packet, and the one thing that it writes: the CE mark.
+//!
+//! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
+//! Departs: no hop limit is counted down and no ICMP error is sent; the bench is a cable with queues, not a router.
+
+use packet::{Ecn, Flags, Protocol};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The 5-tuple of one packet, and what disciplines and measures look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Sender.
+    pub src: IpAddr,
+    /// Receiver.
+    pub dst: IpAddr,
+    /// TCP and UDP: the sender's port; ICMP echo: the identifier; else 0.
+    pub sport: u16,
+    /// TCP and UDP: the receiver's port; ICMP echo: the identifier; else 0.
+    pub dport: u16,
+    /// Protocol; anything that is neither TCP nor ICMP counts as UDP.
+    pub protocol: Protocol,
+    /// DSCP and ECN.
+    pub tos: u8,
+    /// Kind, of a TCP segment.
+    pub flags: Flags,
+    /// TCP: sequence number; pure ACK: cumulative ACK number. ICMP echo: its sequence number.
+    pub seq: u32,
+    /// Bytes behind the transport header.
+    pub payload: usize,
+}
+
+/// Most IPv6 extension headers that are looked behind.
+const MAX_EXTENSIONS: usize = 8;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// Reads a packet that starts with its IP header; `None` if it is no IP packet or cut short.
+pub fn parse(packet: &[u8]) -> Option<Header> {
+    match packet.first()? >> 4 {
+        4 => parse_v4(packet),
+        6 => parse_v6(packet),
+        _ => None,
+    }
+}
+
+fn parse_v4(p: &[u8]) -> Option<Header> {
+    let header = usize::from(p[0] & 15) * 4;
+    if header < 20 || p.len() < header || usize::from(u16_at(p, 2)) != p.len() {
+        return None;
+    }
+    let address = |at: usize| IpAddr::V4(Ipv4Addr::new(p[at], p[at + 1], p[at + 2], p[at + 3]));
+    // a later fragment has no transport header
+    let fragment = u16_at(p, 6) & 0x1fff != 0;
+    let transport = if fragment { &[] } else { &p[header..] };
+    Some(transport_of(p[9], transport, p.len() - header, address(12), address(16), p[1]))
+}
+
+fn parse_v6(p: &[u8]) -> Option<Header> {
+    if p.len() < 40 || usize::from(u16_at(p, 4)) + 40 != p.len() {
+        return None;
+    }
+    let address = |at: usize| -> Option<IpAddr> {
+        let octets: [u8; 16] = p[at..at + 16].try_into().ok()?;
+        Some(IpAddr::V6(Ipv6Addr::from(octets)))
+    };
+    let (mut next, mut at) = (p[6], 40);
+    let mut fragment = false;
+    for _ in 0..MAX_EXTENSIONS {
+        let length = match next {
+            // hop-by-hop options, routing, destination options
+            0 | 43 | 60 => 8 + 8 * usize::from(*p.get(at + 1)?),
+            44 => {
+                fragment = u16_at(p, at + 2) & 0xfff8 != 0;
+                8
+            }
+            _ => break,
+        };
+        next = *p.get(at)?;
+        at += length;
+    }
+    let rest = p.get(at..)?;
+    let transport = if fragment { &[] } else { rest };
+    Some(transport_of(next, transport, rest.len(), address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
+}
+
+fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr, tos: u8) -> Header {
+    let mut h = Header {
+        src,
+        dst,
+        sport: 0,
+        dport: 0,
+        protocol: Protocol::Udp,
+        tos,
+        flags: Flags::default(),
+        seq: 0,
+        payload: length,
+    };
+    match protocol {
+        TCP if t.len() >= 20 => tcp(&mut h, t),
+        TCP => h.protocol = Protocol::Tcp,
+        UDP => {
+            (h.sport, h.dport) = (u16_at(t, 0), u16_at(t, 2));
+            h.payload = length.saturating_sub(8);
+        }
+        ICMP | ICMPV6 => {
+            h.protocol = Protocol::Icmp;
+            // echo and echo reply, of ICMP and ICMPv6
+            if matches!(t.first(), Some(0 | 8 | 128 | 129)) {
+                (h.sport, h.dport, h.seq) = (u16_at(t, 4), u16_at(t, 4), u32::from(u16_at(t, 6)));
+            }
+            h.payload = length.saturating_sub(8);
+        }
+        _ => {}
+    }
+    h
+}
+
+fn tcp(h: &mut Header, t: &[u8]) {
+    h.protocol = Protocol::Tcp;
+    (h.sport, h.dport) = (u16_at(t, 0), u16_at(t, 2));
+    let header = (usize::from(t[12] >> 4) * 4).clamp(20, t.len());
+    h.payload = t.len() - header;
+    let bits = t[13];
+    for (bit, flag) in [(0x02, Flags::SYN), (0x01, Flags::FIN), (0x40, Flags::ECE), (0x80, Flags::CWR)] {
+        if bits & bit != 0 {
+            h.flags = h.flags.with(flag);
+        }
+    }
+    if has_sack(&t[20..header]) {
+        h.flags = h.flags.with(Flags::SACK);
+    }
+    // no payload, none of SYN, FIN and RST, and an ACK
+    let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
+    h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
+    if pure {
+        h.flags = h.flags.with(Flags::PURE_ACK);
+    }
+}
+
+/// Whether TCP options hold SACK blocks (kind 5). Bound: every option moves on by at least one byte.
+fn has_sack(options: &[u8]) -> bool {
+    let mut at = 0;
+    while at < options.len() {
+        match options[at] {
+            0 => return false,
+            1 => at += 1,
+            5 => return true,
+            _ => at += usize::from(options.get(at + 1).copied().unwrap_or(2).max(2)),
+        }
+    }
+    false
+}
+
+/// Writes the ECN field of `packet` (IPv4 with its header checksum, IPv6), if it differs.
+///
+/// Source: RFC 1624 eqn. 3: HC' = ~(~HC + ~m + m').
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            let old = u16_at(packet, 0);
+            packet[1] = packet[1] & !3 | ecn as u8;
+            let new = u16_at(packet, 0);
+            let sum = u32::from(!u16_at(packet, 10)) + u32::from(!old) + u32::from(new);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        }
+        Some(6) if packet.len() >= 40 => packet[1] = packet[1] & !0x30 | (ecn as u8) << 4,
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::craft;
+    use proptest::prelude::*;
+
+    /// The sum that a receiver checks (RFC 1071): all ones for a good header.
+    fn ones_sum(header: &[u8]) -> u16 {
+        let mut sum: u32 = header.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    #[test]
+    fn tcp_over_both() {
+        for v6 in [false, true] {
+            let ack = craft::tcp(v6, 1, 2, (40_000, 80), 0x10, 7, 1461, 0, &[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 0);
+            let h = parse(&ack).unwrap();
+            assert_eq!((h.sport, h.dport, h.seq, h.payload), (40_000, 80, 1461, 0));
+            assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)));
+            let data = craft::tcp(v6, 1, 2, (40_000, 80), 0x18, 7, 1461, 100, &[], 2);
+            let h = parse(&data).unwrap();
+            assert_eq!((h.seq, h.payload, h.tos & 3, h.protocol), (7, 100, 2, Protocol::Tcp));
+            assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
+            let syn = parse(&craft::tcp(v6, 1, 2, (40_000, 80), 0xc2, 7, 0, 0, &[], 0)).unwrap();
+            assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
+        }
+    }
+
+    #[test]
+    fn udp_echo_and_what_is_no_packet() {
+        let h = parse(&craft::udp(false, 1, 2, (5, 6), 200, 46 << 2)).unwrap();
+        assert_eq!((h.sport, h.dport, h.payload, h.tos >> 2), (5, 6, 172, 46));
+        let h = parse(&craft::echo(1, 2, 77, 3)).unwrap();
+        assert_eq!((h.sport, h.dport, h.seq, h.protocol), (77, 77, 3, Protocol::Icmp));
+        for bad in [&[][..], &[0x45; 19], &[0x60; 39], &[0x12; 60]] {
+            assert_eq!(parse(bad), None);
+        }
+    }
+
+    #[test]
+    fn an_extension_header_hides_no_port() {
+        let mut p = craft::udp(true, 1, 2, (5, 6), 200, 0);
+        // destination options (PadN of 6 bytes) between IPv6 and UDP
+        p.splice(40..40, [17, 0, 1, 4, 0, 0, 0, 0]);
+        p[6] = 60;
+        let length = (p.len() - 40) as u16;
+        p[4..6].copy_from_slice(&length.to_be_bytes());
+        let h = parse(&p).unwrap();
+        assert_eq!((h.sport, h.dport), (5, 6));
+    }
+
+    proptest! {
+        #[test]
+        fn a_mark_keeps_the_checksum_good(tos in 0u8..255, id in any::<u16>(), ttl in any::<u8>(), v6 in any::<bool>()) {
+            let mut p = craft::udp(v6, 1, 2, (5, 6), 300, tos);
+            if !v6 {
+                (p[4], p[5], p[8]) = ((id >> 8) as u8, id as u8, ttl);
+                craft::seal(&mut p);
+                prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
+            }
+            let before = p.clone();
+            set_ecn(&mut p, Ecn::Ce);
+            let h = parse(&p).unwrap();
+            prop_assert_eq!(h.tos, tos | 3);
+            if !v6 {
+                prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
+            }
+            // nothing else has changed
+            let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
+            prop_assert!(changed.into_iter().all(|i| i == 1 || (!v6 && (i == 10 || i == 11))));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut bytes = bytes;
+            let _ = parse(&bytes);
+            set_ecn(&mut bytes, Ecn::Ce);
+            for first in [0x45, 0x4f, 0x60] {
+                if let Some(b) = bytes.first_mut() {
+                    *b = first;
+                }
+                let length = bytes.len() as u16;
+                if bytes.len() >= 40 {
+                    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+                    bytes[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+                }
+                let _ = parse(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The live bench: the scenario's queues between two network namespaces, on the wall clock, with real programs.
+//!
+//! ```text
+//!   namespace left                     this process                      namespace right
+//!   programs - kernel TCP - TUN  ->  port ... port (virtual time)  ->  TUN - kernel TCP - programs
+//! ```
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`plan`] | which node is where; what is refused |
+//! | [`bench`] | the network of ports, sans-I/O: the part that a fake clock can run |
+//! | [`header`], [`flows`], [`store`] | real packets: what disciplines see of them, and their bytes |
+//! | `link` | the thread that moves packets by the clock |
+//! | `programs` | the scenario's applications over kernel sockets |
+//! | `command` | the user's commands, and the end of what they started |
+//! | `run`, `outcome` | a run from set-up to take-down, and its result |
+//! | `space`, [`tun`], `sys` | namespaces and devices |
+//!
+//! This is the only crate that reads the clock or waits.
+
+pub mod bench;
+mod clock;
+mod command;
+pub mod craft;
+mod ends;
+mod fault;
+pub mod flows;
+pub mod header;
+mod link;
+mod outcome;
+mod pcap;
+pub mod plan;
+mod programs;
+mod run;
+mod space;
+pub mod store;
+mod sys;
+pub mod tun;
+
+pub use bench::Bench;
+pub use command::{CommandLine, TAG, clean};
+pub use fault::STEPS;
+pub use link::{LinkGlance, View};
+pub use plan::{MEASURED, Plan, Side};
+pub use run::{Failure, Options, run};

@@ -1,0 +1,186 @@
+//! The result of a live run: the same account as a simulation's, and what only a live run has to say.
+//!
+//! `summary.live` holds the verdict. A run is invalid when packets left the bench too late too often: p99 of the lateness
+//! above 1 ms, or above 5 % of the least round trip of propagation between two hosts that talk to each other. The table
+//! `conversations` lists every 5-tuple that crossed the bench, those of the user's own programs included.
+
+use crate::flows::Flow;
+use crate::link::LinkThread;
+use crate::plan::{Plan, Side, addresses};
+use crate::programs::Programs;
+use measure::{Account, Column, Count, LinkAccount, Outcome, Table, delay_json};
+use packet::DropReason;
+use port::PortCounters;
+use record::Sink;
+use scenario::Scenario;
+use serde_json::{Value, json};
+use units::{Duration, Time};
+
+/// The lateness that a run may have, whatever its round trip.
+const LATE: Duration = Duration::from_millis(1);
+
+/// Share of the round trip that the lateness may have, in percent.
+const LATE_PERCENT: u64 = 5;
+
+/// What a run leaves.
+pub(crate) struct Parts<'a, S: Sink> {
+    pub scenario: &'a Scenario,
+    pub plan: &'a Plan,
+    pub link: LinkThread<S>,
+    pub programs: Programs,
+    pub code: Option<i32>,
+}
+
+/// Summary and tables.
+pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
+    let Parts { scenario, plan, mut link, programs, code } = parts;
+    let ended = link.ended;
+    let mut tally = programs.core.tally;
+    crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
+    let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
+    let links = link.bench.links.iter().zip(&plan.links).map(|(l, (name, declared))| {
+        let (counters, drops) = (l.port.counters(), drops(&l.port.counters()));
+        let lost = counters.queue.dropped_total().plus(counters.transmit_dropped).plus(counters.lost);
+        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
+        LinkAccount {
+            name,
+            rate: declared.rate,
+            offered: count(counters.queue.offered),
+            delivered: count(counters.delivered),
+            dropped: count(lost),
+            drops,
+            marked: counters.queue.marked.iter().flatten().sum(),
+            backlog: l.port.backlog(),
+            meter: l.meter.as_ref(),
+        }
+    });
+    let mut outcome = Account {
+        name: &scenario.name,
+        seed: scenario.seed,
+        duration: Duration(ended.0),
+        events: link.handled,
+        links: links.collect(),
+        tally: &tally,
+        figures,
+    }
+    .outcome();
+    outcome.summary["live"] = verdict(plan, &link, code);
+    outcome.tables.push(conversations(&link.bench.flows.all));
+    outcome.tables.iter_mut().for_each(|t| cut(t, ended));
+    // what is still inside belongs to somebody; a packet without an owner is a bug
+    link.bench.drain();
+    outcome
+}
+
+/// Dropped packets by reason, in the order of [`DropReason::ALL`].
+fn drops(c: &PortCounters) -> [u64; DropReason::ALL.len()] {
+    let mut drops = [0; DropReason::ALL.len()];
+    for (sum, points) in drops.iter_mut().zip(&c.queue.dropped) {
+        *sum = points.iter().map(|p| p.packets).sum();
+    }
+    drops[DropReason::TransmitQueueFull as usize] += c.transmit_dropped.packets;
+    drops[DropReason::LinkLoss as usize] += c.lost.packets;
+    drops
+}
+
+/// Why a run with this lateness (99th percentile) and round trip is not to be used; `None` if it is.
+fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
+    let p99 = p99?;
+    let share = Duration(rtt.0 / 100 * LATE_PERCENT);
+    if p99 > LATE {
+        Some(format!("lateness p99 {:.3} ms is above {} ms", p99.millis(), LATE.millis()))
+    } else if !rtt.is_zero() && p99 > share {
+        let (p99, share, rtt) = (p99.millis(), share.millis(), rtt.millis());
+        Some(format!("lateness p99 {p99:.3} ms is above {share:.3} ms, {LATE_PERCENT} % of the round trip of {rtt} ms"))
+    } else {
+        None
+    }
+}
+
+fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>) -> Value {
+    let late = too_late(link.lateness.percentile(99.0), plan.rtt);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    json!({
+        "valid": late.is_none(), "invalid_because": late, "lateness_ms": delay_json(&link.lateness),
+        "rtt_ms": plan.rtt.millis(), "real_time": link.real_time, "kernel": kernel.trim(),
+        "foreign_packets": link.bench.foreign, "unwritten_packets": link.unwritten,
+        "left": addresses(plan, Side::Left), "right": addresses(plan, Side::Right), "command_exit_code": code,
+        "congestion": plan.apps.iter().map(|a| (a.name.clone(), json!(a.congestion))).collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// Every 5-tuple that crossed the bench, in the order of first packets.
+fn conversations(flows: &[Flow]) -> Table {
+    let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
+    let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());
+    let protocol = |f: &Flow| match f.key.protocol {
+        1 => "icmp".to_owned(),
+        6 => "tcp".to_owned(),
+        _ => "udp".to_owned(),
+    };
+    let columns = vec![
+        ("protocol", text(protocol)),
+        ("src", text(|f| f.key.src.to_string())),
+        ("sport", number(|f| f.key.sport.into())),
+        ("dst", text(|f| f.key.dst.to_string())),
+        ("dport", number(|f| f.key.dport.into())),
+        ("packets", number(|f| f.ways[0].packets)),
+        ("wire_bytes", number(|f| f.ways[0].bytes)),
+        ("dropped_packets", number(|f| f.ways[0].dropped)),
+        ("packets_reverse", number(|f| f.ways[1].packets)),
+        ("wire_bytes_reverse", number(|f| f.ways[1].bytes)),
+        ("dropped_packets_reverse", number(|f| f.ways[1].dropped)),
+    ];
+    Table { name: "conversations", columns }
+}
+
+/// Takes bins that begin after the end out of a series: a command may end a run early.
+fn cut(table: &mut Table, ended: Time) {
+    if !table.name.ends_with("_series") {
+        return;
+    }
+    let Some(keep) = table.columns.iter().find_map(|(name, column)| match column {
+        Column::F64(t) if *name == "t_s" => Some(t.iter().map(|t| *t < ended.secs()).collect::<Vec<bool>>()),
+        _ => None,
+    }) else {
+        return;
+    };
+    for (_, column) in &mut table.columns {
+        let mut kept = keep.iter().copied();
+        let mut wanted = || kept.next().unwrap_or(false);
+        match column {
+            Column::U64(v) => v.retain(|_| wanted()),
+            Column::F64(v) => v.retain(|_| wanted()),
+            Column::Text(v) => v.retain(|_| wanted()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_of_lateness() {
+        let us = Duration::from_micros;
+        assert_eq!(too_late(None, us(4000)), None);
+        // 5 % of 4 ms is 200 us
+        assert_eq!(too_late(Some(us(200)), us(4000)), None);
+        assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
+        // a long round trip allows 1 ms and no more; none allows 1 ms
+        assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
+        assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
+        assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn bins_after_the_end_are_cut() {
+        let mut t = Table {
+            name: "queue_series",
+            columns: vec![("link", Column::Text(vec!["a".into(); 3])), ("t_s", Column::F64(vec![0.0, 1.0, 2.0]))],
+        };
+        cut(&mut t, Time(1_500_000_000));
+        assert_eq!(t.columns[1].1, Column::F64(vec![0.0, 1.0]));
+        assert_eq!(t.columns[0].1, Column::Text(vec!["a".into(); 2]));
+    }
+}

@@ -1,0 +1,369 @@
+//! What a scenario means on the bench: which node is in which namespace, under which address, and what is refused.
+//!
+//! The nodes at which applications live are *hosts*; every other node is a place inside the bench where links meet. Hosts
+//! are put into the two namespaces so that the two ends of every application are in different ones (a 2-colouring, the
+//! first application's `from` on the left). Packets travel from host to host along the scenario's own routes, through every
+//! link and queue on the way, exactly as in the simulator.
+//!
+//! Refused, with what would be live instead: TCP stacks that are not the kernel's, applications whose ends cannot be put
+//! apart, packets larger than the MTU, paths faster than [`MEASURED`].
+
+use crate::tun::MTU;
+use scenario::{Link, Scenario};
+use std::collections::BTreeMap;
+use traffic::Traffic;
+use units::{BitRate, Bytes, Duration, Problem};
+
+/// The highest rate at which the bench has been measured to keep its own lateness rule (docs/live.md).
+pub const MEASURED: BitRate = BitRate(500_000_000);
+
+/// Smallest datagram, headers included: 20 of IPv4, 8 of UDP, 8 for its number and 8 for when it was sent.
+pub const LEAST_DATAGRAM: u64 = 44;
+
+/// One of the two namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The first application's `from`.
+    Left,
+    /// Its `to`.
+    Right,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+
+    /// The opposite side.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+    /// 0 or 1.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+    /// `left` or `right`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Right => "right",
+        }
+    }
+}
+
+/// No link leads there.
+pub(crate) const NO_LINK: u16 = u16::MAX;
+
+/// An application on the bench.
+#[derive(Clone, Debug)]
+pub struct AppPlan {
+    /// Its name.
+    pub name: String,
+    /// Node of its client, and of its servers.
+    pub from: u16,
+    /// Nodes of its servers.
+    pub to: Vec<u16>,
+    /// Port on which each server listens.
+    pub ports: Vec<u16>,
+    /// The kernel's congestion control of the client, and of the servers.
+    pub congestion: [String; 2],
+    /// The declaration.
+    pub app: scenario::App,
+}
+
+/// A scenario made ready for the bench.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Every directed link.
+    pub links: Vec<(String, Link)>,
+    /// Ends of the links, as nodes.
+    pub ends: Vec<(u16, u16)>,
+    /// Names of the nodes; host number i + 1 has the address of node i.
+    pub nodes: Vec<String>,
+    /// Link to take, by node * nodes + destination.
+    pub next: Vec<u16>,
+    /// Side of each node that is a host.
+    pub side: Vec<Option<Side>>,
+    /// Applications in the order of their names.
+    pub apps: Vec<AppPlan>,
+    /// Least round trip of propagation between two hosts that talk to each other.
+    pub rtt: Duration,
+    /// Whether any stack wants ECN.
+    pub ecn: bool,
+}
+
+/// The port of the first server; each (application, server) has one of its own.
+pub const FIRST_PORT: u16 = 5001;
+
+impl Plan {
+    /// `congestion` replaces the stacks of all applications by the kernel's with this congestion control.
+    ///
+    /// Errors: what cannot be live, by path, with what would be.
+    pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
+        if let Some(problem) = scenario.validate().into_iter().next() {
+            return Err(problem);
+        }
+        let links = scenario.directed_links();
+        let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
+        names.sort_unstable();
+        names.dedup();
+        let node = |name: &str| names.iter().position(|n| n == name).unwrap_or_default() as u16;
+        let ends = links.iter().map(|(_, l)| (node(&l.from), node(&l.to))).collect();
+        let count = names.len();
+        let mut next = vec![NO_LINK; count * count];
+        for ((at, to), link) in scenario.routing() {
+            next[usize::from(node(&at)) * count + usize::from(node(&to))] = link as u16;
+        }
+        let mut plan = Self {
+            nodes: names.clone(),
+            side: vec![None; count],
+            apps: Vec::new(),
+            rtt: Duration::MAX,
+            ecn: false,
+            links,
+            ends,
+            next,
+        };
+        let mut port = FIRST_PORT;
+        for (name, app) in &scenario.app {
+            let at = |p: Problem| p.under(name).under("app");
+            check_sizes(&app.traffic).map_err(|p| at(p.under("traffic")))?;
+            let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
+            let mut ecn = false;
+            let mut kernel = |key: &str, stack: &str| match congestion {
+                Some(cc) => Ok(cc.to_owned()),
+                None if is_udp(&app.traffic) => Ok("cubic".to_owned()),
+                None => kernel_stack(scenario, stack, &mut ecn).map_err(|p| at(Problem::new(key, p))),
+            };
+            let congestion = [kernel("tcp", &app.tcp)?, kernel("tcp_server", server)?];
+            plan.ecn |= ecn;
+            let ports: Vec<u16> = (port..).take(app.to.len()).collect();
+            port += ports.len() as u16;
+            let to = app.to.iter().map(|n| node(n)).collect();
+            plan.apps.push(AppPlan {
+                name: name.clone(),
+                from: node(&app.from),
+                to,
+                ports,
+                congestion,
+                app: app.clone(),
+            });
+        }
+        plan.take_sides()?;
+        plan.check_paths(limit)?;
+        Ok(plan)
+    }
+
+    /// Hosts of one side, as nodes.
+    pub fn hosts(&self, side: Side) -> Vec<u16> {
+        (0..self.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
+    }
+
+    /// The 2-colouring. Bound: every turn of the outer loop puts at least one host on a side.
+    fn take_sides(&mut self) -> Result<(), Problem> {
+        if self.apps.is_empty() {
+            return self.take_leaves();
+        }
+        loop {
+            let Some(first) = self.apps.iter().find(|a| self.side[usize::from(a.from)].is_none()).map(|a| a.from)
+            else {
+                return Ok(());
+            };
+            // an application that shares a host with one that has its sides decides the next; else a new island begins
+            let near = self
+                .apps
+                .iter()
+                .find(|a| {
+                    self.side[usize::from(a.from)].is_none()
+                        && a.to.iter().any(|n| self.side[usize::from(*n)].is_some())
+                })
+                .map(|a| (a.from, a.to.iter().find_map(|n| self.side[usize::from(*n)]).map(Side::other)));
+            let (host, side) = near.unwrap_or((first, Some(Side::Left)));
+            self.side[usize::from(host)] = side;
+            self.spread()?;
+        }
+    }
+
+    /// Puts the other ends of applications whose one end has a side. Bound: each turn puts at least one host.
+    fn spread(&mut self) -> Result<(), Problem> {
+        loop {
+            let mut moved = false;
+            for app in &self.apps {
+                for (i, to) in app.to.iter().enumerate() {
+                    let (a, b) = (self.side[usize::from(app.from)], self.side[usize::from(*to)]);
+                    match (a, b) {
+                        (Some(a), Some(b)) if a == b => {
+                            let (from, to) = (&self.nodes[usize::from(app.from)], &self.nodes[usize::from(*to)]);
+                            let message = format!(
+                                "\"{from}\" and \"{to}\" fall into the same namespace, because of whom the other \
+                                 applications talk to; live, every application must cross from one set of hosts to another"
+                            );
+                            return Err(Problem::new(format!("app.{}.to.{i}", app.name), message));
+                        }
+                        (Some(a), None) => self.side[usize::from(*to)] = Some(a.other()),
+                        (None, Some(b)) => self.side[usize::from(app.from)] = Some(b.other()),
+                        _ => continue,
+                    }
+                    moved |= a.is_none() || b.is_none();
+                }
+            }
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Without applications: the two nodes that have one neighbour; the first link's own end, or its side of the network,
+    /// is on the left.
+    fn take_leaves(&mut self) -> Result<(), Problem> {
+        let neighbours = |n: u16| {
+            let mut all: Vec<u16> =
+                self.ends.iter().filter_map(|&(a, b)| if a == n { Some(b) } else { (b == n).then_some(a) }).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.len()
+        };
+        let leaves: Vec<u16> = (0..self.nodes.len() as u16).filter(|n| neighbours(*n) == 1).collect();
+        let [a, b] = leaves[..] else {
+            let message = format!(
+                "without applications the bench needs exactly two nodes at the edge, and there are {}; add an [app] that says \
+                 who talks to whom",
+                leaves.len()
+            );
+            return Err(Problem::new("link", message));
+        };
+        let first = self.ends[0];
+        let left = if first.0 == b || first.1 == a { b } else { a };
+        self.side[usize::from(left)] = Some(Side::Left);
+        self.side[usize::from(a + b - left)] = Some(Side::Right);
+        Ok(())
+    }
+
+    /// The pairs of hosts that talk to each other: those of applications; without applications, the two leaves.
+    fn pairs(&self) -> Vec<(u16, u16)> {
+        if self.apps.is_empty() {
+            return vec![(self.hosts(Side::Left)[0], self.hosts(Side::Right)[0])];
+        }
+        self.apps.iter().flat_map(|a| a.to.iter().map(|to| (a.from, *to))).collect()
+    }
+
+    /// Links from `a` to `b`. Bound: as many turns as there are links (the scenario's check refuses circles).
+    pub(crate) fn path(&self, a: u16, b: u16) -> Vec<u16> {
+        let mut path = Vec::new();
+        let mut at = a;
+        while at != b && path.len() <= self.links.len() {
+            let link = self.next[usize::from(at) * self.nodes.len() + usize::from(b)];
+            if link == NO_LINK {
+                return Vec::new();
+            }
+            path.push(link);
+            at = self.ends[usize::from(link)].1;
+        }
+        path
+    }
+
+    fn check_paths(&mut self, limit: BitRate) -> Result<(), Problem> {
+        for (a, b) in self.pairs() {
+            let mut rtt = Duration::ZERO;
+            for (a, b) in [(a, b), (b, a)] {
+                let path = self.path(a, b);
+                if path.is_empty() {
+                    let (a, b) = (&self.nodes[usize::from(a)], &self.nodes[usize::from(b)]);
+                    let message = format!("there is no way from \"{a}\" to \"{b}\"; the bench needs both directions");
+                    return Err(Problem::new("link", message));
+                }
+                let slowest = path.iter().filter_map(|l| greatest_rate(&self.links[usize::from(*l)].1)).min();
+                if slowest.is_none_or(|r| r > limit) {
+                    let name = &self.links[usize::from(path[0])].0;
+                    let given = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
+                    let message = format!(
+                        "the path has {given}, and the bench has been measured up to {limit}; give the bottleneck a lower \
+                         rate, or raise the limit with --max-rate and heed the result's own verdict on its lateness"
+                    );
+                    return Err(Problem::new(format!("link.{name}.rate"), message));
+                }
+                rtt = path.iter().fold(rtt, |sum, l| sum + self.links[usize::from(*l)].1.delay);
+            }
+            self.rtt = self.rtt.min(rtt);
+        }
+        Ok(())
+    }
+}
+
+/// The highest rate that a link ever has.
+fn greatest_rate(link: &Link) -> Option<BitRate> {
+    let flow = link.shaper.as_ref().or(link.docsis.as_ref().map(|d| &d.flow));
+    let shaped = flow.and_then(|f| f.peak_traffic_rate);
+    let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
+    match (shaped, wire) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The kernel's congestion control that a stack asks for.   Errors: what of it only the simulator has.
+fn kernel_stack(scenario: &Scenario, name: &str, ecn: &mut bool) -> Result<String, String> {
+    let stack = scenario.stack(name).map_err(|p| p.to_string())?;
+    let kernel = tcp::TcpParams {
+        congestion_control: stack.congestion_control,
+        ecn: stack.ecn,
+        hystart: stack.hystart,
+        ..tcp::TcpParams::default()
+    };
+    let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();
+    let cc = tree(&stack)["congestion_control"].as_str().unwrap_or_default().to_owned();
+    let (a, b) = (tree(&stack), tree(&kernel));
+    let differs: Vec<&str> = a
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, value)| b.get(key.as_str()) != Some(value))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    let simulated = cc.starts_with("cubic-");
+    if differs.is_empty() && !simulated {
+        *ecn |= stack.ecn;
+        return Ok(cc);
+    }
+    let what = if simulated { format!("congestion control {cc}") } else { differs.join(", ") };
+    Err(format!(
+        "\"{name}\" exists only in simulation ({what}); live is the kernel's own TCP: \"linux-6\", or --cong reno, cubic or bbr \
+         in place of every stack"
+    ))
+}
+
+/// Datagrams must fit into the MTU: fragments would be other packets than the simulator's.
+fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
+    let tree = serde_json::to_value(traffic).unwrap_or_default();
+    let size = &tree[traffic.name()]["size"];
+    let Some(Ok(size)) = size.as_str().map(str::parse::<Bytes>).filter(|_| is_udp(traffic)) else { return Ok(()) };
+    let (least, most) = (Bytes(LEAST_DATAGRAM), Bytes(MTU as u64));
+    if size > most || size < least {
+        let message = format!(
+            "{size} cannot be live; expected {least} (IPv4 and UDP headers, a number and a time) to {most} (the MTU)"
+        );
+        return Err(Problem::new(format!("{}.size", traffic.name()), message));
+    }
+    Ok(())
+}
+
+/// True for applications that open no TCP connection.
+pub(crate) fn is_udp(traffic: &Traffic) -> bool {
+    traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
+}
+
+/// Links that the scenario wants recorded, as in the simulator.
+pub(crate) fn recorded(scenario: &Scenario, name: &str, link: &Link) -> bool {
+    match &scenario.record.links {
+        Some(list) => list.iter().any(|n| n == name),
+        None => link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some(),
+    }
+}
+
+/// Addresses by name of host, for messages and results.
+pub(crate) fn addresses(plan: &Plan, side: Side) -> BTreeMap<String, String> {
+    let of = |n: u16| (plan.nodes[usize::from(n)].clone(), crate::tun::v4(n + 1).to_string());
+    plan.hosts(side).into_iter().map(of).collect()
+}

@@ -1,0 +1,126 @@
+//! What an application asks of its host, done with sockets.
+
+use super::{Core, Notice, Service};
+use measure::tally::FileDone;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::cmp::Reverse;
+use traffic::{ConnId, Host, Side};
+use units::{Duration, Rng, Time};
+
+/// The host of one application, for one call.
+pub(super) struct LiveHost<'a> {
+    pub core: &'a mut Core,
+    pub app: usize,
+}
+
+impl Host for LiveHost<'_> {
+    fn now(&self) -> Time {
+        self.core.now
+    }
+
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.core.desks[self.app].rng
+    }
+
+    fn open(&mut self, peer: usize) -> ConnId {
+        self.core.open(self.app, peer)
+    }
+
+    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
+        self.core.write(conn, side, bytes);
+    }
+
+    fn close(&mut self, conn: ConnId, side: Side) {
+        self.core.close(conn, side);
+    }
+
+    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
+        self.core.datagram_out(self.app, peer, side, size, number);
+    }
+
+    fn timer(&mut self, at: Time, token: u64) {
+        self.core.asked += 1;
+        self.core.timers.push(Reverse((at, self.core.asked, self.app, token)));
+    }
+
+    fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
+        let whole = objects >= self.core.desks[self.app].page_objects;
+        let now = self.core.now;
+        if let Some(pages) = &mut self.core.tally.apps[self.app].pages {
+            if whole { pages.loaded(started, now) } else { pages.abandoned() }
+        }
+    }
+
+    fn file_done(&mut self, started: Time, bytes: u64) {
+        let took = self.core.now.since(started);
+        self.core.tally.apps[self.app].file_done(FileDone { started, took, bytes });
+    }
+
+    fn probe(&mut self, number: u64, rtt: Option<Duration>) {
+        // the machine counts from when the request should have left; between the two system calls is what ping prints
+        let rtt = rtt.map(|rtt| self.core.echo_rtt.unwrap_or(rtt));
+        let now = self.core.now;
+        let probes = self.core.tally.apps[self.app].probes.get_or_insert_default();
+        match rtt {
+            None => probes.sent(now),
+            Some(rtt) => probes.answered(number, rtt),
+        }
+    }
+}
+
+/// Bytes in front of a datagram's padding: its number and when it was sent.
+const STAMP: usize = 16;
+
+/// An ICMP echo request's header.
+const ECHO: usize = 8;
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes)
+}
+
+impl Core {
+    /// Sends a datagram of `size` bytes, IPv4 and UDP (or ICMP) headers included.
+    fn datagram_out(&mut self, app: usize, peer: usize, side: Side, size: u16, number: u64) {
+        let (service, end) = (self.desks[app].services + peer, side as usize);
+        if self.datagram_socket(service, end).is_err() {
+            return;
+        }
+        let Service { echo, datagram, .. } = &self.services[service];
+        let Some(socket) = &datagram[end] else { return };
+        self.tally.apps[app].datagrams += 1;
+        let header = if *echo { ECHO } else { 0 };
+        // IPv4 20 bytes; UDP 8, or the echo header, which is part of what is given to the socket
+        let length = usize::from(size).saturating_sub(28).max(STAMP) + header;
+        let packet = &mut self.buffer[..length];
+        packet.fill(0);
+        if *echo {
+            packet[0] = 8;
+            packet[6..8].copy_from_slice(&(number as u16).to_be_bytes());
+        }
+        packet[header..header + 8].copy_from_slice(&number.to_be_bytes());
+        packet[header + 8..header + 16].copy_from_slice(&self.clock.now().0.to_be_bytes());
+        // a full socket buffer loses it, as it would any program's
+        let _ = send(socket, packet, SendFlags::empty());
+    }
+
+    /// The next datagram at a socket, and whom it concerns.
+    pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, Notice)> {
+        let Service { app, echo, datagram, .. } = &self.services[service];
+        let socket = datagram[end].as_ref()?;
+        let (length, _) = recv(socket, &mut self.buffer[..], RecvFlags::empty()).ok()?;
+        let now = self.clock.now();
+        let header = if *echo { ECHO } else { 0 };
+        let number = word(&self.buffer[..length], header)?;
+        let delay = now.since(Time(word(&self.buffer[..length], header + 8)?));
+        let (app, echo, side) = (*app, *echo, if end == 0 { Side::Client } else { Side::Server });
+        self.now = now;
+        let way = 1 - end;
+        let row = self.services[service].row;
+        self.arrived(row, way, now, (length - header) as u64);
+        self.echo_rtt = echo.then_some(delay);
+        if let Some(voip) = &mut self.tally.apps[app].voip {
+            voip.arrival(number, now - delay, now);
+        }
+        Some((app, Notice::Datagram(side, number)))
+    }
+}

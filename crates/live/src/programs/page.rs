@@ -1,0 +1,155 @@
+//! A small web server on port 80 of every host: what `curl` and browsers in the other namespace fetch.
+//!
+//! `GET /` (or any path that is no number) answers with 177 669 bytes, the page of the CSC458 kit (SPEC 4.7); `GET /N`
+//! with N bytes. HTTP/1.1, one request a connection.   Source: RFC 9112.
+
+use super::{Token, tcp_socket, watch};
+use crate::tun::v4;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags};
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+
+/// Bytes of the page.
+pub const PAGE: u64 = 177_669;
+
+/// Longest request that is read.
+const MOST: usize = 16 * 1024;
+
+/// What is sent.
+static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+
+/// One client.
+#[derive(Debug)]
+struct Client {
+    socket: OwnedFd,
+    request: Vec<u8>,
+    head: Vec<u8>,
+    body: u64,
+    answering: bool,
+}
+
+/// The server.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    listeners: Vec<OwnedFd>,
+    clients: Vec<Option<Client>>,
+}
+
+impl Pages {
+    /// Listens at each host of the namespace in which the thread is.
+    pub fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
+        for host in hosts {
+            let fd = tcp_socket()?;
+            net::sockopt::set_socket_reuseaddr(&fd, true)?;
+            net::bind(&fd, &SocketAddrV4::new(v4(host + 1), 80))?;
+            net::listen(&fd, super::BACKLOG)?;
+            watch(poll, &fd, Token::PageListener(self.listeners.len()), EventFlags::IN)?;
+            self.listeners.push(fd);
+        }
+        Ok(())
+    }
+
+    /// Clients have come. Bound: those that wait.
+    pub fn accept(&mut self, poll: &OwnedFd, listener: usize) {
+        while let Ok(socket) = net::accept_with(&self.listeners[listener], SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
+        {
+            let i = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
+            if watch(poll, &socket, Token::Page(i), EventFlags::IN | EventFlags::OUT | EventFlags::ET).is_err() {
+                continue;
+            }
+            let client = Client { socket, request: Vec::new(), head: Vec::new(), body: 0, answering: false };
+            if i == self.clients.len() {
+                self.clients.push(Some(client));
+            } else {
+                self.clients[i] = Some(client);
+            }
+        }
+    }
+
+    /// A client can be read or written.
+    pub fn ready(&mut self, i: usize, buffer: &mut [u8]) {
+        if let Some(slot) = self.clients.get_mut(i)
+            && slot.as_mut().is_some_and(|client| client.step(buffer).is_none())
+        {
+            *slot = None;
+        }
+    }
+}
+
+impl Client {
+    /// Goes on as far as it can; `None` when the connection is over.
+    fn step(&mut self, buffer: &mut [u8]) -> Option<()> {
+        loop {
+            match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((0, _)) => return None,
+                Ok((n, _)) if !self.answering => self.request.extend(&buffer[..n]),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return None,
+            }
+            if self.request.len() > MOST {
+                return None;
+            }
+        }
+        if !self.answering && self.request.windows(4).any(|w| w == b"\r\n\r\n") {
+            self.answering = true;
+            (self.head, self.body) = answer(&self.request);
+        }
+        while self.answering && !self.head.is_empty() {
+            match net::send(&self.socket, &self.head, SendFlags::NOSIGNAL) {
+                Ok(n) => drop(self.head.drain(..n)),
+                Err(Errno::AGAIN) => return Some(()),
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        while self.answering && self.body > 0 {
+            let n = self.body.min(BODY.len() as u64) as usize;
+            match net::send(&self.socket, &BODY[..n], SendFlags::NOSIGNAL) {
+                Ok(n) => self.body -= n as u64,
+                Err(Errno::AGAIN) => return Some(()),
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        if self.answering {
+            // the client closes when it has everything
+            net::shutdown(&self.socket, Shutdown::Write).ok()?;
+            self.answering = false;
+        }
+        Some(())
+    }
+}
+
+/// Head and length of the body for a request.
+fn answer(request: &[u8]) -> (Vec<u8>, u64) {
+    let text = String::from_utf8_lossy(request);
+    let mut words = text.split_whitespace();
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if method != "GET" && method != "HEAD" {
+        let head =
+            "HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, HEAD\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        return (head.into(), 0);
+    }
+    let length = path.trim_start_matches('/').parse().unwrap_or(PAGE);
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    (head.into_bytes(), if method == "GET" { length } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_their_answers() {
+        let body = |request: &str| answer(request.as_bytes()).1;
+        assert_eq!(body("GET / HTTP/1.1\r\n\r\n"), 177_669);
+        assert_eq!((body("GET /1000 HTTP/1.1\r\n\r\n"), body("HEAD / HTTP/1.1\r\n\r\n")), (1000, 0));
+        let (head, length) = answer(b"POST / HTTP/1.1\r\n\r\n");
+        assert!(head.starts_with(b"HTTP/1.1 405") && length == 0);
+    }
+}

@@ -1,0 +1,258 @@
+//! A run: set up, move packets until the end, take everything down again.
+//!
+//! ```text
+//! refuse - namespaces - devices - [ packet thread | programs | command ] - look, look ... - stop - join - end processes
+//! ```
+//!
+//! Everything that a run makes is held by values of this process: dropping them, whether at the end, after an error, in a
+//! panic or because the process was killed, is what takes it away.
+
+use crate::bench::Bench;
+use crate::clock::Clock;
+use crate::command::{self, CommandLine};
+use crate::ends::Ends;
+use crate::link::{LinkThread, Shared, View};
+use crate::outcome::Parts;
+use crate::pcap::Pcap;
+use crate::plan::{MEASURED, Plan, Side};
+use crate::programs::Programs;
+use crate::space::Space;
+use crate::tun::{self, Tun};
+use measure::Outcome;
+use scenario::Scenario;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::thread;
+use units::{BitRate, Duration, Problem, Time};
+
+/// What a run is asked for beside its scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The kernel's congestion control in place of every application's stack.
+    pub congestion: Option<String>,
+    /// Refuse paths faster than this.
+    pub max_rate: BitRate,
+    /// A command of the user; the run ends with it, or at its duration.
+    pub command: Option<CommandLine>,
+    /// The run ends with the command only.
+    pub until_command_ends: bool,
+    /// Folder for `left.pcap` and `right.pcap`.
+    pub captures: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { congestion: None, max_rate: MEASURED, command: None, until_command_ends: false, captures: None }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// The scenario or an option cannot be live.
+    Refused(Problem),
+    /// This machine cannot do it now.
+    Cannot(String),
+    /// The caller said so.
+    Cancelled,
+}
+
+impl From<Problem> for Failure {
+    fn from(p: Problem) -> Self {
+        Self::Refused(p)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        Self::Cannot(e.to_string())
+    }
+}
+
+/// Longest run with a shell: its series have as many bins as this has.
+const SHELL: Duration = Duration::from_secs(24 * 3600);
+
+/// Runs `scenario` on the wall clock.
+///
+/// `look` is called about ten times a second with what there is to see; when it says no, everything is taken down and the
+/// answer is [`Failure::Cancelled`].   Errors: [`Failure`]. Whatever the answer, the host is as it was before.
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    mut look: impl FnMut(&Plan, &View) -> bool,
+) -> Result<Outcome, Failure> {
+    let plan = Plan::new(scenario, options.congestion.as_deref(), options.max_rate)?;
+    if let Some(line) = &options.command {
+        let program = line.words.first().map_or("", String::as_str);
+        command::find(program).map_err(|m| Problem::new("command", m))?;
+    }
+    preflight()?;
+    let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
+    let mut scenario = scenario.clone();
+    // bins are those of the scenario, but for a shell, whose day would have too many
+    scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
+    let spaces = make_spaces()?;
+    let inodes = [spaces[0].inode()?, spaces[1].inode()?];
+    // bound to the scope: also when a thread of the run panics
+    let guard = Guard(inodes);
+    let result = inside(&scenario, options, &plan, spaces, duration, &mut look);
+    drop(guard);
+    result
+}
+
+/// Ends what is left in the namespaces when a run is over, however it ends.
+struct Guard([u64; 2]);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        command::end_all(&self.0);
+    }
+}
+
+fn make_spaces() -> Result<[Space; 2], Failure> {
+    crate::fault::at("space")?;
+    let make = || {
+        Space::new().map_err(|e| {
+            Failure::Cannot(match e.raw_os_error() {
+                Some(libc::EPERM) => {
+                    "no right to make a network namespace: it takes CAP_SYS_ADMIN (and CAP_NET_ADMIN for \
+                                      the devices); run with sudo, or with --user where the kernel lets users have \
+                                      namespaces of their own"
+                        .to_owned()
+                }
+                _ => format!("cannot make a network namespace: {e}"),
+            })
+        })
+    };
+    Ok([make()?, make()?])
+}
+
+/// What can be known before anything is made.
+fn preflight() -> Result<(), Failure> {
+    tun::available().map_err(Failure::Cannot)
+}
+
+fn inside(
+    scenario: &Scenario,
+    options: &Options,
+    plan: &Plan,
+    spaces: [Space; 2],
+    duration: Duration,
+    look: &mut impl FnMut(&Plan, &View) -> bool,
+) -> Result<Outcome, Failure> {
+    let device = |side: Side| {
+        let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
+        Tun::create(&spaces[side.index()], &hosts, plan.ecn)
+    };
+    let tuns = [device(Side::Left)?, device(Side::Right)?];
+    let bench = Bench::build(scenario, plan, duration, ())?;
+    let captures = captures(options)?;
+    let (claims, heard) = channel();
+    let end = Time(duration.0);
+    let shared = Shared::default();
+    let environment = environment(plan);
+    let ends = Ends::new(crate::ends::tally(scenario, plan, duration)?);
+    let mut link = LinkThread::new(bench, tuns, ends, captures);
+    // whatever happens below, the threads of the scope are told to end before they are waited for
+    let told = Told(&shared);
+    let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
+        let told = told;
+        let clock = Clock::start();
+        let packets = builder("bloatlab-link").spawn_scoped(scope, {
+            let (link, shared) = (&mut link, &shared);
+            move || {
+                crate::fault::at("link")?;
+                link.run(clock, end, shared, &heard)
+            }
+        })?;
+        let handles = [spaces[0].again()?, spaces[1].again()?];
+        let programs = builder("bloatlab-programs").spawn_scoped(scope, {
+            let shared = &shared;
+            move || {
+                let mut programs = Programs::new(scenario, plan, handles, clock, duration, claims)?;
+                programs.run(end, shared)?;
+                Ok::<_, io::Error>(programs)
+            }
+        })?;
+        let mut command = match &options.command {
+            Some(line) => Some(builder("bloatlab-command").spawn_scoped(scope, {
+                let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
+                move || command::run(line, space, environment, shared)
+            })?),
+            None => None,
+        };
+        let mut go_on = true;
+        while go_on
+            && !packets.is_finished()
+            && !programs.is_finished()
+            && command.as_ref().is_none_or(|c| !c.is_finished())
+        {
+            command::pause();
+            let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
+            go_on = look(plan, &view);
+        }
+        crate::fault::at("end")?;
+        drop(told);
+        let code = match command.take() {
+            Some(c) => Some(joined(c.join(), "command")?),
+            None => None,
+        };
+        joined(packets.join(), "packet")?;
+        let programs = joined(programs.join(), "program")?;
+        if go_on { Ok((programs, code)) } else { Err(Failure::Cancelled) }
+    })?;
+    let pcaps = std::mem::take(&mut link.pcaps);
+    for pcap in pcaps.into_iter().flatten() {
+        pcap.finish()?;
+    }
+    Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code }))
+}
+
+/// Tells the threads of a run to stop when it goes out of scope.
+struct Told<'a>(&'a Shared);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn builder(name: &str) -> thread::Builder {
+    thread::Builder::new().name(name.to_owned())
+}
+
+/// What a thread of the run answered.
+fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Failure> {
+    match answer {
+        Ok(answer) => Ok(answer?),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Err(Failure::Cannot(format!("a bug: the {what} thread panicked: {}", text.unwrap_or("no message"))))
+        }
+    }
+}
+
+fn captures(options: &Options) -> Result<[Option<Pcap>; 2], Failure> {
+    let Some(folder) = &options.captures else { return Ok([None, None]) };
+    let create = |side: Side| {
+        let path = folder.join(format!("{}.pcap", side.name()));
+        Pcap::create(&path).map(Some).map_err(|e| Failure::Cannot(format!("{}: {e}", path.display())))
+    };
+    Ok([create(Side::Left)?, create(Side::Right)?])
+}
+
+/// What commands are told: the first host's addresses of each side, `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so on.
+fn environment(plan: &Plan) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for side in Side::BOTH {
+        if let Some(first) = plan.hosts(side).first() {
+            let name = format!("BLOATLAB_{}", side.name().to_uppercase());
+            all.insert(format!("{name}6"), tun::v6(first + 1).to_string());
+            all.insert(name, tun::v4(first + 1).to_string());
+        }
+    }
+    all
+}

@@ -1,0 +1,83 @@
+//! The bytes of packets inside the bench, by index: freed where a packet is delivered or meets its fate.
+
+use crate::tun::MTU;
+
+/// One packet's bytes.
+#[derive(Clone, Debug)]
+struct Body {
+    bytes: Box<[u8; MTU]>,
+    length: u16,
+    used: bool,
+}
+
+/// Slots for packets that are put once and taken once. Memory grows to the most packets that were inside at once.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    bodies: Vec<Body>,
+    free: Vec<u32>,
+}
+
+impl Store {
+    /// Keeps a copy of `packet`, at most [`MTU`] bytes of it.
+    pub fn put(&mut self, packet: &[u8]) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.bodies.push(Body { bytes: Box::new([0; MTU]), length: 0, used: false });
+            (self.bodies.len() - 1) as u32
+        });
+        let body = &mut self.bodies[index as usize];
+        let length = packet.len().min(MTU);
+        body.bytes[..length].copy_from_slice(&packet[..length]);
+        (body.length, body.used) = (length as u16, true);
+        index
+    }
+
+    /// The bytes of a packet that is inside.
+    pub fn get_mut(&mut self, index: u32) -> &mut [u8] {
+        let body = &mut self.bodies[index as usize];
+        assert!(body.used, "a packet's bytes are read while it is inside");
+        &mut body.bytes[..usize::from(body.length)]
+    }
+
+    /// Forgets a packet; panics if it is not there, which means that it had two fates.
+    pub fn free(&mut self, index: u32) {
+        let body = &mut self.bodies[index as usize];
+        assert!(std::mem::take(&mut body.used), "a packet has one fate");
+        self.free.push(index);
+    }
+
+    /// Packets inside.
+    pub fn len(&self) -> usize {
+        self.bodies.len() - self.free.len()
+    }
+
+    /// True when every packet has been delivered or fated.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_reused_and_keep_their_bytes() {
+        let mut s = Store::default();
+        let (a, b) = (s.put(b"abc"), s.put(b"de"));
+        assert_eq!((s.get_mut(a).to_vec(), s.get_mut(b).len(), s.len()), (b"abc".to_vec(), 2, 2));
+        s.free(a);
+        assert_eq!(s.put(b"f"), a);
+        s.free(a);
+        s.free(b);
+        assert!(s.is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "one fate")]
+    fn two_fates_are_a_bug() {
+        let mut s = Store::default();
+        let a = s.put(b"a");
+        s.free(a);
+        s.free(a);
+    }
+}

@@ -1,0 +1,127 @@
+//! The few system calls that no safe wrapper offers: interface and TUN ioctls, TCP_INFO, real-time scheduling.
+//!
+//! Everything else goes through `rustix` and `std`. This is the only module of the workspace with `unsafe` in it.
+
+#![allow(unsafe_code, reason = "ioctl(2), getsockopt(TCP_INFO) and sched_setscheduler(2) have no safe wrapper")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// `struct ifreq` of 64-bit Linux: 16 bytes of name, 24 bytes of union. `struct in6_ifreq` (24 bytes) fits, too.
+pub(crate) type IfReq = [u8; 40];
+
+/// Requests that take an `ifreq` or `in6_ifreq` and nothing larger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ioctl {
+    /// Attach a TUN device to this descriptor.
+    TunSetIff,
+    /// Read an interface's flags.
+    GetFlags,
+    /// Write an interface's flags.
+    SetFlags,
+    /// Set an address.
+    SetAddr,
+    /// Set a netmask.
+    SetNetmask,
+    /// Set the MTU.
+    SetMtu,
+    /// Set the length of the transmit queue.
+    SetTxQueueLen,
+    /// An interface's index.
+    GetIndex,
+}
+
+impl Ioctl {
+    const fn number(self) -> libc::Ioctl {
+        match self {
+            Self::TunSetIff => libc::TUNSETIFF,
+            Self::GetFlags => libc::SIOCGIFFLAGS,
+            Self::SetFlags => libc::SIOCSIFFLAGS,
+            Self::SetAddr => libc::SIOCSIFADDR,
+            Self::SetNetmask => libc::SIOCSIFNETMASK,
+            Self::SetMtu => libc::SIOCSIFMTU,
+            Self::SetTxQueueLen => libc::SIOCSIFTXQLEN,
+            Self::GetIndex => libc::SIOCGIFINDEX,
+        }
+    }
+}
+
+/// One ioctl; `request` is read and written.
+pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Result<()> {
+    // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, which `IfReq` has; the pointer is
+    // valid for the call and the kernel keeps no reference to it.
+    let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), what.number(), request.as_mut_ptr()) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What the kernel says of a TCP connection's sender.
+///
+/// Source: `struct tcp_info` of linux/tcp.h; fields beyond the running kernel's version are zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TcpInfo {
+    /// Bytes of payload in a segment.
+    pub mss: u32,
+    /// Smoothed round trip, us; 0 before the first sample.
+    pub rtt_us: u32,
+    /// Slow start threshold, segments; 0x7fffffff while infinite.
+    pub ssthresh: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts (kernel 6.7 and later).
+    pub timeouts: u32,
+}
+
+/// `getsockopt(TCP_INFO)`.
+pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
+    let mut raw = [0u8; 256];
+    let mut len = raw.len() as libc::socklen_t;
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `len` bytes, the size of `raw`, and the length that it wrote.
+    let answer =
+        unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, raw.as_mut_ptr().cast(), &raw mut len) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let u32_at = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+    Ok(TcpInfo {
+        mss: u32_at(16),
+        rtt_us: u32_at(68),
+        ssthresh: u32_at(76),
+        cwnd: u32_at(80),
+        retransmits: u32_at(100),
+        timeouts: u32::from(u16::from_ne_bytes([raw[240], raw[241]])),
+    })
+}
+
+/// Makes the calling thread a real-time one (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE.
+pub(crate) fn real_time() -> io::Result<()> {
+    // SAFETY: `sched_param` is plain integers, for which zero is valid.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = 1;
+    // SAFETY: pid 0 is the calling thread; `param` is valid for the call.
+    let answer = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets timers of the calling thread fire on the nanosecond instead of within 50 us.
+pub(crate) fn sharp_timers() {
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// Spawns `command` so that it dies with the calling thread.
+pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std::process::Child> {
+    use std::os::unix::process::CommandExt;
+    let owner = rustix::process::getpid();
+    // SAFETY: between fork and exec the closure makes two system calls, which are async-signal-safe, and allocates nothing.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // the owner may have died between fork and the line above
+            if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        });
+    }
+    command.spawn()
+}

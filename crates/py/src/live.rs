@@ -1,0 +1,95 @@
+//! Running the live bench from Python.
+
+use crate::{refuse, scenario_of};
+use ::live::{CommandLine, Failure, Options, Plan, Side, View};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use units::Problem;
+
+pyo3::create_exception!(
+    _core,
+    LiveError,
+    pyo3::exceptions::PyRuntimeError,
+    "This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made."
+);
+
+/// Runs a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released but for `look`.
+#[pyfunction]
+#[pyo3(signature = (resolved, *, congestion=None, max_rate=None, command=None, side="left", unbounded=false, captures=None, look=None))]
+#[allow(clippy::too_many_arguments, reason = "the face of a function with keyword arguments")]
+pub(crate) fn live(
+    py: Python<'_>,
+    resolved: &str,
+    congestion: Option<String>,
+    max_rate: Option<&str>,
+    command: Option<Vec<String>>,
+    side: &str,
+    unbounded: bool,
+    captures: Option<std::path::PathBuf>,
+    look: Option<Py<PyAny>>,
+) -> PyResult<Py<PyDict>> {
+    let scenario = scenario_of(resolved)?;
+    let mut options = Options { congestion, captures, until_command_ends: unbounded, ..Options::default() };
+    if let Some(text) = max_rate {
+        options.max_rate =
+            text.parse().map_err(|e: units::ParseError| refuse("", &[Problem::new("max_rate", e.to_string())]))?;
+    }
+    let side = match side {
+        "left" => Side::Left,
+        "right" => Side::Right,
+        other => return Err(PyValueError::new_err(format!("\"{other}\" is no side (valid: left, right)"))),
+    };
+    options.command = command.map(|words| CommandLine { side, words });
+    let mut raised = None;
+    let answer = py.detach(|| {
+        ::live::run(&scenario, &options, |plan, view| {
+            let answer = Python::attach(|py| {
+                py.check_signals()?;
+                match &look {
+                    Some(look) => look.call1(py, (seen(py, plan, view)?,)).map(drop),
+                    None => Ok(()),
+                }
+            });
+            raised = answer.err();
+            raised.is_none()
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match answer {
+        Ok(outcome) => crate::run::to_python(py, outcome),
+        Err(Failure::Refused(problem)) => Err(refuse("", &[problem])),
+        Err(Failure::Cannot(message)) => Err(LiveError::new_err(message)),
+        Err(Failure::Cancelled) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+    }
+}
+
+/// What a look shows, as plain values.
+fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
+    let links = PyList::empty(py);
+    for ((name, _), link) in plan.links.iter().zip(&view.links) {
+        let d = PyDict::new(py);
+        d.set_item("link", name)?;
+        d.set_item("packets", link.backlog.packets)?;
+        d.set_item("bytes", link.backlog.bytes)?;
+        d.set_item("sent_packets", link.glance.packets)?;
+        d.set_item("sent_bytes", link.glance.bytes)?;
+        d.set_item("sojourn_ms_sum", link.glance.sojourn_ns as f64 * 1e-6)?;
+        d.set_item("sojourn_ms_max", link.glance.sojourn_max_ns as f64 * 1e-6)?;
+        d.set_item("dropped", link.glance.dropped)?;
+        links.append(d)?;
+    }
+    let d = PyDict::new(py);
+    d.set_item("t_s", view.now.secs())?;
+    d.set_item("late_p99_ms", view.late_p99.map(units::Duration::millis))?;
+    d.set_item("links", links)?;
+    Ok(d.unbind())
+}
+
+/// Ends what dead runs have left behind; returns how many processes there were.
+#[pyfunction]
+pub(crate) fn live_clean(py: Python<'_>) -> usize {
+    py.detach(::live::clean)
+}

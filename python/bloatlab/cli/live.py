@@ -1,0 +1,195 @@
+"""`bloatlab live`: a scenario on the wall clock, with real programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from bloatlab import live
+from bloatlab.cli.common import BadInput, scenario, wide_console, writing
+from bloatlab.cli.show import print_result
+from bloatlab.results import save
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario
+
+#: A run whose own lateness rule says that its numbers are not to be used.
+EXIT_INVALID = 3
+
+
+def command(
+    file: Path | None = None,
+    /,
+    *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
+    side: live.Side = "left",
+    shell: live.Side | None = None,
+    cong: str | None = None,
+    pcap: Annotated[bool, Parameter(negative=())] = False,
+    max_rate: str | None = None,
+    user: Annotated[bool, Parameter(negative=())] = False,
+    clean: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+) -> int:
+    """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
+
+    The scenario's applications run as in a simulation, over sockets. A command after -- runs beside them, and the run ends
+    with it: bloatlab live lab.toml -- sh -c 'curl -so /dev/null -w "%{time_total}\\n" http://$BLOATLAB_RIGHT/'. Needs root, or
+    --user. Exit codes: 0 done; 3 the run was too late too often, its numbers are not to be used; that of the command.
+
+    Parameters
+    ----------
+    file
+        Scenario in TOML (or JSON, by its suffix).
+    words
+        After --: a command and its arguments, run in the namespace of --side.
+    sets
+        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+    output
+        Folder for the result; without it nothing is kept.
+    form
+        Form of the tables in the folder.
+    side
+        Where the command runs: left (the first application's `from`) or right (its `to`).
+    shell
+        A shell in that namespace; the run ends with it.
+    cong
+        The kernel's congestion control (reno, cubic, bbr) in place of every application's TCP stack.
+    pcap
+        Keep left.pcap and right.pcap in the output folder.
+    max_rate
+        Allow paths up to this rate, beyond what the bench has been measured for.
+    user
+        Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
+    clean
+        End what a killed run has left behind, and do nothing else.
+    quiet
+        Print nothing but errors.
+    """
+    if clean:
+        return _clean(quiet=quiet)
+    if file is None:
+        raise BadInput("a scenario file is missing: bloatlab live FILE")
+    if user and os.geteuid() != 0:
+        _in_user_namespace()
+    if pcap and output is None:
+        raise BadInput("--pcap: give a folder for the captures with -o")
+    if shell is not None and words:
+        raise BadInput("--shell and a command exclude each other")
+    resolved = scenario(file, sets)
+    if output is not None:  # before the run, not after it
+        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    console = Console(stderr=True)
+    live.clean()
+    begun = time.perf_counter()
+    try:
+        result = _run(resolved, _command(words, side, shell), cong, max_rate, output if pcap else None, console, quiet)
+    except live.LiveError as error:
+        raise BadInput(str(error)) from None
+    seconds = time.perf_counter() - begun
+    if output is not None:
+        writing(output, lambda: save(result, output, form=form, seconds=seconds))
+    if not quiet:
+        print_result(result, wide_console())
+    return _verdict(result, console, quiet=quiet)
+
+
+def _clean(*, quiet: bool) -> int:
+    count = live.clean()
+    if not quiet:
+        sys.stdout.write(f"{count} processes of dead runs ended\n" if count else "nothing to clean\n")
+    return 0
+
+
+def _command(words: tuple[str, ...], side: live.Side, shell: live.Side | None) -> live.Command | None:
+    if shell is not None:
+        return live.Command([os.environ.get("SHELL", "/bin/sh")], shell, unbounded=True)
+    return live.Command(words, side) if words else None
+
+
+def _run(
+    resolved: Scenario,
+    command: live.Command | None,
+    cong: str | None,
+    max_rate: str | None,
+    captures: Path | None,
+    console: Console,
+    quiet: bool,
+) -> Result:
+    # a command has the terminal to itself
+    watched = console.is_terminal and not quiet and command is None
+    if not watched:
+        return live.run(resolved, congestion=cong, max_rate=max_rate, command=command, captures=captures)
+    watch = _Watch(resolved)
+    with Live(watch.table(), console=console, transient=True, auto_refresh=False) as screen:
+
+        def look(view: live.View) -> None:
+            screen.update(watch.seen(view), refresh=True)
+
+        return live.run(resolved, congestion=cong, max_rate=max_rate, captures=captures, look=look)
+
+
+def _verdict(result: Result, console: Console, *, quiet: bool) -> int:
+    facts = result.summary["live"]
+    late = facts["lateness_ms"]
+    if not quiet:
+        p99 = "-" if late["p99"] is None else f"{late['p99']:.3f} ms"
+        console.print(f"live {result.summary['duration_s']:.1f} s, lateness p99 {p99}", highlight=False)
+    if not facts["valid"]:
+        console.print(f"[red]invalid[/]: {facts['invalid_because']}", highlight=False)
+    if facts["command_exit_code"]:
+        return facts["command_exit_code"]
+    return 0 if facts["valid"] else EXIT_INVALID
+
+
+def _in_user_namespace() -> NoReturn:
+    """Start over as root of a user namespace of one's own."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        raise BadInput("--user: the command unshare (package util-linux) is not there")
+    again = "import sys; from bloatlab.cli import main; main(sys.argv[1:])"
+    os.execv(unshare, [unshare, "--user", "--map-root-user", "--", sys.executable, "-c", again, *sys.argv[1:]])  # noqa: S606
+
+
+class _Watch:
+    """The links of a run as a table that changes: what there is now, and what happened in the last second."""
+
+    def __init__(self, resolved: Scenario) -> None:
+        self._name = resolved.name
+        self._views: list[live.View] = []
+
+    def seen(self, view: live.View) -> Table:
+        """The table with one more look."""
+        self._views = [*(v for v in self._views if v["t_s"] > view["t_s"] - 1.05), view]
+        return self.table()
+
+    def table(self) -> Table:
+        """The table."""
+        last = self._views[-1] if self._views else None
+        late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
+        table = Table(title=f"{self._name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")
+        table.add_column("link")
+        for name in ("queue packets", "queue kB", "sojourn ms", "rate Mbit/s", "drops/s"):
+            table.add_column(name, justify="right")
+        if last is None:
+            return table
+        first = self._views[0]
+        span = last["t_s"] - first["t_s"]
+        for now, then in zip(last["links"], first["links"], strict=False):
+            sent = now["sent_packets"] - then["sent_packets"]
+            sojourn = (now["sojourn_ms_sum"] - then["sojourn_ms_sum"]) / sent if sent else 0.0
+            rate = (now["sent_bytes"] - then["sent_bytes"]) * 8e-6 / span if span else 0.0
+            drops = (now["dropped"] - then["dropped"]) / span if span else 0.0
+            numbers = (f"{now['packets']}", f"{now['bytes'] / 1e3:.1f}", f"{sojourn:.2f}", f"{rate:.2f}", f"{drops:.0f}")
+            table.add_row(now["link"], *numbers)
+        return table

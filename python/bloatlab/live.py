@@ -1,0 +1,127 @@
+"""A scenario on the wall clock: real programs over kernel TCP, through the same queues. The only module that runs the bench.
+
+Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace). What a run makes is gone with
+it, whatever ends it; `clean` ends processes that a run killed with `kill -9` has left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, TypedDict
+
+import polars as pl
+
+from bloatlab import _core
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario
+
+#: One of the two namespaces: that of the first application's `from`, or that of its `to`.
+Side = Literal["left", "right"]
+
+#: This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made.
+LiveError = _core.LiveError
+
+
+class LinkView(TypedDict):
+    """One link now (`packets`, `bytes` in its queue) and since the run began (the rest)."""
+
+    link: str
+    packets: int
+    bytes: int
+    sent_packets: int
+    sent_bytes: int
+    sojourn_ms_sum: float
+    sojourn_ms_max: float
+    dropped: int
+
+
+class View(TypedDict):
+    """What there is to see of a run while it goes."""
+
+    t_s: float
+    late_p99_ms: float | None
+    links: list[LinkView]
+
+
+#: Called about ten times a second; raising ends the run and takes everything down.
+Look = Callable[[View], None]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line for one of the namespaces. The run ends with it.
+
+    Its environment names the first host's addresses of both sides: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4), BLOATLAB_LEFT6,
+    BLOATLAB_RIGHT6.
+    """
+
+    words: Sequence[str]
+    side: Side = "left"
+    #: The run goes on until the command ends, whatever the scenario's duration.
+    unbounded: bool = False
+
+
+def run(
+    scenario: Scenario,
+    *,
+    congestion: str | None = None,
+    max_rate: str | None = None,
+    command: Command | None = None,
+    captures: Path | None = None,
+    look: Look | None = None,
+) -> Result:
+    """Run `scenario` live; the result has the same tables as a simulation's, and `summary["live"]` beside.
+
+    `congestion` puts the kernel's control of this name in place of every application's stack. `max_rate` allows paths
+    faster than the bench has been measured for ("2gbit"). `captures` is a folder for left.pcap and right.pcap.
+
+    A run that was too late too often says so in `summary["live"]["valid"]`: its numbers are not to be used. Raises
+    `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run in
+    order and raise `KeyboardInterrupt`.
+    """
+    with _orderly_sigterm():
+        output = _core.live(
+            scenario.text,
+            congestion=congestion,
+            max_rate=max_rate,
+            command=list(command.words) if command is not None else None,
+            side=command.side if command is not None else "left",
+            unbounded=command is not None and command.unbounded,
+            captures=str(captures) if captures is not None else None,
+            look=look,
+        )
+    tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
+    summary: dict[str, Any] = json.loads(output["summary"])
+    return Result(scenario, summary, tables)
+
+
+def clean() -> int:
+    """End the processes that dead runs have left behind; returns how many there were.
+
+    Only processes that bear a run's tag in their environment, and whose run's own process is dead, are touched.
+    """
+    return _core.live_clean()
+
+
+@contextlib.contextmanager
+def _orderly_sigterm() -> Iterator[None]:
+    """SIGTERM ends the run as Ctrl-C does, for as long as this lasts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
