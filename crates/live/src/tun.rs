@@ -71,7 +71,8 @@ impl Tun {
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SetMtu, &(MTU as i32).to_ne_bytes()))?;
-        step("set the queue length", set(control, NAME, Ioctl::SetTxQueueLen, &TX_QUEUE_LEN.to_ne_bytes()))?;
+        // in a user namespace the kernel does not allow it, and its default of 500 packets stays
+        let _ = set(control, NAME, Ioctl::SetTxQueueLen, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
             step("set an address", set(control, &label, Ioctl::SetAddr, &sockaddr(v4(*host))))?;

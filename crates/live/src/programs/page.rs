@@ -4,12 +4,12 @@
 //! with N bytes. HTTP/1.1, one request a connection.   Source: RFC 9112.
 
 use super::{Token, tcp_socket, watch};
-use crate::tun::v4;
+use crate::tun::{v4, v6};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags};
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// Bytes of the page.
@@ -42,13 +42,22 @@ impl Pages {
     /// Listens at each host of the namespace in which the thread is.
     pub fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
         for host in hosts {
-            let fd = tcp_socket()?;
-            net::sockopt::set_socket_reuseaddr(&fd, true)?;
-            net::bind(&fd, &SocketAddrV4::new(v4(host + 1), 80))?;
-            net::listen(&fd, super::BACKLOG)?;
-            watch(poll, &fd, Token::PageListener(self.listeners.len()), EventFlags::IN)?;
-            self.listeners.push(fd);
+            self.bind(poll, tcp_socket()?, SocketAddr::from((v4(host + 1), 80)))?;
+            // a kernel without IPv6 has nobody who would ask
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            if let Ok(fd) = net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None) {
+                self.bind(poll, fd, SocketAddr::from((v6(host + 1), 80)))?;
+            }
         }
+        Ok(())
+    }
+
+    fn bind(&mut self, poll: &OwnedFd, fd: OwnedFd, at: SocketAddr) -> io::Result<()> {
+        net::sockopt::set_socket_reuseaddr(&fd, true)?;
+        net::bind(&fd, &at)?;
+        net::listen(&fd, super::BACKLOG)?;
+        watch(poll, &fd, Token::PageListener(self.listeners.len()), EventFlags::IN)?;
+        self.listeners.push(fd);
         Ok(())
     }
 
