@@ -45,6 +45,15 @@ traffic.short = {}
 from = "a"
 to = ["b"]
 traffic.burst = { bytes = "10KB" }
+[app.video]
+from = "a"
+to = ["b"]
+traffic.video = {}
+[app.swarm]
+from = "a"
+to = ["b"]
+tcp = "ledbat"
+traffic.bittorrent = { peers = 3, active = 2 }
 [app.datagrams]
 from = "a"
 to = ["b"]

@@ -133,6 +133,14 @@ impl Scenario {
                 problems.push(p.under(key));
             }
         }
+        if let (Ok(client), Ok(server)) =
+            (self.stack(&app.tcp), self.stack(app.tcp_server.as_ref().unwrap_or(&app.tcp)))
+            && (client.reads_ack_time() || server.reads_ack_time())
+            && !(client.timestamps && server.timestamps)
+        {
+            let message = "one end runs ledbat, which needs `timestamps` at both: the other's clock is in its ACKs";
+            problems.push(Problem::new("tcp_server", message));
+        }
         if let Err(p) = app.traffic.validate() {
             problems.push(p.under("traffic"));
         }

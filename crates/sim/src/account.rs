@@ -32,6 +32,8 @@ impl<S: Sink> World<S> {
                 meter: m.full.as_deref(),
             }
         });
+        // after a run the machines look back from its end, before it from the last event
+        let now = if self.over { self.end } else { self.now() };
         Account {
             name: &scenario.name,
             seed: scenario.seed,
@@ -39,7 +41,7 @@ impl<S: Sink> World<S> {
             events: self.events(),
             links: links.collect(),
             tally: &self.core.tally,
-            figures: self.apps.iter().map(|a| a.machine.figures(self.now())).collect(),
+            figures: self.apps.iter().map(|a| a.machine.figures(now)).collect(),
         }
         .outcome()
     }

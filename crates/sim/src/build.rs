@@ -94,7 +94,8 @@ impl<S: Sink> World<S> {
             after_apps: Vec::new(),
             landed: Vec::new(),
         };
-        let mut world = Self { apps: Vec::new(), core: empty_core(net), end, bin, next_sample: Time(bin.0), chores };
+        let mut world =
+            Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), chores };
         world.core.tally.warm_up = Time(scenario.record.warm_up.0);
         world.add_apps(scenario, &node)?;
         world.core.net.events.push(world.next_sample, Target::Clock);
@@ -172,6 +173,7 @@ impl<S: Sink> World<S> {
         // rows are added in order, so the last one is of this application, and all of one application have series or none has
         let series = core.tally.rows.last().is_some_and(|row| row.ways[0].series.is_some());
         let [header, server_header] = stacks.map(|stack| core.headers[usize::from(stack)]);
+        let reads = stacks.map(|stack| core.stacks[usize::from(stack)].reads_ack_time());
         for server in &app.to {
             let there = Way {
                 at: NodeId(node[app.from.as_str()]),
@@ -183,9 +185,18 @@ impl<S: Sink> World<S> {
                 app: i,
                 counts,
                 series,
+                ack_time: reads[1],
             };
             let (direction, stack) = (Flags::REVERSE, stacks[1]);
-            let back = Way { at: there.peer, peer: there.at, direction, stack, peer_header: header, ..there };
+            let back = Way {
+                at: there.peer,
+                peer: there.at,
+                direction,
+                stack,
+                peer_header: header,
+                ack_time: reads[0],
+                ..there
+            };
             core.ways.extend([there, back]);
         }
         Ok(first as u16)

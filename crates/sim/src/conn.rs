@@ -3,7 +3,8 @@
 //! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless it follows from what both
 //! ends know. Two kinds of segments make up nearly all traffic and need no arena: a plain data segment of a side that has
 //! received nothing but the other's SYN (its ACK field is 1), which carries its time stamp inline; and a pure ACK without
-//! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest.
+//! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest, but for the time
+//! stamp of an ACK to a sender that measures one-way delay: such ACKs take the arena. (One with SACK blocks has lost it.)
 
 use crate::net::{Body, Net, Sacks, is_sack};
 use measure::tally::{self, SenderCounts, Tally};
@@ -38,6 +39,8 @@ pub(crate) struct Way {
     pub counts: bool,
     /// Whether its rows have series.
     pub series: bool,
+    /// Whether the other side reads the time stamps of this side's ACKs.
+    pub ack_time: bool,
 }
 
 /// One end: the machine, what of it is the host's, and the earliest event in the event set for its timer. Cache lines
@@ -171,7 +174,7 @@ impl<S: Sink> Io for Wire<'_, S> {
             segs: 1,
         };
         let plain = !segment.flags.any(SPECIAL);
-        if plain && segment.flags.has(Flags::PURE_ACK) {
+        if plain && segment.flags.has(Flags::PURE_ACK) && !way.ack_time {
             packet.seq = segment.ack;
             packet.body = segment.ts_ecr;
             packet.flags = packet.flags.with(Flags::INLINE);
@@ -179,7 +182,7 @@ impl<S: Sink> Io for Wire<'_, S> {
                 self.net.after_apps.push((way.at, packet));
                 return;
             }
-        } else if plain && segment.ack == 1 {
+        } else if plain && segment.ack == 1 && !segment.flags.has(Flags::PURE_ACK) {
             packet.body = clock_us(now);
             packet.flags = packet.flags.with(Flags::INLINE);
         } else {
@@ -194,6 +197,10 @@ impl<S: Sink> Io for Wire<'_, S> {
             } else {
                 self.net.bodies.whole.put(Body { segment: *segment, sent: now })
             };
+            if plain && way.ack_time && self.delivered && self.stack.ack_after_delivery {
+                self.net.after_apps.push((way.at, packet));
+                return;
+            }
         }
         self.net.send(way.at, packet);
     }

@@ -76,6 +76,8 @@ pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<AppSlot>,
     pub(crate) core: Core<S>,
     pub(crate) end: Time,
+    /// [`World::run`] has come to the end.
+    pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
     /// What is to be done at which moment, last first.
@@ -200,6 +202,7 @@ impl<S: Sink> World<S> {
 
     /// Brings every account up to the end.
     fn finish(&mut self) {
+        self.over = true;
         if self.next_sample == self.end && !self.bin.is_zero() {
             self.core.sample(self.end);
             self.next_sample = Time::NEVER;

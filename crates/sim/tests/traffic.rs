@@ -117,3 +117,113 @@ fn new_applications_keep_the_books_on_random_networks() {
         assert!(ping("answered") + ping("lost") <= 600.0 && ping("answered") > 0.0);
     }
 }
+
+/// Sojourn in the queue of link up after its first minute, ms: mean of the bins' means.
+fn standing(outcome: &sim::Outcome) -> f64 {
+    let t = series(outcome, "queue_series", "t_s", "link", "up");
+    let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
+    let late: Vec<f64> = t.iter().zip(ms).filter(|(t, ms)| **t >= 60.0 && !ms.is_nan()).map(|(_, ms)| ms).collect();
+    late.iter().sum::<f64>() / late.len() as f64
+}
+
+/// An upload by LEDBAT over 5 Mbit/s with a second of buffer; `more` beside it.
+fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
+    let apps =
+        format!("{tcp}\n[app.background]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{}}\n{more}");
+    run(&line(seconds, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1))
+}
+
+#[test]
+fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
+    // RFC 6817: the queueing delay settles at TARGET; ACKs of every second segment take one segment's time, 2.4 ms, off it.
+    // The line is full and nothing is lost.
+    for target in [100.0, 50.0, 25.0] {
+        let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
+        let outcome = background(180, &tcp, "");
+        let queue = standing(&outcome);
+        assert!((queue - target).abs() < 0.06 * target + 2.4, "{target}: {queue}");
+        assert_eq!(number(&outcome, "links.up.dropped_packets"), 0.0);
+        let utilisation = number(&outcome, "links.up.utilisation");
+        assert!(utilisation > 0.95, "{target}: {utilisation}");
+    }
+}
+
+#[test]
+fn ledbat_yields_to_reno() {
+    // Reno fills the second of buffer; LEDBAT sees ten times its target and keeps to its least window of two segments:
+    // 24 kbit in a round trip that Reno's sawtooth takes from half a second to one, so at most about 1 % of the line
+    let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
+    let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
+    let goodput = |app: &str| {
+        let t = series(&outcome, "flow_series", "t_s", "app", app);
+        let bytes = series(&outcome, "flow_series", "goodput_bytes", "app", app);
+        t.iter().zip(bytes).filter(|(t, _)| **t >= 120.0).map(|(_, b)| b).sum::<f64>()
+    };
+    let share = goodput("background") / (goodput("background") + goodput("reno"));
+    assert!(share < 0.05, "{share}");
+    // another Reno in LEDBAT's place takes half
+    let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
+    let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
+    assert!(bytes("background") > bytes("reno"), "60 s ahead");
+}
+
+#[test]
+fn a_file_is_faster_beside_ledbat_than_beside_reno() {
+    // 1 MB every 30 s by Linux beside an upload: LEDBAT's queue is a tenth of what Reno keeps in the second of buffer
+    let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
+                 traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
+    let took = ["ledbat", "rfc"].map(|preset| {
+        let outcome = background(240, &format!("[tcp.own]\npreset = \"{preset}\""), files);
+        assert_eq!(number(&outcome, "apps.file.files.done"), 6.0);
+        assert!(number(&outcome, "links.up.utilisation") > 0.9);
+        number(&outcome, "apps.file.files.median_s")
+    });
+    // alone it would take 1.7 s
+    assert!(took[0] > 1.7 && took[0] < 0.7 * took[1], "{took:?}");
+}
+
+#[test]
+fn every_second_of_a_video_is_accounted_for() {
+    // bottleneck down: rates at most 0.8 x 1448/1500 of it. Seconds since the start = startup + stalled + played, and what
+    // was played is what arrived and is not in the buffer. (500 kbit/s would carry 350, but 100 packets of room are 2.4 s of
+    // it: the losses of the first slow start may cost a stall.)
+    for (rate, most, stalls) in [
+        ("10mbit", 6.0, Some(false)),
+        ("3mbit", 1.5, Some(false)),
+        ("500kbit", 0.35, None),
+        ("300kbit", 0.35, Some(true)),
+    ] {
+        let apps = "[app.video]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.video = {}\n";
+        let outcome = run(&line(300, apps).replacen("rate = \"10mbit\"", &format!("rate = \"{rate}\""), 1));
+        let video = |key: &str| number(&outcome, &format!("apps.video.video.{key}"));
+        let played = 4.0 * video("segments") - video("buffer_s");
+        let seconds = video("startup_s") + video("stalled_s") + played;
+        assert!((seconds - 300.0).abs() < 1e-3, "{rate}: {seconds}");
+        assert!(video("mean_bitrate_mbit") <= most, "{rate}: {}", video("mean_bitrate_mbit"));
+        assert!(video("mean_bitrate_mbit") >= 0.35);
+        assert!(stalls.is_none_or(|s| s == (video("stalls") > 0.0)), "{rate}");
+        assert_eq!(video("stalls") > 0.0, video("stalled_s") > 0.0, "{rate}");
+        if stalls == Some(true) {
+            // 4 s of 350 kbit/s take at least 4.83 s at 300 kbit/s x 1448/1500: 17 % of the time
+            assert!(video("stalled_s") > 0.17 * 280.0, "{}", video("stalled_s"));
+        }
+        assert_eq!(number(&outcome, "apps.video.files.done"), video("segments"));
+    }
+}
+
+#[test]
+fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
+    let queue = ["ledbat", "linux-6"].map(|preset| {
+        let apps = format!("[app.swarm]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"{preset}\"\ntraffic.bittorrent = {{}}\n");
+        let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
+        let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
+        assert_eq!(swarm("bittorrent.connected"), 50.0);
+        // goodput is blocks of 16 397 B, chokes of 5 B, and at most a block under way for each peer
+        let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
+        let rest = swarm("goodput_bytes") - blocks;
+        assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");
+        assert!(number(&outcome, "links.up.utilisation") > 0.9, "{preset}");
+        standing(&outcome)
+    });
+    assert!(queue[0] < 0.5 * queue[1], "{queue:?}");
+}

@@ -13,8 +13,8 @@
 //!
 //! * A plain data segment of a side that has received nothing but the peer's SYN carries `ack == 1`, no SACK and an
 //!   echo that nobody samples (`ts_ecr` 0 means "no echo"), so none of the three need travel.
-//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` and `ts_val` of a pure ACK are never
-//!   read, so a host may rebuild both as zero.
+//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read, and `ts_val`
+//!   only by a sender whose [`TcpParams::reads_ack_time`]: for all others a host may rebuild both as zero.
 //! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take just that, and do what `on_segment` would.
 //! * `retransmission` is for the host's instruments; the receiver never reads it.
 //!

@@ -1,6 +1,7 @@
 //! The axes of a TCP stack.
 
 use crate::Segment;
+use crate::cc::LedbatParams;
 use packet::Flags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub enum CongestionControl {
     /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.   Source: SPEC 2.1.
     #[serde(rename = "cubic-2.6.22")]
     Cubic2622,
+    /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source: RFC 6817.
+    #[serde(rename = "ledbat")]
+    Ledbat,
 }
 
 /// How slow start ends before a loss. Only CUBIC asks.
@@ -125,7 +129,7 @@ pub struct TcpParams {
     pub cwnd_validation: bool,
     /// Congestion controller.
     pub congestion_control: CongestionControl,
-    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno, 0.7 for cubic, 819/1024 for cubic-2.6.22.
+    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic, 819/1024 for cubic-2.6.22.
     pub beta: Option<f64>,
     /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
     pub cubic_c: f64,
@@ -135,6 +139,8 @@ pub struct TcpParams {
     pub tcp_friendliness: bool,
     /// Slow start exit.
     pub hystart: HyStart,
+    /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
+    pub ledbat: LedbatParams,
     /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
     pub reduce_from_flight: bool,
 
@@ -231,10 +237,15 @@ impl TcpParams {
     #[inline]
     pub fn beta(&self) -> f64 {
         self.beta.unwrap_or(match self.congestion_control {
-            CongestionControl::Reno => 0.5,
+            CongestionControl::Reno | CongestionControl::Ledbat => 0.5,
             CongestionControl::Cubic => 0.7,
             CongestionControl::Cubic2622 => 819.0 / 1024.0,
         })
+    }
+
+    /// Whether the controller reads the time stamps of the ACKs that it gets: then a host must carry them.
+    pub fn reads_ack_time(&self) -> bool {
+        self.congestion_control == CongestionControl::Ledbat
     }
 
     /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.
@@ -303,6 +314,10 @@ impl TcpParams {
         }
         if !(self.cubic_c > 0.0 && self.cubic_c <= 100.0) {
             return no("cubic_c", format!("{} is not valid; expected more than 0, at most 100", self.cubic_c));
+        }
+        self.ledbat.validate().map_err(|p| p.under("ledbat"))?;
+        if self.reads_ack_time() && !self.timestamps {
+            return no("timestamps", "false is not valid with ledbat: it measures delay with time stamps".into());
         }
         self.validate_timers()
     }

@@ -1,5 +1,6 @@
 //! Whole stacks by name.
 
+use crate::cc::LedbatParams;
 use crate::params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
 use units::{Bytes, Duration};
 
@@ -9,6 +10,7 @@ pub const PRESETS: &[(&str, &str)] = &[
         "linux-6",
         "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, PRR, IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
     ),
+    ("ledbat", "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6"),
     (
         "ns2-cubic-2.6.22",
         "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, ACK for every segment",
@@ -26,6 +28,7 @@ impl TcpParams {
     pub fn preset(name: &str) -> Option<Self> {
         Some(match name {
             "linux-6" => linux_6(),
+            "ledbat" => ledbat(),
             "ns2-cubic-2.6.22" => ns2_cubic_2622(),
             "ns2-fulltcp-sack" => ns2_fulltcp_sack(),
             "ns2-reno" => ns2_reno(),
@@ -58,6 +61,7 @@ pub(crate) fn linux_6() -> TcpParams {
         fast_convergence: true,
         tcp_friendliness: true,
         hystart: HyStart::Hystart,
+        ledbat: LedbatParams::default(),
         reduce_from_flight: false,
         recovery: Recovery::Sack,
         reduction: Reduction::Prr,
@@ -84,6 +88,16 @@ pub(crate) fn linux_6() -> TcpParams {
         ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
         receive_window: Bytes(6_291_456),
+    }
+}
+
+/// The background transport of RFC 6817 on Linux' machinery; INIT_CWND 2 (§2.5).
+fn ledbat() -> TcpParams {
+    TcpParams {
+        congestion_control: CongestionControl::Ledbat,
+        initial_window: InitialWindow::Segments(2),
+        hystart: HyStart::Off,
+        ..linux_6()
     }
 }
 

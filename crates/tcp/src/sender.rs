@@ -205,7 +205,10 @@ impl Sender {
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return;
         }
-        let rate = self.rate_sample(p, now, acked, sample, flight_before);
+        let mut rate = self.rate_sample(p, now, acked, sample, flight_before);
+        if segment.ts_val != 0 && segment.ts_ecr != 0 {
+            rate.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
+        }
         self.advance(cx, &rate, acked, delivered);
         self.on_ece(cx, segment);
         self.restart_timer(p, now, acked);
@@ -245,6 +248,7 @@ impl Sender {
             acked,
             credit: acked.min(f64::from(p.abc_limit)),
             rtt_us,
+            one_way_us: None,
             srtt: self.rtt.srtt,
             in_flight: flight_before,
             una: self.una,

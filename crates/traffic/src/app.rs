@@ -1,6 +1,6 @@
 //! The applications as one closed type, and their list.
 
-use crate::{Application, ConnId, Host, Side, burst, cbr, ftp, game, ping, short, voip, web};
+use crate::{Application, ConnId, Host, Side, bittorrent, burst, cbr, ftp, game, ping, short, video, voip, web};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, Time};
@@ -125,6 +125,12 @@ applications! {
     "game" Game(game::GameParams), "tcp", "doc 000",
         "An on-line game: one message every few seconds over one connection",
         r#"{ "message": "10KB", "interval": "2s" }"#;
+    "bittorrent" Bittorrent(bittorrent::BittorrentParams), "tcp", "doc 000; BEP 3",
+        "A member of a swarm: fifty peers, ten of them unchoked at a time",
+        r#"{ "peers": 50, "active": 10 }"#;
+    "video" Video(video::VideoParams), "tcp", "SPEC 4.6; FESTIVE, CoNEXT 2012",
+        "Adaptive-bitrate video: segments at a rate chosen for each, a buffer, stalls",
+        r#"{ "segment": "4s", "buffer": "30s" }"#;
     "short" Short(short::ShortParams), "tcp", "doc 000, short-lived flows",
         "Small transfers with Poisson arrivals, a connection each",
         r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
@@ -180,6 +186,8 @@ mod tests {
             r#"{ "cbr": { "rate": "1mbit" } }"#,
             r#"{ "short": { "interval": "20ms", "max_open": 40 } }"#,
             r#"{ "short": { "interval": "20ms", "direction": "up", "size": { "pareto": {} }, "max_open": 40 } }"#,
+            r#"{ "video": { "segment": "1s", "startup": "1s" } }"#,
+            r#"{ "bittorrent": { "peers": 8, "active": 3, "round": "1s", "download": true } }"#,
             r#"{ "burst": { "bytes": "30KB", "interval": "100ms" } }"#,
             r#"{ "web": { "think": "100ms" } }"#,
             r#"{ "web": { "think": "0s", "persistent": true, "page": "listed" } }"#,
@@ -204,6 +212,8 @@ mod tests {
                     App::Ftp(f) => assert_eq!(f.files_done(), fake.files.len() as u64),
                     App::Game(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
                     App::Short(_) | App::Burst(_) => assert!(!fake.files.is_empty()),
+                    App::Video(_) => assert!(!fake.files.is_empty()),
+                    App::Bittorrent(b) => assert!(b.figures(Time::ZERO)[2].1 > 0.0),
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                 }

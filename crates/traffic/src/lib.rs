@@ -8,6 +8,8 @@
 //! |---|---|---|
 //! | [`ftp`] | endless, repeated or bursty file transfers | doc 001 §3.2.1, doc 000 |
 //! | [`game`] | one TCP message every few seconds over one connection | doc 000 |
+//! | [`bittorrent`] | a member of a swarm | doc 000, BEP 3 |
+//! | [`video`] | adaptive-bitrate video | SPEC 4.6 |
 //! | [`short`] | small transfers that come and go | doc 000 |
 //! | [`burst`] | many bytes at once | doc 000 |
 //! | [`ping`] | echo requests | RFC 792 |
@@ -23,24 +25,28 @@ mod conns;
 #[cfg(test)]
 mod fake;
 
+pub mod bittorrent;
 pub mod burst;
 pub mod cbr;
 pub mod ftp;
 pub mod game;
 pub mod ping;
 pub mod short;
+pub mod video;
 pub mod voip;
 pub mod web;
 
 mod app;
 
 pub use app::{APPS, App, AppInfo, Params, Traffic};
+pub use bittorrent::{Bittorrent, BittorrentParams};
 pub use burst::{Burst, BurstParams};
 pub use cbr::{Cbr, CbrParams};
 pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
 pub use ping::{Ping, PingParams};
 pub use short::{Short, ShortParams};
+pub use video::{Video, VideoParams};
 pub use voip::{Voip, VoipParams};
 pub use web::{Web, WebParams};
 

@@ -149,6 +149,7 @@ mod tests {
                 acked: 1.0,
                 credit: 1.0,
                 rtt_us: None,
+                one_way_us: None,
                 srtt,
                 in_flight: 0,
                 una: 0,

@@ -196,6 +196,7 @@ mod tests {
             acked: 1.0,
             credit: 1.0,
             rtt_us,
+            one_way_us: None,
             srtt: Duration::from_secs_f64(rtt),
             in_flight: 0,
             una: 0,

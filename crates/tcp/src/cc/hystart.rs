@@ -97,6 +97,7 @@ mod tests {
             acked: 1.0,
             credit: 1.0,
             rtt_us: Some(rtt_ms * 1000),
+            one_way_us: None,
             srtt: Duration::from_millis(u64::from(rtt_ms)),
             in_flight: 0,
             una,

@@ -7,6 +7,7 @@
 mod cubic;
 mod cubic_2_6_22;
 mod hystart;
+mod ledbat;
 mod reno;
 
 use crate::{CongestionControl, TcpParams};
@@ -14,6 +15,8 @@ use units::{Duration, Time};
 
 use cubic::Cubic;
 use cubic_2_6_22::Cubic2622;
+use ledbat::Ledbat;
+pub use ledbat::LedbatParams;
 
 /// Congestion window and slow start threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +54,9 @@ pub struct RateSample {
     pub credit: f64,
     /// Round trip measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
+    /// One-way delay that this ACK tells of: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
+    /// included. Only if the host carries the ACK's time stamp ([`TcpParams::reads_ack_time`]).
+    pub one_way_us: Option<u32>,
     /// Smoothed round trip.
     pub srtt: Duration,
     /// Bytes in flight before the ACK.
@@ -78,6 +84,7 @@ pub(crate) enum Controller {
     Reno,
     Cubic(Box<Cubic>),
     Cubic2622(Box<Cubic2622>),
+    Ledbat(Box<Ledbat>),
 }
 
 impl Controller {
@@ -86,6 +93,7 @@ impl Controller {
             CongestionControl::Reno => Self::Reno,
             CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new())),
             CongestionControl::Cubic2622 => Self::Cubic2622(Box::new(Cubic2622::new())),
+            CongestionControl::Ledbat => Self::Ledbat(Box::new(Ledbat::new())),
         }
     }
 
@@ -96,6 +104,7 @@ impl Controller {
             Self::Reno => reno::on_ack(w, s),
             Self::Cubic(c) => c.on_ack(p, w, s),
             Self::Cubic2622(c) => c.on_ack(p, w, s),
+            Self::Ledbat(c) => c.on_ack(p, w, s),
         }
     }
 
@@ -105,6 +114,7 @@ impl Controller {
             Self::Reno => reno::ssthresh(p, base),
             Self::Cubic(c) => c.on_congestion(p, base),
             Self::Cubic2622(c) => c.on_congestion(p, base),
+            Self::Ledbat(_) => Ledbat::ssthresh(p, base),
         };
     }
 
@@ -115,7 +125,7 @@ impl Controller {
             self.on_congestion(p, w, Congestion::Loss, base);
         }
         match self {
-            Self::Reno => {}
+            Self::Reno | Self::Ledbat(_) => {}
             Self::Cubic(c) => c.on_rto(),
             Self::Cubic2622(c) => c.reset(),
         }
@@ -125,7 +135,7 @@ impl Controller {
     /// The application was silent for `idle` with nothing in flight.
     pub(crate) fn on_idle(&mut self, idle: Duration) {
         match self {
-            Self::Reno => {}
+            Self::Reno | Self::Ledbat(_) => {}
             Self::Cubic(c) => c.on_idle(idle),
             Self::Cubic2622(c) => c.on_idle(idle),
         }

@@ -1,0 +1,425 @@
+//! A BitTorrent-like swarm, seen from one of its members: many connections, few of them active at a time.
+//!
+//! Source: doc 000 (up to about fifty peers, about ten active); SPEC 4.6; BEP 3 (messages, choking, optimistic unchoking);
+//! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
+//!
+//! ```text
+//!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
+//!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
+//!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer,
+//!                   drawn anew every `optimistic_rounds` rounds among the others; choke the rest
+//! ```
+//!
+//! `from` is the member under study and uploads; with `download` an unchoked peer reciprocates, and blocks go both ways.
+//! Peers are ranked by what came down from them if `download`, else by what went up to them, as a seed ranks. A free
+//! place is filled as soon as a peer connects. A choke cuts a peer off for requests that have not arrived yet: blocks
+//! already written still go. An unchoke holds for one round only, so a swarm whose application is stopped ends with it.
+//!
+//! Which TCP it runs over is the scenario's choice: `tcp = "ledbat"` as most clients (uTP), or any other.
+//!
+//! Departs: peers never run out of interest, come or go (a lost connection is opened again a second later); no pieces, no
+//! rarest-first, no endgame: what a block holds does not matter to the queue it waits in.
+
+use crate::conns::Conns;
+use crate::{Application, ConnId, Host, Params, RETRY_AFTER, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Bytes, Duration, Problem, Time};
+
+/// Most peers.
+pub const MAX_PEERS: u32 = 1000;
+/// Sizes of messages in bytes, their length prefix included.   Source: BEP 3.
+const CHOKE: u64 = 5;
+const REQUEST: u64 = 17;
+const PIECE_HEADER: u64 = 13;
+
+/// A member of a swarm at `from`; its peers are at the servers in turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BittorrentParams {
+    /// Connected peers. Default 50.
+    pub peers: u32,
+    /// Peers that are unchoked at a time, the optimistic one included. Default 10.
+    pub active: u32,
+    /// Payload of a block in bytes. Default 16KiB.
+    pub block: Bytes,
+    /// Requests that an unchoked peer keeps outstanding. Default 5.
+    pub pipeline: u32,
+    /// Time between two choices of the unchoked. Default 10s.
+    pub round: Duration,
+    /// Rounds that an optimistic unchoke lasts. Default 3.
+    pub optimistic_rounds: u32,
+    /// Unchoked peers send blocks, too. Default false.
+    pub download: bool,
+    /// Time between the openings of two connections. Default 100ms.
+    pub stagger: Duration,
+    /// Number of servers that the peers are spread over. Default 1.
+    pub servers: u32,
+}
+
+impl Default for BittorrentParams {
+    fn default() -> Self {
+        Self {
+            peers: 50,
+            active: 10,
+            block: Bytes(16_384),
+            pipeline: 5,
+            round: Duration::from_secs(10),
+            optimistic_rounds: 3,
+            download: false,
+            stagger: Duration::from_millis(100),
+            servers: 1,
+        }
+    }
+}
+
+impl Params for BittorrentParams {
+    type App = Bittorrent;
+
+    fn validate(&self) -> Result<(), Problem> {
+        for (name, v, most) in [
+            ("peers", self.peers, MAX_PEERS),
+            ("active", self.active, self.peers),
+            ("pipeline", self.pipeline, 1000),
+            ("optimistic_rounds", self.optimistic_rounds, 1000),
+            ("servers", self.servers, self.peers),
+        ] {
+            if v == 0 || v > most {
+                return Err(Problem::new(name, format!("{v} is not valid; expected 1 to {most}")));
+            }
+        }
+        if self.block.0 == 0 || self.block.0 > 1 << 24 {
+            return Err(Problem::new("block", format!("{} is not valid; expected 1B to 16MiB", self.block)));
+        }
+        if self.round.is_zero() {
+            return Err(Problem::new("round", "0s is not valid; expected more than 0s (BEP 3: 10s)"));
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Bittorrent {
+        Bittorrent {
+            params: self.clone(),
+            peers: vec![Peer::default(); self.peers as usize],
+            conns: Conns::default(),
+            round: 0,
+            until: Time::ZERO,
+            optimistic: None,
+            blocks: [0; 2],
+            unchokes: 0,
+        }
+    }
+
+    fn servers(&self) -> usize {
+        self.servers as usize
+    }
+}
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    Choke,
+    Unchoke,
+    Request,
+    Block,
+}
+
+/// One peer and its connection. Arrays are by sending side: the member's (client) first.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Peer {
+    conn: Option<ConnId>,
+    connected: bool,
+    /// The member lets it ask.
+    unchoked: bool,
+    /// It knows that it may ask.
+    told: bool,
+    /// Messages written and not arrived, oldest first, with the bytes that are still to come.
+    wire: [VecDeque<(Message, u64)>; 2],
+    /// Blocks that arrived in this round.
+    blocks: [u64; 2],
+}
+
+/// The machine of [`BittorrentParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bittorrent {
+    params: BittorrentParams,
+    peers: Vec<Peer>,
+    conns: Conns,
+    round: u64,
+    /// End of the current round: requests after it are not answered.
+    until: Time,
+    optimistic: Option<usize>,
+    /// Blocks that arrived, by sending side.
+    blocks: [u64; 2],
+    unchokes: u64,
+}
+
+/// Token of the timer of rounds; the others are `peer + 1`.
+const ROUND: u64 = 0;
+
+fn index(side: Side) -> usize {
+    usize::from(side == Side::Server)
+}
+
+impl Bittorrent {
+    fn send<H: Host>(&mut self, i: usize, side: Side, message: Message, host: &mut H) {
+        let size = match message {
+            Message::Choke | Message::Unchoke => CHOKE,
+            Message::Request => REQUEST,
+            Message::Block => PIECE_HEADER + self.params.block.0,
+        };
+        let peer = &mut self.peers[i];
+        if let Some(conn) = peer.conn {
+            peer.wire[index(side)].push_back((message, size));
+            host.write(conn, side, size);
+        }
+    }
+
+    fn open<H: Host>(&mut self, i: usize, host: &mut H) {
+        let conn = host.open(i % self.params.servers as usize);
+        self.conns.insert(conn, i);
+        self.peers[i] = Peer { conn: Some(conn), ..Peer::default() };
+    }
+
+    fn set<H: Host>(&mut self, i: usize, unchoked: bool, host: &mut H) {
+        if self.peers[i].unchoked != unchoked {
+            self.peers[i].unchoked = unchoked;
+            self.unchokes += u64::from(unchoked);
+            self.send(i, Side::Client, if unchoked { Message::Unchoke } else { Message::Choke }, host);
+        }
+    }
+
+    /// Chooses who may ask in the round that begins now.
+    fn choose<H: Host>(&mut self, host: &mut H) {
+        let by = index(if self.params.download { Side::Server } else { Side::Client });
+        let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
+        // stable: equals stay in the order of their numbers
+        order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
+        let regular = order.len().min(self.params.active as usize - 1);
+        let (mut chosen, others) = (order[..regular].to_vec(), &order[regular..]);
+        let due = self.round.is_multiple_of(u64::from(self.params.optimistic_rounds));
+        if due || !self.optimistic.is_some_and(|o| others.contains(&o)) {
+            self.optimistic = match others.len() {
+                0 => None,
+                n => Some(others[host.rng().below(n as u64) as usize]),
+            };
+        }
+        chosen.extend(self.optimistic);
+        for i in 0..self.peers.len() {
+            self.peers[i].blocks = [0; 2];
+            if self.peers[i].connected {
+                self.set(i, chosen.contains(&i), host);
+            }
+        }
+    }
+
+    fn next_round<H: Host>(&mut self, host: &mut H) {
+        self.until = host.now() + self.params.round;
+        host.timer(self.until, ROUND);
+        self.round += 1;
+    }
+
+    /// A message has arrived whole, sent by `from`.
+    fn arrived<H: Host>(&mut self, i: usize, from: Side, message: Message, host: &mut H) {
+        match message {
+            Message::Choke => self.peers[i].told = false,
+            Message::Unchoke => {
+                self.peers[i].told = true;
+                for _ in 0..self.params.pipeline {
+                    self.send(i, Side::Server, Message::Request, host);
+                    if self.params.download {
+                        self.send(i, Side::Client, Message::Request, host);
+                    }
+                }
+            }
+            Message::Request => {
+                // a peer gives as long as it is given
+                let may = if from == Side::Server { self.peers[i].unchoked } else { self.peers[i].told };
+                if may && host.now() <= self.until {
+                    self.send(i, from.other(), Message::Block, host);
+                }
+            }
+            Message::Block => {
+                self.blocks[index(from)] += 1;
+                self.peers[i].blocks[index(from)] += 1;
+                if self.peers[i].told && host.now() <= self.until {
+                    self.send(i, from.other(), Message::Request, host);
+                }
+            }
+        }
+    }
+}
+
+impl Application for Bittorrent {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        let start = host.now();
+        self.next_round(host);
+        for i in 0..self.peers.len() {
+            if i == 0 || self.params.stagger.is_zero() {
+                self.open(i, host);
+            } else {
+                host.timer(start + self.params.stagger * i as u64, i as u64 + 1);
+            }
+        }
+    }
+
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        match token.checked_sub(1) {
+            Some(i) => self.open(i as usize, host),
+            None => {
+                self.choose(host);
+                self.next_round(host);
+            }
+        }
+    }
+
+    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
+        if side == Side::Client
+            && let Some(i) = self.conns.get(conn)
+        {
+            self.peers[i].connected = true;
+            let active = self.peers.iter().filter(|p| p.unchoked).count();
+            if active < self.params.active as usize {
+                self.set(i, true, host);
+            }
+        }
+    }
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        let Some(i) = self.conns.get(conn) else { return };
+        let from = side.other();
+        let mut bytes = bytes;
+        // bounded: every turn takes a message off the list, or the last bytes
+        while let Some((message, left)) = self.peers[i].wire[index(from)].front_mut() {
+            if bytes < *left {
+                *left -= bytes;
+                break;
+            }
+            bytes -= *left;
+            let message = *message;
+            self.peers[i].wire[index(from)].pop_front();
+            self.arrived(i, from, message, host);
+            if bytes == 0 {
+                break;
+            }
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        if let Some(i) = self.conns.remove(conn) {
+            self.peers[i] = Peer::default();
+            host.timer(host.now() + RETRY_AFTER, i as u64 + 1);
+        }
+    }
+
+    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+        vec![
+            ("connected", self.peers.iter().filter(|p| p.connected).count() as f64),
+            ("unchokes", self.unchokes as f64),
+            ("blocks_sent", self.blocks[0] as f64),
+            ("blocks_received", self.blocks[1] as f64),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    fn unchoked(app: &Bittorrent) -> Vec<usize> {
+        (0..app.peers.len()).filter(|&i| app.peers[i].unchoked).collect()
+    }
+
+    #[test]
+    fn one_peer_exchanges_its_pipeline_every_round_trip() {
+        // handshake 20 ms, unchoke 10 ms, requests 10, blocks 10, then 5 blocks every 20 ms. From the block of 50 ms on:
+        // (10 000 - 50) / 20 + 1 = 498.5 times 5; the round of 10 s renews the unchoke
+        let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
+        params.validate().unwrap();
+        let mut fake = Fake::new(&[20 * MS]);
+        let mut app = params.build();
+        fake.run(&mut app, Time(10 * S));
+        assert_eq!(app.blocks, [498 * 5, 0]);
+        // what the peer sends are requests: five at first, one for each block
+        let asked = fake.writes.iter().filter(|w| w.side == Side::Server).map(|w| w.bytes).sum::<u64>();
+        assert_eq!(asked, 17 * (5 + 498 * 5));
+        // with `download` as many come back
+        let mut fake = Fake::new(&[20 * MS]);
+        let mut app = BittorrentParams { download: true, ..params }.build();
+        fake.run(&mut app, Time(10 * S));
+        assert!(app.blocks[1] > 400 * 5 && app.blocks[0] == 498 * 5, "{:?}", app.blocks);
+    }
+
+    #[test]
+    fn ten_of_fifty_are_active_and_the_optimistic_one_changes_every_third_round() {
+        let mut app = BittorrentParams::default().build();
+        let mut fake = Fake::new(&[20 * MS]);
+        fake.run(&mut app, Time(9 * S));
+        // the first ten to connect, until the first round
+        assert_eq!(unchoked(&app), (0..10).collect::<Vec<_>>());
+        let mut seen = std::collections::BTreeSet::new();
+        let mut changes = 0;
+        let mut last = None;
+        for seconds in 1..=30 {
+            let mut app = BittorrentParams::default().build();
+            Fake::new(&[20 * MS]).run(&mut app, Time((5 + 10 * seconds) * S));
+            assert_eq!(unchoked(&app).len(), 10);
+            seen.extend(app.optimistic);
+            changes += u64::from(app.optimistic != last);
+            last = app.optimistic;
+        }
+        // thirty rounds: the first (there was none) and then rounds 3, 6 ... 30; a draw may hit the same again
+        assert!((8..=11).contains(&changes), "{changes}");
+        assert!(seen.len() >= 7, "{seen:?}");
+    }
+
+    #[test]
+    fn the_regular_places_go_to_those_that_took_most() {
+        let mut app = BittorrentParams { peers: 6, active: 3, ..Default::default() }.build();
+        let mut fake = Fake::new(&[20 * MS]);
+        fake.run(&mut app, Time(S));
+        for (i, blocks) in [5, 90, 0, 7, 80, 1].into_iter().enumerate() {
+            app.peers[i].blocks = [blocks, 0];
+        }
+        app.round = 1;
+        app.optimistic = Some(2);
+        app.choose(&mut fake);
+        // 1 and 4 took most; 2 stays optimistic, since it is not yet time for another
+        assert_eq!(unchoked(&app), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_choked_peer_falls_silent_and_so_does_a_stopped_swarm() {
+        let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
+        let mut app = params.build();
+        let mut fake = Fake::new(&[20 * MS]);
+        fake.run(&mut app, Time(S));
+        let before = app.blocks[0];
+        app.set(0, false, &mut fake);
+        app.arrived(0, Side::Client, Message::Choke, &mut fake);
+        let written = fake.writes.len();
+        app.arrived(0, Side::Server, Message::Request, &mut fake);
+        app.arrived(0, Side::Client, Message::Block, &mut fake);
+        assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
+        // no timer, no round: an answer after `until` is not given
+        app.peers[0].unchoked = true;
+        app.until = Time::ZERO;
+        app.arrived(0, Side::Server, Message::Request, &mut fake);
+        assert_eq!(fake.writes.len(), written);
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let bad = |p: BittorrentParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(BittorrentParams { peers: 0, ..Default::default() }), "peers");
+        assert_eq!(bad(BittorrentParams { active: 51, ..Default::default() }), "active");
+        assert_eq!(bad(BittorrentParams { block: Bytes(0), ..Default::default() }), "block");
+        assert_eq!(bad(BittorrentParams { round: Duration::ZERO, ..Default::default() }), "round");
+        assert_eq!(bad(BittorrentParams { servers: 60, ..Default::default() }), "servers");
+    }
+}

@@ -1,0 +1,395 @@
+//! Adaptive-bitrate video: segments fetched one after the other, at a rate chosen for each.
+//!
+//! Source: SPEC 4.6 (segments of 2 to 10 s, 30 s of buffer, 0.8 x the harmonic mean of the last five throughputs, a ladder
+//! from 0.35 to 8 Mbit/s); the harmonic mean is that of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
+//!
+//! ```text
+//!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
+//!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
+//!   rate_{k+1} = the highest of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
+//!                the lowest for the first segment, and if none is low enough
+//!   next GET     at once if another segment fits into `buffer`, else when it will
+//!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
+//! ```
+//!
+//! The buffer is counted in seconds of video that have arrived whole. A viewer whom the scenario's `stop` ends plays what is
+//! buffered and then counts as stalled; end the run there, or give a number of `segments`.
+
+use crate::{Application, ConnId, Host, Params, RETRY_AFTER, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{BitRate, Bytes, Duration, Problem, Time};
+
+/// Throughputs whose harmonic mean predicts the next.
+pub const SAMPLES: usize = 5;
+/// Most rungs of a ladder.
+pub const MAX_LADDER: usize = 64;
+
+/// A viewer of adaptive-bitrate video; the video comes from the first server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VideoParams {
+    /// Length of a segment. Default 4s.
+    pub segment: Duration,
+    /// Rates to choose from, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit, 4mbit, 6mbit, 8mbit.
+    pub ladder: Vec<BitRate>,
+    /// Most video that is buffered; at least a segment. Default 30s.
+    pub buffer: Duration,
+    /// Video that must be buffered before playback begins, and before it resumes after a stall. Default 4s.
+    pub startup: Duration,
+    /// Share of the predicted throughput that a rate may take. Default 0.8.
+    pub safety: f64,
+    /// Payload of a GET. Default 300B.
+    pub request: Bytes,
+    /// Segments of the video; without it, it does not end. Default none.
+    pub segments: Option<u64>,
+}
+
+impl Default for VideoParams {
+    fn default() -> Self {
+        Self {
+            segment: Duration::from_secs(4),
+            ladder: [350, 600, 1000, 1500, 2500, 4000, 6000, 8000].map(|k| BitRate(k * 1000)).to_vec(),
+            buffer: Duration::from_secs(30),
+            startup: Duration::from_secs(4),
+            safety: 0.8,
+            request: Bytes(300),
+            segments: None,
+        }
+    }
+}
+
+impl Params for VideoParams {
+    type App = Video;
+
+    fn validate(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        if self.segment < Duration::from_millis(100) || self.segment > Duration::from_secs(60) {
+            return no("segment", format!("{} is not valid; expected 100ms to 60s", self.segment));
+        }
+        if self.ladder.is_empty() || self.ladder.len() > MAX_LADDER {
+            return no("ladder", format!("{} rates given; expected 1 to {MAX_LADDER}", self.ladder.len()));
+        }
+        if self.ladder[0].bytes_in(self.segment) == 0 {
+            return no("ladder.0", format!("{} leaves a segment without a byte", self.ladder[0]));
+        }
+        if let Some(i) = self.ladder.windows(2).position(|w| w[0] >= w[1]) {
+            return no(&format!("ladder.{}", i + 1), format!("{} is not above the rate before it", self.ladder[i + 1]));
+        }
+        if self.buffer < self.segment {
+            return no(
+                "buffer",
+                format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment),
+            );
+        }
+        // a segment is asked for only if it fits, so the buffer never falls short of this by a whole one
+        let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
+        if self.startup.is_zero() || self.startup > most {
+            let message =
+                format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
+            return no("startup", message);
+        }
+        if !(self.safety > 0.0 && self.safety <= 1.0) {
+            return no("safety", format!("{} is not valid; expected more than 0, at most 1", self.safety));
+        }
+        if self.request.0 == 0 {
+            return no("request", "0B is not valid; expected at least 1 byte".into());
+        }
+        if self.segments == Some(0) {
+            return no("segments", "0 is not valid; expected at least 1, or no number for an endless video".into());
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Video {
+        Video {
+            params: self.clone(),
+            conn: None,
+            asking: 0,
+            left: 0,
+            asked: Time::ZERO,
+            busy: false,
+            rung: 0,
+            throughputs: VecDeque::new(),
+            player: Player::default(),
+            done: 0,
+            sum_of_rates: 0,
+            switches: 0,
+        }
+    }
+}
+
+/// The buffer and who drains it. All lazily brought up to a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Player {
+    /// Video buffered at `since`.
+    level: Duration,
+    since: Time,
+    playing: bool,
+    /// When the application started, and how long until the first picture.
+    start: Time,
+    startup: Option<Duration>,
+    stalls: u64,
+    stalled: Duration,
+    /// All of the video has arrived: an empty buffer is the end of it.
+    complete: bool,
+}
+
+impl Player {
+    /// Brings the account up to `now`. A segment that arrives in the very moment in which the buffer runs out is in time.
+    fn advance(&mut self, now: Time) {
+        let passed = now.since(self.since);
+        if self.playing {
+            if passed > self.level && !self.complete {
+                self.playing = false;
+                self.stalls += 1;
+                self.stalled += passed - self.level;
+            }
+            self.level = self.level.saturating_sub(passed);
+        } else if self.startup.is_some() {
+            self.stalled += passed;
+        }
+        self.since = now;
+    }
+
+    /// A segment has arrived; playback goes on at `threshold`, or with the last segment.
+    fn arrived(&mut self, segment: Duration, threshold: Duration, now: Time) {
+        self.advance(now);
+        self.level += segment;
+        if !self.playing && (self.level >= threshold || self.complete) {
+            self.playing = true;
+            let start = self.start;
+            self.startup.get_or_insert(now.since(start));
+        }
+    }
+}
+
+/// The machine of [`VideoParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Video {
+    params: VideoParams,
+    conn: Option<ConnId>,
+    /// Bytes of the GET that have yet to arrive at the server.
+    asking: u64,
+    /// Bytes of the segment that have yet to arrive at the client.
+    left: u64,
+    /// When the GET was written.
+    asked: Time,
+    /// A segment has been asked for.
+    busy: bool,
+    /// Place of its rate in the ladder.
+    rung: usize,
+    /// The last throughputs, bit/s, newest last.
+    throughputs: VecDeque<f64>,
+    player: Player,
+    /// Segments that arrived, and their rates' sum.
+    done: u64,
+    sum_of_rates: u128,
+    switches: u64,
+}
+
+impl Video {
+    fn bytes(&self) -> u64 {
+        self.params.ladder[self.rung].bytes_in(self.params.segment)
+    }
+
+    /// The rung for what the last throughputs promise.
+    fn choose(&self) -> usize {
+        if self.throughputs.is_empty() {
+            return 0;
+        }
+        let inverse: f64 = self.throughputs.iter().map(|x| 1.0 / x).sum();
+        let limit = self.params.safety * self.throughputs.len() as f64 / inverse;
+        self.params.ladder.iter().rposition(|r| r.0 as f64 <= limit).unwrap_or(0)
+    }
+
+    /// Asks for the next segment, or again for one that a broken connection swallowed.
+    fn ask<H: Host>(&mut self, host: &mut H) {
+        if !self.busy {
+            let rung = self.choose();
+            self.switches += u64::from(self.done > 0 && rung != self.rung);
+            self.rung = rung;
+        }
+        self.busy = true;
+        self.asked = host.now();
+        self.asking = self.params.request.0;
+        self.left = self.bytes();
+        let conn = match self.conn {
+            Some(conn) => conn,
+            None => host.open(0),
+        };
+        self.conn = Some(conn);
+        host.write(conn, Side::Client, self.asking);
+    }
+
+    fn finished<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        let now = host.now();
+        self.busy = false;
+        self.done += 1;
+        self.sum_of_rates += u128::from(self.params.ladder[self.rung].0);
+        let took = now.since(self.asked).max(Duration(1));
+        if self.throughputs.len() == SAMPLES {
+            self.throughputs.pop_front();
+        }
+        self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
+        let last = self.params.segments.is_some_and(|n| self.done >= n);
+        // what has passed since the last segment counts before this one may be the last
+        self.player.advance(now);
+        self.player.complete = last;
+        self.player.arrived(self.params.segment, self.params.startup, now);
+        host.file_done(self.asked, self.bytes());
+        if last {
+            self.conn = None;
+            host.close(conn, Side::Client);
+            host.close(conn, Side::Server);
+        } else {
+            // time until the buffer has room for one more; it drains in real time
+            let room = self.params.buffer - self.params.segment;
+            host.timer(now + self.player.level.saturating_sub(room), 0);
+        }
+    }
+}
+
+impl Application for Video {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        (self.player.start, self.player.since) = (host.now(), host.now());
+        self.ask(host);
+    }
+
+    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
+        self.ask(host);
+    }
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        if self.conn != Some(conn) || !self.busy {
+            return;
+        }
+        if side == Side::Server {
+            self.asking = self.asking.saturating_sub(bytes);
+            if self.asking == 0 {
+                host.write(conn, Side::Server, self.left);
+            }
+        } else {
+            self.left = self.left.saturating_sub(bytes);
+            if self.left == 0 {
+                self.finished(conn, host);
+            }
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        if self.conn == Some(conn) {
+            self.conn = None;
+            // between two segments the pending timer opens a new connection
+            if self.busy {
+                host.timer(host.now() + RETRY_AFTER, 0);
+            }
+        }
+    }
+
+    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+        let mut player = self.player.clone();
+        player.advance(now.max(player.since));
+        vec![
+            ("segments", self.done as f64),
+            ("mean_bitrate_mbit", self.sum_of_rates as f64 / self.done as f64 * 1e-6),
+            ("switches", self.switches as f64),
+            ("startup_s", player.startup.map_or(f64::NAN, Duration::secs)),
+            ("stalls", player.stalls as f64),
+            ("stalled_s", player.stalled.secs()),
+            ("buffer_s", player.level.secs()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    fn figure(app: &Video, at: u64, name: &str) -> f64 {
+        app.figures(Time(at)).into_iter().find(|f| f.0 == name).unwrap().1
+    }
+
+    #[test]
+    fn the_rate_follows_the_harmonic_mean() {
+        let mut v = VideoParams::default().build();
+        assert_eq!(v.choose(), 0);
+        // 0.8 x 2 / (1/2 + 1/8) = 2.56 Mbit/s: 2.5; the arithmetic mean of 5 would give 4
+        v.throughputs = [2e6, 8e6].into();
+        assert_eq!(v.params.ladder[v.choose()].0, 2_500_000);
+        v.throughputs = [0.1e6].into();
+        assert_eq!(v.choose(), 0);
+        v.throughputs = [100e6].into();
+        assert_eq!(v.choose(), 7);
+    }
+
+    #[test]
+    fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
+        // 20 ms handshake, then 20 ms for each segment: by far fast enough for 8 Mbit/s
+        let mut fake = Fake::new(&[20 * MS]);
+        let mut app = VideoParams::default().build();
+        fake.run(&mut app, Time(100 * S));
+        // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms: playback begins; segments 1, 2 ... 20 ms apart until
+        // 26 s + 4 s no longer fit: 7 segments are there at 160 ms, 27.88 s buffered, so the eighth is asked for 1.88 s
+        // later at 2.04 s, when 26 s are left, and from then on one every 4 s, each as it is there after 20 ms
+        assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
+        assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));
+        let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
+        assert_eq!(starts[..9], [0, 40, 60, 80, 100, 120, 140, 2040, 6040]);
+        assert_eq!((figure(&app, 100 * S, "stalls"), figure(&app, 100 * S, "startup_s")), (0.0, 0.04));
+        assert_eq!(figure(&app, 100 * S, "switches"), 1.0);
+    }
+
+    #[test]
+    fn a_slow_line_stalls_and_the_account_is_exact() {
+        // one rate of 1 Mbit/s in segments of 2 s: 250 kB in 250 pieces 12 ms apart: 249 x 12 ms + 10 ms after the GET's 10
+        // ms, 3.008 s each; the handshake adds 20 ms to the first. Playback begins at 3.028 s, stalls at 5.028 s, resumes at
+        // 6.036 s: 1.008 s of every 3.008 s
+        let mut fake = Fake::new(&[20 * MS]);
+        (fake.piece, fake.gap) = (1000, 12 * MS);
+        let params = VideoParams {
+            ladder: vec![BitRate(1_000_000)],
+            segment: Duration::from_secs(2),
+            startup: Duration::from_secs(2),
+            ..Default::default()
+        };
+        params.validate().unwrap();
+        let mut app = params.build();
+        fake.run(&mut app, Time(6 * S));
+        let at = |app: &Video, t: u64, name: &str| (figure(app, t * MS, name) * 1000.0).round();
+        assert_eq!((figure(&app, 6 * S, "stalls"), at(&app, 6000, "stalled_s")), (1.0, 972.0));
+        let mut fake = Fake::new(&[20 * MS]);
+        (fake.piece, fake.gap) = (1000, 12 * MS);
+        let mut app = VideoParams { segments: Some(3), ..params }.build();
+        fake.run(&mut app, Time(100 * S));
+        // after the third and last segment the end is no stall
+        assert_eq!((figure(&app, 100 * S, "stalls"), at(&app, 100_000, "stalled_s")), (2.0, 2016.0));
+        assert_eq!((figure(&app, 100 * S, "startup_s"), fake.open_now()), (3.028, 0));
+    }
+
+    #[test]
+    fn a_broken_connection_is_asked_again() {
+        let mut fake = Fake::new(&[20 * MS]).failing(&[0], 5 * S);
+        let mut app = VideoParams { segments: Some(2), ..Default::default() }.build();
+        fake.run(&mut app, Time(100 * S));
+        assert_eq!(figure(&app, 100 * S, "segments"), 2.0);
+        assert_eq!(fake.files[0].0, Time(6 * S));
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let bad = |p: VideoParams| p.validate().unwrap_err().path;
+        let d = VideoParams::default;
+        assert_eq!(bad(VideoParams { ladder: vec![], ..d() }), "ladder");
+        assert_eq!(bad(VideoParams { ladder: vec![BitRate(2_000_000), BitRate(1_000_000)], ..d() }), "ladder.1");
+        assert_eq!(bad(VideoParams { buffer: Duration::from_secs(3), ..d() }), "buffer");
+        assert_eq!(bad(VideoParams { startup: Duration::from_secs(29), ..d() }), "startup");
+        assert_eq!(bad(VideoParams { safety: 1.5, ..d() }), "safety");
+        assert_eq!(bad(VideoParams { segment: Duration::ZERO, ..d() }), "segment");
+    }
+}
