@@ -91,6 +91,7 @@ bench:
 	@tools/preflight.sh $(PYTHON) rust
 	cargo build --release --locked --quiet -p bloatlab-speed
 	$(PYTHON) tools/bench.py
+	target/release/qdiscs
 
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py

@@ -73,7 +73,9 @@ def _table(kind: str, entries: list[dict[str, Any]]) -> Table:
 
 def _words(entry: dict[str, Any]) -> str:
     """Everything an entry says about itself, a line each."""
-    head = [str(entry[key]) for key in ("doc", "summary", "type", "source") if entry.get(key)]
+    head = [str(entry[key]) for key in ("doc", "summary", "source") if entry.get(key)]
+    if entry.get("type"):
+        head.insert(1, f"type {entry['type']}")
     params = entry.get("params") or []
     if isinstance(params, dict):  # a preset: its values
         lines = ["  ".join(f"{name}={_value(value)}" for name, value in params.items())]

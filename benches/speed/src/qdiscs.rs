@@ -1,0 +1,94 @@
+//! What each discipline costs, alone: CPU nanoseconds per packet through `Queue`, every registered name with its defaults.
+//!
+//! pass: one packet arrives and one leaves, 64 wait, sojourn below every target, so nothing is dropped. full: two arrive for one
+//! that leaves, with a limit of 100 packets, so that every second arrival meets a full queue; per arrival. Packets of 1500 bytes
+//! at 1 Gbit/s, flows in turn, the law's timers called. The least of several rounds: a shared machine only ever adds.
+
+use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
+use qdisc::{Cx, QDISCS, Queue, Spec};
+use units::{BitRate, Duration, Rng, Time};
+
+/// Arrivals in a round.
+const ARRIVALS: u64 = 100_000;
+/// Rounds of which the least counts.
+const ROUNDS: usize = 7;
+/// 1500 bytes at 1 Gbit/s.
+const SPACING: Duration = Duration::from_micros(12);
+
+struct Loop {
+    queue: Queue,
+    rng: Rng,
+    link: LinkView,
+    flows: FlowTable,
+    now: Time,
+    count: u32,
+    of: u32,
+}
+
+impl Loop {
+    fn new(spec: &Spec, of: u32) -> Self {
+        let mut flows = FlowTable::default();
+        for i in 0..of {
+            let tuple = FlowTuple { src: i, dst: 1, sport: i as u16, dport: 80, ..Default::default() };
+            flows.set(FlowId(i), tuple);
+        }
+        let link = LinkView::plain(BitRate(1_000_000_000));
+        Self { queue: Queue::new(spec.build()), rng: Rng::named(1, "cost"), link, flows, now: Time::ZERO, count: 0, of }
+    }
+
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+        let Self { queue, rng, link, flows, now, .. } = self;
+        f(queue, &mut Cx { now: *now, rng, link, flows, fate: &mut () })
+    }
+
+    fn arrive(&mut self) {
+        self.count += 1;
+        let flow = FlowId(self.count % self.of);
+        self.call(|q, cx| q.enqueue(PacketMeta { flow, size: 1500, segs: 1, ..Default::default() }, cx));
+    }
+
+    fn leave(&mut self) {
+        self.call(|q, cx| q.dequeue(cx));
+        self.now += SPACING;
+        if self.queue.next_wake().is_some_and(|t| t <= self.now) {
+            self.call(|q, cx| q.wake(cx));
+        }
+    }
+}
+
+/// Nanoseconds per arrival; `per_departure` arrive for each that leaves.
+fn cost(spec: &Spec, flows: u32, per_departure: u64) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let mut l = Loop::new(spec, flows);
+        (0..64).for_each(|_| l.arrive());
+        let start = floor::cpu_ns();
+        for _ in 0..ARRIVALS / per_departure {
+            (0..per_departure).for_each(|_| l.arrive());
+            l.leave();
+        }
+        best = best.min((floor::cpu_ns() - start) as f64 / ARRIVALS as f64);
+    }
+    best
+}
+
+fn main() {
+    println!("| discipline | type | pass, 1 flow | 10 flows | 1 000 flows | full, 10 flows | 1 000 flows |");
+    println!("|---|---|---|---|---|---|---|");
+    for info in QDISCS {
+        let read = |parameters: &str| -> Option<Spec> {
+            serde_json::from_str(&format!("{{\"{}\":{parameters}}}", info.name))
+                .ok()
+                .filter(|s: &Spec| s.validate().is_ok())
+        };
+        // room for 64 packets, where the default has less
+        let (Some(pass), Some(full)) = (read("{\"limit\":\"1000p\"}"), read("{\"limit\":\"100p\"}")) else {
+            println!("| {} | {:?} | needs parameters |", info.name, info.kind);
+            continue;
+        };
+        let ns =
+            [cost(&pass, 1, 1), cost(&pass, 10, 1), cost(&pass, 1000, 1), cost(&full, 10, 2), cost(&full, 1000, 2)];
+        let cells: Vec<String> = ns.iter().map(|n| format!("{n:.0}")).collect();
+        println!("| {} | {:?} | {} |", info.name, info.kind, cells.join(" | "));
+    }
+}
