@@ -18,7 +18,7 @@ from typing import Any
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.cablelabs2012.cases import Bulk, Case, Queue
-from bloatlab.studies.cablelabs2012.parameters import Free
+from bloatlab.studies.cablelabs2012.parameters import Discipline, Free
 
 SECONDS = 600
 UP = "up"
@@ -52,6 +52,7 @@ class Setup:
     page: PageModel = PageModel.FIXED
     limit: str | None = None
     target: str | None = None
+    discipline: Discipline | None = None
     seconds: int = SECONDS
 
     def with_(self, **changes: Any) -> Setup:
@@ -121,6 +122,8 @@ def _up(case: Case, setup: Setup) -> LinkDict:
 
 
 def _queue(case: Case, setup: Setup) -> dict[str, Any]:
+    if setup.discipline is not None:
+        return {name: dict(values) for name, values in setup.discipline.queue.items()}
     limit = setup.limit or f"{case.queue.limit}p"
     if case.queue is not Queue.CODEL:
         in_packets = limit.endswith("p")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bloatlab.studies.cablelabs2012.build import Between, PageModel, Setup
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case, grid
-from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
+from bloatlab.studies.cablelabs2012.parameters import DISCIPLINES, UNKNOWNS, Free
 
 #: Name of each experiment and what it asks.
 EXPERIMENTS: dict[str, str] = {
@@ -18,6 +18,7 @@ EXPERIMENTS: dict[str, str] = {
     "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
     "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
     "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
+    "disciplines": "all nine cases with PIE, DOCSIS-PIE, LRED, SFQ with serial search, SFQ-CoDel and fq_codel",
     "sensitivity": "what the paper does not say, one value at a time, on one case of each kind",
 }
 
@@ -36,6 +37,8 @@ class Trial:
     @property
     def key(self) -> str:
         """Name in results: the case, and what is changed in it."""
+        if self.setup.discipline is not None:  # the paper's name for a case says its queue
+            return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
     def __str__(self) -> str:
@@ -69,6 +72,7 @@ def trials(name: str) -> list[Trial]:
         "pages": _pages,
         "bytes": _bytes,
         "targets": _targets,
+        "disciplines": _disciplines,
         "sensitivity": _sensitivity,
     }[name]()
 
@@ -101,6 +105,11 @@ def _targets() -> list[Trial]:
         for label, setup in ALTERNATIVES.items()
         for target in TARGETS
     ]
+
+
+def _disciplines() -> list[Trial]:
+    cases = [case(n, Queue.CODEL) for n in NUMBERS]
+    return [Trial("disciplines", c, d.label, Setup(discipline=d)) for d in DISCIPLINES for c in cases]
 
 
 def _sensitivity() -> list[Trial]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bloatlab.studies.cablelabs2012 import disciplines
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
@@ -172,6 +173,13 @@ def unknowns_table() -> TextTable:
     ]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
     return TextTable("Free parameters, one set for all cases", columns, rows, left=4)
+
+
+def experiment_tables(
+    name: str, what: str, runs: Mapping[str, Sequence[Measures]], paper: Mapping[str, Sequence[Measures]]
+) -> list[TextTable]:
+    """An experiment as tables; `paper` has the runs of the paper's own cases, for those that stand beside them."""
+    return disciplines.tables(paper, runs) if name == "disciplines" else [experiment_table(name, what, runs)]
 
 
 def experiment_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) -> TextTable:

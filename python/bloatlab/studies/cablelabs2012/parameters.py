@@ -7,6 +7,7 @@ therefore marked and not counted either.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -212,6 +213,59 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "how far apart the applications start, in ms",
         "Seeds must differ in something, as the paper's two CoDel runs do: every start is moved by up to this much.",
         (0.0, 1000.0),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Discipline:
+    """A discipline in place of the paper's three: its scenario's `queue`, and why with these parameters."""
+
+    label: str
+    queue: Mapping[str, Mapping[str, Any]]
+    why: str
+
+
+#: Disciplines that the paper names as future work, or that came after it. All may hold 417 packets, as the paper's CoDel
+#: may, so that what differs is the decision and not the buffer; every other value is the discipline's own default.
+DISCIPLINES: tuple[Discipline, ...] = (
+    Discipline(
+        "PIE",
+        {"pie": {"limit": "417p"}},
+        "RFC 8033 as it stands: target 15 ms, updates every 15 ms, bursts of 150 ms, delay from time stamps.",
+    ),
+    Discipline(
+        "DOCSIS-PIE",
+        {"docsis_pie": {"limit": "417p"}},
+        "RFC 8034: target 10 ms, delay predicted from the service flow's tokens. It begins when a third of the buffer is "
+        "full: 139 packets.",
+    ),
+    Discipline(
+        "DOCSIS-PIE, 100 ms",
+        {"docsis_pie": {}},
+        "The same with the Target Buffer that DOCSIS 3.1 gives it by default (100 ms at the sustained rate, SPEC 1.11), "
+        "because the buffer decides when it begins.",
+    ),
+    Discipline(
+        "LRED",
+        {"lred": {"limit": "417p"}},
+        "Document 000, curve 10c with the one set that it gives in full and recommends alone: 200 to 400 ms, 1 to 5 %.",
+    ),
+    Discipline(
+        "SFQ, serial search",
+        {"sfq_hss": {"limit": "417p"}},
+        "Document 000: 64 groups of 4 queues, packet round robin, one shared buffer, whose overflow drops the arrival.",
+    ),
+    Discipline(
+        "SFQ-CoDel",
+        {"sfq_codel": {"limit": "417p"}},
+        "ns-2's, by a contributor to the study: 1024 bins, packet round robin, CoDel of the draft, 5 and 100 ms.",
+    ),
+    Discipline(
+        "fq_codel",
+        {"fq_codel": {"limit": "417p"}},
+        "RFC 8290: 1024 queues, deficit round robin with a quantum of 1514 bytes, CoDel at 5 and 100 ms. ECN is not "
+        "negotiated by the stacks of the study.",
     ),
 )
 

@@ -57,6 +57,7 @@ class Reproduction:
 
     scorecard: Scorecard
     claims: Sequence[Checked]
+    paper: Mapping[str, Sequence[Measures]]
     experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
     folder: Path
     runs: int
@@ -102,6 +103,7 @@ def reproduce(options: Options) -> Reproduction:
     done = Reproduction(
         card,
         check_all(CLAIMS, runs),
+        runs,
         {name: _measures(r) for name, r in extra.items()},
         options.out,
         sum(len(r.points) for r in ran),

@@ -24,7 +24,9 @@ def show(done: Reproduction, console: Console) -> None:
         "[green]✓ within[/]  [bold red]✗ outside[/]  [yellow]c calibration, not counted[/]  [dim]derived[/]\n"
     )
     for name, runs in done.experiments.items():
-        console.print(rich_table(layout.experiment_table(name, EXPERIMENTS[name], runs)))
+        for table in layout.experiment_tables(name, EXPERIMENTS[name], runs, done.paper):
+            console.print(rich_table(table))
+            console.print()
     console.print(rich_table(shared.claims_table(done.claims)))
     console.print(rich_table(shared.shares_table(done.scorecard)))
     last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)
