@@ -67,10 +67,10 @@ def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
     """(R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
 
 def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list[tuple[int, int, int]]:
-    """Random 5-tuples through the classifier of a fair discipline; one entry for each of 1 to `sessions` active sessions.
+    """Random 5-tuples through the classifier of a fair discipline; an entry for each of 1 to `sessions` sessions.
 
-    An entry counts the trials in which (two sessions share a queue, the first session shares its queue, the first session
-    is in a group with more sessions than queues). `spec` is JSON: '"sfq_hss"', '{"sfq_hss": {"groups": 32}}'.
+    An entry counts the trials in which (two sessions share a queue, the first session shares its queue, the first
+    session is in a group with more sessions than queues). `spec` is JSON: '"sfq_hss"', '{"sfq_hss": {"groups": 32}}'.
     Raises `ScenarioError` for a discipline that is not valid or not of type A.
     """
 

@@ -29,7 +29,7 @@ from typing import Any
 from bloatlab import _core
 from bloatlab._core import Discipline, Fate, Packet, SentSegment, TcpSender
 
-__all__ = ["Discipline", "Fate", "Packet", "SentSegment", "TcpSender", "discipline", "tcp_sender"]
+__all__ = ["Discipline", "Fate", "Packet", "SentSegment", "TcpSender", "discipline", "session_queues", "tcp_sender"]
 
 
 def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) -> Discipline:
@@ -40,6 +40,18 @@ def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) 
     parameter or value.
     """
     return _core.Discipline(json.dumps({name: params}), rate, seed)
+
+
+def session_queues(
+    name: str, sessions: int, trials: int, *, seed: int = 1, **params: Any
+) -> list[tuple[int, int, int]]:
+    """Sessions with random 5-tuples through the classifier of a fair discipline, `trials` times.
+
+    One entry for each of 1 to `sessions` active sessions: in how many trials any two share a queue, the first shares its
+    queue, and the first one is in a group with more sessions than queues. Raises `ScenarioError` for a discipline
+    that is not valid, or gives sessions no queues of their own.
+    """
+    return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 
 
 def tcp_sender(preset: str = "linux-6", **params: Any) -> TcpSender:

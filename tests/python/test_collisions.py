@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bloatlab
+from bloatlab import parts
 from bloatlab.cli.collisions import percent
 from bloatlab.cli.main import call
 from bloatlab.collisions import collision, given_session, monte_carlo, overfull, sessions_of, share_of
@@ -116,6 +118,24 @@ def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
         assert first.low <= given_session(groups, ways, n) <= first.high, n
 
 
+@pytest.mark.parametrize(("groups", "ways"), [(64, 4), (16, 2), (256, 1)])
+def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: int, ways: int):
+    """Random 5-tuples through sfq_hss as a scenario runs it; 99.9 % intervals."""
+    counted = parts.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
+    exact = collision(groups, ways, 60)
+    for n, (some, shares, first) in enumerate(counted, start=1):
+        share = share_of(some, 50_000, 0.999)
+        assert share.low <= exact[n] <= share.high, n
+        share = share_of(first, 50_000, 0.999)
+        assert share.low <= given_session(groups, ways, n) <= share.high, n
+        assert shares <= first <= some
+
+
+def test_a_classifier_for_a_queue_of_all_is_refused():
+    with pytest.raises(bloatlab.ScenarioError, match="droptail gives sessions no queues"):
+        parts.session_queues("droptail", 5, 10)
+
+
 def test_trials_follow_from_their_seed():
     one = monte_carlo(64, 4, 40, 2000, seed=7)
     assert monte_carlo(64, 4, 40, 2000, seed=7) == one
@@ -162,7 +182,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert [Fraction(row["collision_exact"]) for row in rows] == exact[1:]
     assert rows[19]["hashing_queues"] == float(collision(256, 1, 20)[20])
     assert rows[34]["given_session"] == float(given_session(64, 4, 35))
-    assert "95 % interval" in err
+    assert "Monte Carlo, 20000 trials" in err
+    assert "classifier of sfq_hss, 20000 trials" in err
+    assert all(row["classifier_low"] <= row["classifier"] <= row["classifier_high"] for row in rows)
     names = {p.name for p in tmp_path.iterdir()}
     assert names == {
         f"{stem}.{form}" for stem in ("fig8_ordinary_hashing", "fig9_serial_search") for form in ("svg", "png")

@@ -16,6 +16,7 @@ from rich.table import Table
 from bloatlab import collisions
 from bloatlab.cli.common import BadInput, wide_console, writing
 from bloatlab.collisions import Share, Trials
+from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
 
@@ -35,8 +36,9 @@ def command(
     """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
 
     Document 000 proposes this (64 groups of 4 queues) and simulates its Figure 9, for want of a closed form. Here is
-    one: exact rationals, beside a Monte Carlo experiment with exact 95 % intervals, and beside ordinary hashing into as
-    many queues, and into as many as there are groups.
+    one: exact rationals, beside a Monte Carlo experiment with exact 95 % intervals, beside the classifier of the
+    discipline sfq_hss fed with random 5-tuples, and beside ordinary hashing into as many queues, and into as many as
+    there are groups.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def command(
     sessions
         Numbers of sessions: 20, 1..60, or 5,20,35.
     trials
-        Monte Carlo trials; the same serve every number of sessions. 0 leaves them out.
+        Monte Carlo trials, and as many of the classifier; the same serve every number of sessions. 0 leaves them out.
     seed
         Seed of the trials.
     form
@@ -63,7 +65,14 @@ def command(
     queues = groups * ways
     if queues > collisions.MOST:
         raise BadInput(f"--groups {groups} --ways {ways}: {queues} queues; at most {collisions.MOST}")
-    thrown = collisions.monte_carlo(groups, ways, most, trials, seed=seed) if trials else None
+    thrown = (
+        {}
+        if trials == 0
+        else {
+            "monte_carlo": collisions.monte_carlo(groups, ways, most, trials, seed=seed),
+            "classifier": _classified(groups, ways, most, trials, seed),
+        }
+    )
     exact = {
         "collision": collisions.collision(groups, ways, most),
         "hashing_queues": collisions.collision(queues, 1, most),
@@ -74,25 +83,34 @@ def command(
         writing(output, lambda: _figures(output, rows, groups, ways))
     _print(rows, numbers, exact["collision"], form)
     console = Console(stderr=True)
-    if thrown is not None:
-        inside = sum(row["monte_carlo_low"] <= row["collision"] <= row["monte_carlo_high"] for row in rows)
-        console.print(
-            f"{trials} trials: the exact chance is inside their 95 % interval for {inside} of {len(rows)} numbers of "
-            "sessions (the same trials serve all of them)",
-            highlight=False,
-        )
+    for name, words in (("monte_carlo", "Monte Carlo"), ("classifier", "classifier of sfq_hss")):
+        if name in thrown:
+            inside = sum(row[f"{name}_low"] <= row["collision"] <= row[f"{name}_high"] for row in rows)
+            console.print(
+                f"{words}, {trials} trials: the exact chance is inside the 95 % interval for {inside} of {len(rows)} "
+                "numbers of sessions (the same trials serve all)",
+                highlight=False,
+                soft_wrap=True,
+            )
     if output is not None:
         console.print(f"figures in {output}", highlight=False, soft_wrap=True)
     return 0
 
 
-def _row(n: int, exact: dict[str, Any], groups: int, ways: int, thrown: Trials | None) -> dict[str, Any]:
+def _classified(groups: int, ways: int, sessions: int, trials: int, seed: int) -> Trials:
+    """The discipline's own classifier on random 5-tuples."""
+    counted = session_queues("sfq_hss", sessions, trials, seed=seed, groups=groups, ways=ways)
+    some, first = ([0, *(entry[place] for entry in counted)] for place in (0, 2))
+    return Trials(*([collisions.share_of(hits, trials) for hits in column] for column in (some, first)))
+
+
+def _row(n: int, exact: dict[str, Any], groups: int, ways: int, thrown: dict[str, Trials]) -> dict[str, Any]:
     row: dict[str, Any] = {"sessions": n, "collision": float(exact["collision"][n])}
-    if thrown is not None:
-        row |= _share("monte_carlo", thrown.any_session[n])
+    for name, trials in thrown.items():
+        row |= _share(name, trials.any_session[n])
     row["given_session"] = float(collisions.given_session(groups, ways, n))
-    if thrown is not None:
-        row |= _share("given_monte_carlo", thrown.first_session[n])
+    for name, trials in thrown.items():
+        row |= _share(f"given_{name}", trials.first_session[n])
     return row | {
         "hashing_queues": float(exact["hashing_queues"][n]),
         "hashing_queues_given": float(collisions.given_session(groups * ways, 1, n)),
@@ -118,17 +136,18 @@ def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequen
 _HEADS = {
     "sessions": "sessions",
     "collision": "collision\n%",
-    "monte_carlo": "Monte Carlo\n%  (95 % interval)",
+    "monte_carlo": "Monte Carlo\n(95 % interval)",
+    "classifier": "classifier\n(95 % interval)",
     "given_session": "of a given\nsession %",
-    "given_monte_carlo": "Monte Carlo\n%  (95 % interval)",
-    "hashing_queues": "hashing,\nall queues %",
-    "hashing_queues_given": "of a given\nsession %",
-    "hashing_groups": "hashing,\none per group %",
+    "given_classifier": "classifier\n(95 % interval)",
+    "hashing_queues": "hashing,\nall queues",
+    "hashing_queues_given": "a given\nsession",
+    "hashing_groups": "hashing,\ngroups",
 }
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     shown = [name for name in _HEADS if name in rows[0]]
     for name in shown:
         drawn.add_column(_HEADS[name], justify="right", no_wrap=True)
@@ -142,8 +161,8 @@ def _cell(row: dict[str, Any], name: str) -> str:
         return str(row[name])
     if f"{name}_low" in row:
         middle, low, high = (100.0 * row[f"{name}{end}"] for end in ("", "_low", "_high"))
-        return f"{middle:.4g}  ({low:.3g}..{high:.3g})"
-    return percent(row[name])
+        return f"{middle:.4g} ({low:.3g}..{high:.3g})"
+    return f"{100.0 * row[name]:.3f}" if name.startswith("hashing") else percent(row[name])
 
 
 def percent(chance: float) -> str:
@@ -180,7 +199,7 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
         line(f"{groups} groups of {ways}, serial search", "collision"),
     ]
     if "monte_carlo" in rows[0]:
-        some.append(line("the same, Monte Carlo", "monte_carlo", "points"))
+        some += [line("Monte Carlo", "monte_carlo", "points"), line("classifier", "classifier", "points")]
     some += published((20, 0.05), (35, 1.0))
     given = [line(f"hashing into {queues} queues", "hashing_queues_given"), line("serial search", "given_session")]
     log: dict[str, Any] = {"y_range": (1e-3, 150.0), "log_y": True}

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,24 +85,36 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
     from matplotlib import rc_context  # noqa: PLC0415
 
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
+    svg.write_text(_svg(drawn), encoding="utf-8")
     with rc_context(_rc()):
-        drawn.savefig(svg, transparent=True, metadata={"Date": None, "Creator": None})
         drawn.savefig(png, dpi=200, facecolor="white", metadata={"Software": None})
     return svg, png
 
 
 def svg_text(drawn: Figure, label: str) -> str:
     """The figure as an `<svg>` element to stand in a page, scaling with its column; `label` is read aloud."""
-    from matplotlib import rc_context  # noqa: PLC0415
-
-    buffer = io.StringIO()
-    with rc_context(_rc()):
-        drawn.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
+    text = _svg(drawn)
     text = text[text.index("<svg") :]
     text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return text.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
+
+
+#: Drawing takes most of a report's time, so a figure is drawn as SVG once, wherever it goes. Figures do not change.
+_DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
+
+
+def _svg(drawn: Figure) -> str:
+    """The figure as an SVG file. Its layout is settled from then on."""
+    from matplotlib import rc_context  # noqa: PLC0415
+
+    if drawn not in _DRAWN:
+        buffer = io.StringIO()
+        with rc_context(_rc()):
+            drawn.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        drawn.set_layout_engine("none")
+        _DRAWN[drawn] = buffer.getvalue()
+    return _DRAWN[drawn]
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:

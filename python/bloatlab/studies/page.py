@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,7 +27,11 @@ class Drawn:
     columns: int = 2
 
     def figure(self) -> Figure:
-        """The drawing."""
+        """The drawing, the same each time."""
+        return self._figure
+
+    @functools.cached_property
+    def _figure(self) -> Figure:
         size = (4.3, 2.7) if self.columns == 2 else (8.0, 2.9)
         return figure(self.panels, columns=self.columns, size=size)
 
