@@ -10,6 +10,7 @@
 //! | [`TimeWeighted`] | a queue's length: share of time at each | 8 B per length, at most 512 KB |
 //! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
 //! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
+//! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
 //! | [`Tally`] | what end hosts count: per flow, per application | the sum |
 //! | [`PageLoads`] | page load times | at most 1 MB |
@@ -19,6 +20,7 @@ pub mod emodel;
 mod fairness;
 mod grade;
 mod histogram;
+mod jitter;
 mod link;
 mod outcome;
 mod pages;
@@ -32,6 +34,7 @@ mod weighted;
 pub use fairness::jain;
 pub use grade::{GRADES, Grade, grade};
 pub use histogram::Histogram;
+pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
 pub use outcome::{Account, Column, Count, LinkAccount, Outcome, Table, delay_json};
 pub use pages::{PageLoad, PageLoads, PageSummary};

@@ -61,6 +61,14 @@ pub fn delay_json(h: &Histogram) -> Value {
     })
 }
 
+fn class_json([offered, delivered, dropped]: &[Count; 3]) -> Value {
+    json!({
+        "offered_packets": offered.packets, "offered_bytes": offered.bytes,
+        "delivered_packets": delivered.packets, "delivered_bytes": delivered.bytes,
+        "dropped_packets": dropped.packets, "dropped_bytes": dropped.bytes,
+    })
+}
+
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -98,6 +106,8 @@ pub struct LinkAccount<'a> {
     pub marked: u64,
     /// In its queue.
     pub backlog: Backlog,
+    /// The classes of its discipline, if it has any: name, and offered, delivered and dropped.
+    pub classes: Vec<(&'a str, [Count; 3])>,
     /// Series and distributions, if it is recorded.
     pub meter: Option<&'a LinkMeter>,
 }
@@ -163,6 +173,9 @@ impl Account<'_> {
             "marked_packets": m.marked, "backlog_packets": m.backlog.packets, "backlog_bytes": m.backlog.bytes,
             "utilisation": m.rate.map(|r| m.delivered.bytes as f64 * 8.0 / (r.0 as f64 * self.duration.secs())),
         });
+        if !m.classes.is_empty() {
+            v["classes"] = m.classes.iter().map(|(name, counts)| ((*name).to_owned(), class_json(counts))).collect();
+        }
         if let Some(full) = m.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
@@ -186,6 +199,8 @@ impl Account<'_> {
         });
         if app.datagrams > 0 {
             v["datagrams_sent"] = app.datagrams.into();
+            v["jitter_ms"] = json!(app.jitter[0].mean().map(Duration::millis));
+            v["jitter_ms_reverse"] = json!(app.jitter[1].mean().map(Duration::millis));
         }
         if app.files.count() > 0 {
             v["files"] = json!({

@@ -2,7 +2,7 @@
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
-use crate::{Channel, Histogram, PageLoads, Probes, Series, VoipMeter};
+use crate::{Channel, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
@@ -115,6 +115,8 @@ pub struct AppTally {
     pub rows: usize,
     /// One-way delays of packets with payload, forward and back.
     pub delay: Box<[Histogram; 2]>,
+    /// Jitter of datagrams, forward and back.
+    pub jitter: [Jitter; 2],
     /// A call's judgement.
     pub voip: Option<Box<VoipMeter>>,
     /// Page loads.
@@ -205,6 +207,7 @@ impl Tally {
             first_row,
             rows,
             delay: Box::default(),
+            jitter: Default::default(),
             voip,
             pages: matches!(traffic, Traffic::Web(_)).then(PageLoads::default),
             datagrams: 0,
@@ -284,7 +287,9 @@ impl Tally {
         let app = self.rows[row as usize].app;
         self.delay(app, way, now, delay);
         self.delay_series(row, way, now, delay);
-        if let Some(voip) = &mut self.apps[usize::from(app)].voip {
+        let app = &mut self.apps[usize::from(app)];
+        app.jitter[way].arrival(delay);
+        if let Some(voip) = &mut app.voip {
             voip.arrival(packet.seq, now - delay, now);
         }
     }

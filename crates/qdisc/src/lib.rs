@@ -9,6 +9,7 @@
 //! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`.
 
+pub mod class;
 pub mod fair;
 mod fifo;
 pub mod law;
@@ -19,7 +20,7 @@ mod spec;
 
 pub use fifo::Fifo;
 pub use limit::Room;
-pub use queue::{Count, Counters, Queue};
+pub use queue::{ClassCount, ClassProbe, Count, Counters, Queue};
 pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, Params, QDISCS, Spec};
 
 use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
@@ -59,4 +60,8 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Cx<'_>) {}
     /// Packets and bytes that wait.
     fn backlog(&self) -> Backlog;
+    /// What became of each class's packets; empty for a discipline without classes.
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        Vec::new()
+    }
 }

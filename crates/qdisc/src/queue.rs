@@ -28,6 +28,26 @@ impl Count {
     }
 }
 
+/// What became of the packets of one class. offered = delivered + dropped + queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCount {
+    /// Arrivals.
+    pub offered: Count,
+    /// Departures towards the link.
+    pub delivered: Count,
+    /// Drops, early or for want of room.
+    pub dropped: Count,
+}
+
+/// A class of a discipline, for a look from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassProbe<'a> {
+    /// What its parameters call it.
+    pub name: &'a str,
+    /// What became of its packets.
+    pub counts: ClassCount,
+}
+
 /// What became of every packet offered to a queue.
 ///
 /// offered = delivered + dropped + queued, in packets and in bytes, after every call.

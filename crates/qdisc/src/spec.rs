@@ -1,7 +1,7 @@
 //! The disciplines by name: plain data to build them from, and the list that a user may ask for.
 
 use crate::law::{Law, LawParams, Verdict, View};
-use crate::{Cx, QueueDiscipline, fair, law, single};
+use crate::{ClassProbe, Cx, QueueDiscipline, class, fair, law, single};
 use packet::{Backlog, PacketMeta};
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, MapAccess};
@@ -325,6 +325,9 @@ macro_rules! disciplines {
             fn backlog(&self) -> Backlog {
                 match self { $($(Self::$Variant(d) => d.backlog(),)*)+ }
             }
+            fn classes(&self) -> Vec<ClassProbe<'_>> {
+                match self { $($(Self::$Variant(d) => d.classes(),)*)+ }
+            }
         }
 
         /// Every discipline there is, in the order of the list below.
@@ -403,6 +406,14 @@ disciplines! {
             "PIE in each of many queues, DRR++ among them, sparse flows first";
         "fair" Fair(fair::FairParams), A, "SPEC 1.8, 1.12-1.17",
             "Any classifier x scheduler x law x overflow";
+        "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997; SPEC 1.5",
+            "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
+        "cbt" Cbt(class::CbtParams), B, "doc 003 (Parris, Jeffay & Smith, MMCN 1999); SPEC 1.6",
+            "Class-based thresholds: one FIFO, a share of the buffer per class, RED within TCP's";
+        "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000; SPEC 1.7",
+            "Class-based thresholds that follow the number of active flows of each class";
+        "cbq" Cbq(class::CbqParams), A, "doc 003; Shreedhar & Varghese 1995; SPEC 1.8",
+            "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
     }
 }
 

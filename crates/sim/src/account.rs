@@ -1,8 +1,9 @@
 //! A world's account: what `measure` makes its summary and tables from.
 
-use crate::net::Kind;
+use crate::net::{Kind, Link};
 use crate::world::World;
-use measure::{Account, LinkAccount, Outcome};
+use measure::{Account, Count, LinkAccount, Outcome};
+use qdisc::QueueDiscipline;
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
@@ -10,7 +11,7 @@ use traffic::Application;
 impl<S: Sink> World<S> {
     /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        let link = |link: &'_ crate::net::Link| {
+        let link = |link: &'_ Link| {
             let rate = scenario.link.get(link.name.trim_start_matches('~')).and_then(|l| l.rate);
             let backlog = match &link.kind {
                 Kind::Fifo(fifo) => fifo.backlog(),
@@ -29,6 +30,7 @@ impl<S: Sink> World<S> {
                 drops: m.drops,
                 marked: m.marked,
                 backlog,
+                classes: classes(l),
                 meter: m.full.as_deref(),
             }
         });
@@ -45,4 +47,12 @@ impl<S: Sink> World<S> {
         }
         .outcome()
     }
+}
+
+/// The classes of a link's discipline: offered, delivered, dropped.
+fn classes(link: &Link) -> Vec<(&str, [Count; 3])> {
+    let Kind::Port { port, .. } = &link.kind else { return Vec::new() };
+    let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
+    let probes = port.queue().discipline().classes();
+    probes.iter().map(|c| (c.name, [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))).collect()
 }

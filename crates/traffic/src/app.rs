@@ -1,6 +1,8 @@
 //! The applications as one closed type, and their list.
 
-use crate::{Application, ConnId, Host, Side, bittorrent, burst, cbr, ftp, game, ping, short, video, voip, web};
+use crate::{
+    Application, ConnId, Host, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, short, video, voip, web,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, Time};
@@ -143,6 +145,9 @@ applications! {
     "cbr" Cbr(cbr::CbrParams), "udp", "doc 001 3.2.1, doc 003",
         "Datagrams at a constant rate",
         r#"{ "rate": "1mbit", "size": 1000 }"#;
+    "proshare" Proshare(proshare::ProshareParams), "udp", "doc 003, SPEC 4.6",
+        "A video conference of 210 kbit/s: audio every 100 ms, and video frames cut into datagrams",
+        r#"{ "packet": 700 }"#;
     "voip" Voip(voip::VoipParams), "udp", "doc 001 3.2.2",
         "A G.711 call: 218-byte frames every 20 ms",
         r#"{ "late_after": "60ms", "network_delay": "20ms" }"#;
@@ -189,6 +194,7 @@ mod tests {
             r#"{ "video": { "segment": "1s", "startup": "1s" } }"#,
             r#"{ "bittorrent": { "peers": 8, "active": 3, "round": "1s", "download": true } }"#,
             r#"{ "burst": { "bytes": "30KB", "interval": "100ms" } }"#,
+            r#"{ "proshare": {} }"#,
             r#"{ "web": { "think": "100ms" } }"#,
             r#"{ "web": { "think": "0s", "persistent": true, "page": "listed" } }"#,
             r#"{ "web": { "think": "1ms", "persistent": true, "on_failure": "give_up" } }"#,
@@ -215,6 +221,7 @@ mod tests {
                     App::Video(_) => assert!(!fake.files.is_empty()),
                     App::Bittorrent(b) => assert!(b.figures(Time::ZERO)[2].1 > 0.0),
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
+                    App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                 }
                 // the same run again is the same

@@ -14,6 +14,7 @@
 //! | [`burst`] | many bytes at once | doc 000 |
 //! | [`ping`] | echo requests | RFC 792 |
 //! | [`cbr`] | UDP datagrams with exact spacing | doc 001 §3.2.1, doc 003 |
+//! | [`proshare`] | a video conference: audio and video datagrams | doc 003, SPEC 4.6 |
 //! | [`voip`] | a G.711 call | doc 001 §3.2.2 |
 //! | [`web`] | a user who loads pages | doc 001 §3.2.3, Appendix A |
 //!
@@ -31,6 +32,7 @@ pub mod cbr;
 pub mod ftp;
 pub mod game;
 pub mod ping;
+pub mod proshare;
 pub mod short;
 pub mod video;
 pub mod voip;
@@ -45,6 +47,7 @@ pub use cbr::{Cbr, CbrParams};
 pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
 pub use ping::{Ping, PingParams};
+pub use proshare::{Proshare, ProshareParams};
 pub use short::{Short, ShortParams};
 pub use video::{Video, VideoParams};
 pub use voip::{Voip, VoipParams};

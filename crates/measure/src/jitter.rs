@@ -1,0 +1,54 @@
+//! Jitter: how much the one-way delay differs from one packet to the next.
+//!
+//! ```text
+//!   jitter = mean of |d_i - d_(i-1)| over consecutive arrivals
+//! ```
+//!
+//! This is the mean that RFC 3550's running estimate follows, without the noise of its 1/16 gain.
+//!
+//! Source: RFC 3550 §6.4.1, A.8.   Units: ns.   Departs: the mean over all packets instead of the last estimate.
+
+use units::Duration;
+
+/// Mean difference of consecutive one-way delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Jitter {
+    last: Option<Duration>,
+    sum: u128,
+    count: u64,
+}
+
+impl Jitter {
+    /// A packet arrived that took `delay`.
+    #[inline]
+    pub fn arrival(&mut self, delay: Duration) {
+        if let Some(last) = self.last {
+            self.sum += u128::from(delay.0.abs_diff(last.0));
+            self.count += 1;
+        }
+        self.last = Some(delay);
+    }
+
+    /// The mean so far; `None` before the second packet.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration((self.sum / u128::from(self.count.max(1))) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_the_differences() {
+        let mut j = Jitter::default();
+        assert_eq!(j.mean(), None);
+        j.arrival(Duration(10));
+        assert_eq!(j.mean(), None);
+        // |4| + |3| + |0| over three steps, rounded down
+        for d in [14, 11, 11] {
+            j.arrival(Duration(d));
+        }
+        assert_eq!(j.mean(), Some(Duration(2)));
+    }
+}

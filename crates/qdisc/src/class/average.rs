@@ -1,0 +1,133 @@
+//! The weighted average of an occupancy.
+//!
+//! ```text
+//!   arrivals   something queued            avg <- (1 - w) avg + w q        on an arrival of the class
+//!              nothing queued since t      avg <- (1 - w)^m avg,           m = (now - t) / s
+//!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
+//! ```
+//!
+//! `s` is the time that a typical packet takes on the link. By `arrivals`, an idle class counts as one that sees m samples of
+//! zero; the average is then that of a class that sends as many packets as the link: one that sends fewer gets more than its
+//! threshold, one that sends more gets less. By `time` the average is that of the clock, whatever arrives.
+//!
+//! Source: Floyd & Jacobson 1993 §4, SPEC 1.2 (`arrivals`); `time` is ours.
+//! Departs: ns-2, ns-3 and ALTQ fold in the current sample (0) after the decay of an idle queue.
+
+use packet::LinkView;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Time, math};
+
+/// When an average takes its samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// On each arrival; an idle time counts as samples of zero, one per packet time (RED).
+    #[default]
+    Arrivals,
+    /// One per packet time, always.
+    Time,
+}
+
+/// An average in the unit of its samples (packets or bytes).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Average {
+    w: f64,
+    sampling: Sampling,
+    avg: f64,
+    /// What is queued since `since`, by `time`; by `arrivals`, whether something is.
+    q: f64,
+    since: Time,
+}
+
+impl Average {
+    /// An average of weight `w`, at zero and idle.
+    pub fn new(w: f64, sampling: Sampling) -> Self {
+        Self { w, sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
+    }
+
+    /// The average.
+    pub fn get(&self) -> f64 {
+        self.avg
+    }
+
+    /// An arrival finds what [`Average::now_queued`] last said; `packet` is the size of a typical one in bytes.
+    pub fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
+        if self.sampling == Sampling::Arrivals && self.q > 0.0 {
+            self.avg += self.w * (self.q - self.avg);
+        } else {
+            self.elapse(now, link, packet);
+        }
+        self.avg
+    }
+
+    /// A packet has left, `q` stays: a sample (FRED).
+    pub fn departure(&mut self, q: f64, now: Time) {
+        self.avg += self.w * (q - self.avg);
+        (self.q, self.since) = (q, now);
+    }
+
+    /// So much is queued from now on.
+    pub fn now_queued(&mut self, q: f64, now: Time, link: &LinkView, packet: u64) {
+        if self.sampling == Sampling::Time {
+            self.elapse(now, link, packet);
+        }
+        (self.q, self.since) = (q, now);
+    }
+
+    /// Samples of q for the time that has passed.
+    fn elapse(&mut self, now: Time, link: &LinkView, packet: u64) {
+        if self.avg != self.q {
+            let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
+            self.avg = self.q + (self.avg - self.q) * math::pow(1.0 - self.w, m);
+        }
+        // what has been counted is not counted again: who arrives may be dropped, and q stays
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::BitRate;
+
+    const LINK: BitRate = BitRate(10_000_000);
+
+    #[test]
+    fn a_constant_queue_and_an_idle_one() {
+        let link = LinkView::plain(LINK);
+        let mut a = Average::new(0.002, Sampling::Arrivals);
+        a.now_queued(20.0, Time::ZERO, &link, 1000);
+        for _ in 0..500 {
+            a.arrival(Time::ZERO, &link, 1000);
+        }
+        // 20 (1 - 0.998^500) = 20 * 0.632489
+        assert!((a.get() - 12.649_78).abs() < 1e-4, "{}", a.get());
+        // 80 ms idle are 100 packets of 0.8 ms: x 0.998^100 = 0.818567, in one step or in four
+        a.now_queued(0.0, Time(0), &link, 1000);
+        let mut b = a.clone();
+        assert!((a.arrival(Time(80_000_000), &link, 1000) - 10.354_69).abs() < 1e-4);
+        for ms in [20, 40, 60, 80] {
+            b.arrival(Time(ms * 1_000_000), &link, 1000);
+        }
+        assert!((a.get() - b.get()).abs() < 1e-9);
+        // weight 1 is the queue itself
+        let mut now = Average::new(1.0, Sampling::Arrivals);
+        now.now_queued(7.0, Time::ZERO, &link, 1000);
+        assert_eq!(now.arrival(Time::ZERO, &link, 1000), 7.0);
+    }
+
+    #[test]
+    fn by_time_it_does_not_matter_who_looks() {
+        let link = LinkView::plain(LINK);
+        let mut a = Average::new(0.002, Sampling::Time);
+        a.now_queued(20.0, Time::ZERO, &link, 1000);
+        let mut b = a.clone();
+        for ms in 1..400 {
+            b.arrival(Time(ms * 1_000_000), &link, 1000);
+        }
+        // 400 ms are 500 packets of 0.8 ms, as above
+        assert!((a.arrival(Time(400_000_000), &link, 1000) - 12.649_78).abs() < 1e-4);
+        assert!((b.arrival(Time(400_000_000), &link, 1000) - a.get()).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,303 @@
+//! CBQ: a queue per class and a share of the link for each.
+//!
+//! ```text
+//!   deficit round robin   a class's turn: deficit += quantum_c;  send while deficit >= head;  empty: deficit <- 0
+//!                         quantum_c = 1500 B * share_c / least share
+//!   not allowed to borrow: a packet of s bytes may leave from clear_c on;
+//!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
+//! ```
+//!
+//! With `borrow` (the default) a class also takes what the others leave, so the link never idles while something waits;
+//! without, it has its share and no more. Each class's queue drops at its tail, or early under RED on its own occupancy.
+//!
+//! Source: document 003 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
+//! 1995 for the scheduler; SPEC 1.8.
+//! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their limit;
+//! ours needs no estimator: round robin by deficit gives the shares exactly, and a class that may not borrow is shaped.
+
+use super::average::Sampling;
+use super::classify::{Classifier, Match, Transport};
+use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
+use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, LinkView, PacketMeta, Point};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Bytes, Duration, Limit, Prob, Problem, Time};
+
+/// What the class with the least share may send in a turn: an Ethernet packet, so that every turn sends one.
+const QUANTUM: f64 = 1500.0;
+/// Packets of this size that a class without borrowing may send back to back after a pause: two.
+const BURST_PACKETS: u64 = 2;
+
+/// One class of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CbqClass")]
+pub struct Class {
+    /// What it is called.
+    pub name: String,
+    /// Which packets belong to it; without it, all that no other class asks for.
+    #[serde(rename = "match", default)]
+    pub matches: Match,
+    /// Part of the link that it is sure of; all parts together are 1.
+    pub share: Prob,
+    /// Whether it may also have what others leave. Default true.
+    #[serde(default = "yes")]
+    pub borrow: bool,
+    /// How much of it may wait. Default 60p.
+    #[serde(default = "limit")]
+    pub limit: Limit,
+    /// RED on its own occupancy; without it, drops at the tail only.
+    #[serde(default)]
+    pub red: Option<RedTest>,
+    /// Weight of a sample in RED's average. Default 0.002.
+    #[serde(default = "weight")]
+    pub weight: f64,
+}
+
+fn yes() -> bool {
+    true
+}
+fn limit() -> Limit {
+    Limit::Packets(60)
+}
+fn weight() -> f64 {
+    WEIGHT
+}
+
+/// Parameters of CBQ. The defaults serve document 003's workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CbqParams {
+    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    pub packet: Bytes,
+    /// The classes; every packet must belong to exactly one, the most specific.
+    pub classes: Vec<Class>,
+}
+
+impl Default for CbqParams {
+    /// Three classes of 60 packets: TCP 80 % under RED, marked datagrams 15 % (six sessions of 210 kbit/s on 10 Mbit/s are
+    /// 12.6 %), all others 5 %.
+    fn default() -> Self {
+        let class = |name: &str, matches, share| Class {
+            name: name.to_owned(),
+            matches,
+            share: Prob::new(share).unwrap_or_default(),
+            borrow: true,
+            limit: limit(),
+            red: None,
+            weight: WEIGHT,
+        };
+        let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
+        let mut tcp = class("tcp", Match::protocol(&[Transport::Tcp]), 0.8);
+        tcp.red = Some(RedTest::default());
+        Self {
+            packet: Bytes(1000),
+            classes: vec![tcp, class("tagged", marked, 0.15), class("other", Match::default(), 0.05)],
+        }
+    }
+}
+
+impl Params for CbqParams {
+    type Discipline = Cbq;
+    fn limit(&self) -> Option<Limit> {
+        // each class has its own; together, if all count packets
+        let packets = |c: &Class| if let Limit::Packets(n) = c.limit { Some(n) } else { None };
+        self.classes.iter().map(packets).try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))).map(Limit::Packets)
+    }
+    fn validate(&self) -> Result<(), Problem> {
+        check_packet(self.packet)?;
+        Classifier::validate(self.classes.iter().map(|c| (c.name.as_str(), &c.matches)))?;
+        for (i, class) in self.classes.iter().enumerate() {
+            let check = || {
+                Room::validate(class.limit, false)?;
+                check_weight("weight", class.weight)?;
+                // a turn of the largest class stays below 1.5 MB
+                if class.share.get() < 0.001 {
+                    return Err(Problem::new(
+                        "share",
+                        format!("{} is not valid; expected at least 0.001", class.share),
+                    ));
+                }
+                class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))
+            };
+            check().map_err(|p: Problem| p.under(&format!("classes.{i}")))?;
+        }
+        let sum: f64 = self.classes.iter().map(|c| c.share.get()).sum();
+        if (sum - 1.0).abs() > 1e-9 {
+            return Err(Problem::new("classes", format!("the shares add up to {sum:.6}; expected 1")));
+        }
+        Ok(())
+    }
+    fn build(&self) -> Cbq {
+        let least = self.classes.iter().map(|c| c.share.get()).fold(1.0, f64::min);
+        let leaf = |c: &Class| Leaf {
+            name: c.name.clone(),
+            share: c.share.get(),
+            borrow: c.borrow,
+            quantum: (QUANTUM * c.share.get() / least) as u64,
+            room: Room::new(c.limit, false),
+            fifo: Fifo::default(),
+            red: c.red.as_ref().map(Red::new),
+            occupancy: Occupancy::new(
+                c.red.as_ref().map_or(Unit::Packets, RedTest::unit),
+                c.weight,
+                Sampling::Arrivals,
+                self.packet.0,
+            ),
+            deficit: 0,
+            clear: Time::ZERO,
+        };
+        Cbq {
+            classifier: Classifier::new(self.classes.iter().map(|c| &c.matches)),
+            leaves: self.classes.iter().map(leaf).collect(),
+            turns: VecDeque::with_capacity(self.classes.len()),
+            in_turn: false,
+            backlog: Backlog::default(),
+            wake: None,
+        }
+    }
+}
+
+/// One class: its queue and its place in the round.
+#[derive(Clone, Debug, PartialEq)]
+struct Leaf {
+    name: String,
+    share: f64,
+    borrow: bool,
+    quantum: u64,
+    room: Room,
+    fifo: Fifo,
+    red: Option<Red>,
+    occupancy: Occupancy,
+    deficit: u64,
+    /// Without borrowing: when the next packet may leave.
+    clear: Time,
+}
+
+impl Leaf {
+    /// Without borrowing, a packet of `bytes` has used its share's time.
+    fn charge(&mut self, bytes: u64, now: Time, link: &LinkView) {
+        if self.borrow {
+            return;
+        }
+        let span = |bytes: u64| Duration((link.rate.time_for(bytes).0 as f64 / self.share) as u64);
+        let burst = span(BURST_PACKETS * QUANTUM as u64);
+        self.clear = self.clear.max(Time(now.0.saturating_sub(burst.0))) + span(bytes);
+    }
+}
+
+/// The queues of CBQ and the round among them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cbq {
+    classifier: Classifier,
+    leaves: Vec<Leaf>,
+    /// Classes with something queued; the front one has the turn.
+    turns: VecDeque<u8>,
+    /// The front class has had its quantum for this turn.
+    in_turn: bool,
+    backlog: Backlog,
+    /// When the first class that waits for its share may send, if the link found nothing to send.
+    wake: Option<Time>,
+}
+
+impl Cbq {
+    /// What a class has queued.
+    pub fn queued(&self, class: usize) -> Backlog {
+        self.leaves[class].fifo.backlog()
+    }
+
+    /// The front class's turn is over.
+    fn next_turn(&mut self) {
+        self.turns.rotate_left(1);
+        self.in_turn = false;
+    }
+
+    /// Takes the head of the front class.
+    fn send(&mut self, cx: &Cx<'_>) -> Option<PacketMeta> {
+        let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
+        let packet = leaf.fifo.pop()?;
+        leaf.deficit -= packet.bytes();
+        leaf.charge(packet.bytes(), cx.now, cx.link);
+        leaf.occupancy.left(&packet, cx.now, cx.link);
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= packet.bytes();
+        if leaf.fifo.backlog().packets == 0 {
+            leaf.deficit = 0;
+            self.turns.pop_front();
+            self.in_turn = false;
+        }
+        Some(packet)
+    }
+}
+
+impl QueueDiscipline for Cbq {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        let class = self.classifier.classify(&packet, cx);
+        packet.class = class;
+        let leaf = &mut self.leaves[usize::from(class)];
+        let avg = leaf.occupancy.arrival(&packet, cx.now, cx.link);
+        let fate = if leaf.red.as_mut().is_some_and(|red| red.test(avg, cx.rng)) {
+            DropReason::EarlyTail
+        } else if !leaf.room.fits(leaf.fifo.backlog(), &packet, cx.link) {
+            DropReason::TailFull
+        } else {
+            if leaf.fifo.backlog().packets == 0 {
+                self.turns.push_back(class);
+            }
+            leaf.occupancy.joined(&packet, cx.now, cx.link);
+            leaf.fifo.push(packet);
+            self.backlog.packets += 1;
+            self.backlog.bytes += packet.bytes();
+            return;
+        };
+        leaf.occupancy.dropped(&packet);
+        cx.fate.dropped(&packet, fate, Point::Enqueue);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        self.wake = None;
+        // bound: a class that may send gets at least a packet's worth after 65 535 / 1500 turns; after a round in which
+        // none may send, there is nothing to wait for but time
+        let mut shut = 0;
+        while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
+            let leaf = &mut self.leaves[usize::from(front)];
+            if !leaf.borrow && cx.now < leaf.clear {
+                self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
+                shut += 1;
+                self.next_turn();
+                continue;
+            }
+            shut = 0;
+            if !self.in_turn {
+                leaf.deficit += leaf.quantum;
+                self.in_turn = true;
+            }
+            let head = leaf.fifo.front().map_or(0, PacketMeta::bytes);
+            if leaf.deficit >= head {
+                self.wake = None;
+                return self.send(cx);
+            }
+            self.next_turn();
+        }
+        None
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    fn wake(&mut self, _cx: &mut Cx<'_>) {
+        // the link asks now
+        self.wake = None;
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        self.leaves.iter().map(|l| ClassProbe { name: &l.name, counts: l.occupancy.counts() }).collect()
+    }
+}

@@ -1,0 +1,266 @@
+//! CBT: class-based thresholds.
+//!
+//! ```text
+//!   arrival of a packet of class c     avg_c <- weighted average of what class c has queued
+//!     RED class                        drop with RED's probability of avg_c alone
+//!     threshold class                  drop iff avg_c >= th_c
+//!     any class                        drop iff the buffer is full
+//!   service                            one FIFO, so the delay of an accepted packet is total bytes / C
+//!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
+//! ```
+//!
+//! The state is one account per class, whatever the number of flows. Thresholds are in packets or bytes.
+//!
+//! Source: document 003 (Parris, Jeffay & Smith, MMCN 1999); SPEC 1.6.
+//! Departs: the weights of the averages of other classes than TCP are not published; ours default to RED's 0.002. A class
+//! that has nothing queued decays as an idle RED queue does, by elapsed packet times: otherwise it would keep its average.
+
+use super::average::Sampling;
+use super::classify::{Classifier, Match, Transport};
+use super::dcbt::Active;
+use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight, threshold};
+use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, PacketMeta, Point};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Limit, Problem};
+
+/// What an arrival of a class must pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ClassTest")]
+pub enum Test {
+    /// RED on the class's own average.
+    Red(RedTest),
+    /// Drop while the class's average is at or above this: packets ("10p") or bytes ("10KB").
+    Threshold(Limit),
+    /// Drop while the class's average is at or above `slack` x its active flows' share of the whole queue's average (dcbt).
+    Share {
+        /// How many fair shares the class may have queued.
+        slack: f64,
+    },
+}
+
+/// One class of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CbtClass")]
+pub struct Class {
+    /// What it is called.
+    pub name: String,
+    /// Which packets belong to it; without it, all that no other class asks for.
+    #[serde(rename = "match", default)]
+    pub matches: Match,
+    /// What its arrivals must pass.
+    pub test: Test,
+    /// Weight of a sample in the class's average. Default 0.002.
+    #[serde(default = "default_weight")]
+    pub weight: f64,
+    /// When the class's average takes its samples. Default arrivals.
+    #[serde(default)]
+    pub sampling: Sampling,
+}
+
+fn default_weight() -> f64 {
+    WEIGHT
+}
+
+impl Class {
+    /// A class of document 003, with its weight.
+    pub fn new(name: &str, matches: Match, test: Test) -> Self {
+        Self { name: name.to_owned(), matches, test, weight: WEIGHT, sampling: Sampling::default() }
+    }
+
+    /// The three classes of document 003 with these tests: TCP, marked datagrams (video AF41, voice EF), all others.
+    pub fn of_document_003(tests: [Test; 3]) -> Vec<Self> {
+        let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
+        let [tcp, tagged, other] = tests;
+        vec![
+            Self::new("tcp", Match::protocol(&[Transport::Tcp]), tcp),
+            Self::new("tagged", marked, tagged),
+            Self::new("other", Match::default(), other),
+        ]
+    }
+
+    fn validate(&self, limit: Limit, dynamic: bool) -> Result<(), Problem> {
+        check_weight("weight", self.weight)?;
+        match &self.test {
+            Test::Red(red) => red.validate(limit).map_err(|p| p.under("test.red")),
+            Test::Threshold(th) => threshold("test.threshold", *th, limit).map(|_| ()),
+            Test::Share { .. } if !dynamic => {
+                Err(Problem::new("test.share", "cbt does not count flows; expected red or threshold, or dcbt instead"))
+            }
+            Test::Share { slack } if slack.is_finite() && *slack > 0.0 => Ok(()),
+            Test::Share { slack } => {
+                Err(Problem::new("test.share.slack", format!("{slack} is not valid; expected above 0")))
+            }
+        }
+    }
+}
+
+/// Parameters of CBT. The defaults are document 003's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CbtParams {
+    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    pub limit: Limit,
+    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    pub packet: Bytes,
+    /// The classes; every packet must belong to exactly one, the most specific.
+    pub classes: Vec<Class>,
+}
+
+impl Default for CbtParams {
+    /// Document 003: 60 packets; TCP under RED 15/30/0.1; marked datagrams up to 10 packets, all others up to 2.
+    fn default() -> Self {
+        let th = |n| Test::Threshold(Limit::Packets(n));
+        Self {
+            limit: Limit::Packets(60),
+            packet: Bytes(1000),
+            classes: Class::of_document_003([Test::Red(RedTest::default()), th(10), th(2)]),
+        }
+    }
+}
+
+/// What CBT and D-CBT refuse alike.
+pub(super) fn validate(limit: Limit, packet: Bytes, classes: &[Class], dynamic: bool) -> Result<(), Problem> {
+    Room::validate(limit, false)?;
+    check_packet(packet)?;
+    Classifier::validate(classes.iter().map(|c| (c.name.as_str(), &c.matches)))?;
+    for (i, class) in classes.iter().enumerate() {
+        class.validate(limit, dynamic).map_err(|p| p.under(&format!("classes.{i}")))?;
+    }
+    Ok(())
+}
+
+impl Params for CbtParams {
+    type Discipline = Cbt;
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+    fn validate(&self) -> Result<(), Problem> {
+        validate(self.limit, self.packet, &self.classes, false)
+    }
+    fn build(&self) -> Cbt {
+        Cbt::new(self.limit, self.packet, &self.classes, None)
+    }
+}
+
+/// What a class does with its average.
+#[derive(Clone, Debug, PartialEq)]
+enum Gate {
+    Red(Red),
+    Threshold(f64),
+    Share(f64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Account {
+    name: String,
+    gate: Gate,
+    occupancy: Occupancy,
+}
+
+/// The queue of CBT and D-CBT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cbt {
+    room: Room,
+    fifo: Fifo,
+    classifier: Classifier,
+    accounts: Vec<Account>,
+    /// Who is active, where a class has a share of the whole queue's average.
+    active: Option<Active>,
+}
+
+impl Cbt {
+    pub(super) fn new(limit: Limit, packet: Bytes, classes: &[Class], active: Option<Active>) -> Self {
+        let shared = active.as_ref().map_or(Unit::Packets, Active::unit);
+        let account = |c: &Class| {
+            let (gate, unit) = match &c.test {
+                Test::Red(red) => (Gate::Red(Red::new(red)), red.unit()),
+                Test::Threshold(Limit::Bytes(b)) => (Gate::Threshold(b.0 as f64), Unit::Bytes),
+                Test::Threshold(Limit::Packets(n)) => (Gate::Threshold(f64::from(*n)), Unit::Packets),
+                Test::Threshold(Limit::Time(_)) => (Gate::Threshold(0.0), Unit::Packets),
+                Test::Share { slack } => (Gate::Share(*slack), shared),
+            };
+            Account { name: c.name.clone(), gate, occupancy: Occupancy::new(unit, c.weight, c.sampling, packet.0) }
+        };
+        Self {
+            room: Room::new(limit, false),
+            fifo: Fifo::default(),
+            classifier: Classifier::new(classes.iter().map(|c| &c.matches)),
+            accounts: classes.iter().map(account).collect(),
+            active,
+        }
+    }
+
+    /// The whole queue has changed.
+    fn changed(&mut self, cx: &Cx<'_>) {
+        if let Some(active) = &mut self.active {
+            active.now_queued(self.fifo.backlog(), cx.now, cx.link);
+        }
+    }
+
+    /// The average occupancy of a class, in the unit of its threshold.
+    pub fn average(&self, class: usize) -> f64 {
+        self.accounts[class].occupancy.average()
+    }
+
+    /// What a class has queued.
+    pub fn queued(&self, class: usize) -> Backlog {
+        self.accounts[class].occupancy.queued()
+    }
+
+    /// The threshold of a class: fixed, or as its active flows have it now; `None` under RED.
+    pub fn threshold(&self, class: usize) -> Option<f64> {
+        match &self.accounts[class].gate {
+            Gate::Red(_) => None,
+            Gate::Threshold(th) => Some(*th),
+            Gate::Share(slack) => self.active.as_ref().map(|a| slack * a.share(class as u8)),
+        }
+    }
+}
+
+impl QueueDiscipline for Cbt {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        let backlog = self.fifo.backlog();
+        let class = self.classifier.classify(&packet, cx);
+        packet.class = class;
+        if let Some(active) = &mut self.active {
+            active.arrival(&packet, cx.now, cx.link);
+        }
+        let Account { gate, occupancy, .. } = &mut self.accounts[usize::from(class)];
+        let avg = occupancy.arrival(&packet, cx.now, cx.link);
+        let early = match gate {
+            Gate::Red(red) => red.test(avg, cx.rng),
+            Gate::Threshold(th) => avg >= *th,
+            Gate::Share(slack) => self.active.as_ref().is_some_and(|a| a.congested() && avg >= *slack * a.share(class)),
+        };
+        let fate = if early {
+            DropReason::EarlyTail
+        } else if !self.room.fits(backlog, &packet, cx.link) {
+            DropReason::TailFull
+        } else {
+            occupancy.joined(&packet, cx.now, cx.link);
+            self.fifo.push(packet);
+            return self.changed(cx);
+        };
+        occupancy.dropped(&packet);
+        cx.fate.dropped(&packet, fate, Point::Enqueue);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let packet = self.fifo.pop()?;
+        self.accounts[usize::from(packet.class)].occupancy.left(&packet, cx.now, cx.link);
+        self.changed(cx);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        self.accounts.iter().map(|a| ClassProbe { name: &a.name, counts: a.occupancy.counts() }).collect()
+    }
+}

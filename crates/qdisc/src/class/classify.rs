@@ -1,0 +1,292 @@
+//! Which class a packet belongs to, from its protocol, code point, ports, addresses or flow.
+//!
+//! ```text
+//!   a match holds a packet   iff   every list that it gives contains the packet's value
+//!   class of a packet        =     that of the most specific match that holds it
+//! ```
+//!
+//! A match whose packets are a true part of another's is the more specific one. Two matches that share packets although
+//! neither lies inside the other are ambiguous, and refused; so are matches that leave packets without a class.
+//!
+//! Source: document 003 (TCP, marked UDP, all others).   Departs: nothing is said there of how classes are configured.
+
+use crate::Cx;
+use packet::{Flags, FlowTuple, PacketMeta, Protocol};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Problem;
+
+/// Most classes of one queue.
+pub const MAX_CLASSES: usize = 64;
+
+/// Transport protocols by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// ICMP.
+    Icmp,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl Transport {
+    const ALL: [Self; 3] = [Self::Icmp, Self::Tcp, Self::Udp];
+
+    fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Icmp => Self::Icmp,
+            Protocol::Tcp => Self::Tcp,
+            Protocol::Udp => Self::Udp,
+        }
+    }
+}
+
+/// What a packet must be to belong to a class. A list that is left out (or empty) asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Match {
+    /// Transport protocols: tcp, udp, icmp.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protocol: Vec<Transport>,
+    /// Differentiated services code points, 0 to 63.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dscp: Vec<u8>,
+    /// Source ports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sport: Vec<u16>,
+    /// Destination ports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dport: Vec<u16>,
+    /// Source addresses, as numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub src: Vec<u32>,
+    /// Destination addresses, as numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dst: Vec<u32>,
+    /// Flows, by their slot in the host's table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<u32>,
+}
+
+/// True when a list asks for nothing, or has the value.
+fn has<T: PartialEq>(list: &[T], value: T) -> bool {
+    list.is_empty() || list.contains(&value)
+}
+
+/// How the values of one list relate to another's.
+#[derive(Clone, Copy)]
+struct Relation {
+    /// Every value of the first is one of the second.
+    inside: bool,
+    /// Every value of the second is one of the first.
+    around: bool,
+    /// No value is in both.
+    apart: bool,
+}
+
+fn relate<T: PartialEq>(a: &[T], b: &[T]) -> Relation {
+    match (a.is_empty(), b.is_empty()) {
+        (true, true) => Relation { inside: true, around: true, apart: false },
+        (true, false) => Relation { inside: false, around: true, apart: false },
+        (false, true) => Relation { inside: true, around: false, apart: false },
+        (false, false) => Relation {
+            inside: a.iter().all(|x| b.contains(x)),
+            around: b.iter().all(|x| a.contains(x)),
+            apart: a.iter().all(|x| !b.contains(x)),
+        },
+    }
+}
+
+impl Match {
+    /// A match on the protocol alone.
+    pub fn protocol(list: &[Transport]) -> Self {
+        Self { protocol: list.to_vec(), ..Self::default() }
+    }
+
+    /// Whether a packet with this tuple (in its own direction), code point and flow slot is held.
+    pub fn holds(&self, tuple: &FlowTuple, dscp: u8, slot: usize) -> bool {
+        has(&self.protocol, Transport::of(tuple.protocol))
+            && has(&self.dscp, dscp)
+            && has(&self.dport, tuple.dport)
+            && has(&self.sport, tuple.sport)
+            && has(&self.src, tuple.src)
+            && has(&self.dst, tuple.dst)
+            && (self.flow.is_empty() || self.flow.iter().any(|&f| f as usize == slot))
+    }
+
+    fn relations(&self, other: &Self) -> [Relation; 7] {
+        [
+            relate(&self.protocol, &other.protocol),
+            relate(&self.dscp, &other.dscp),
+            relate(&self.sport, &other.sport),
+            relate(&self.dport, &other.dport),
+            relate(&self.src, &other.src),
+            relate(&self.dst, &other.dst),
+            relate(&self.flow, &other.flow),
+        ]
+    }
+
+    /// Whether every packet of a protocol and code point is held: nothing else is asked for.
+    fn holds_all_of(&self, protocol: Transport, dscp: u8) -> bool {
+        let free = self.sport.is_empty() && self.dport.is_empty() && self.src.is_empty() && self.dst.is_empty();
+        free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp)
+    }
+}
+
+/// The classes' matches, most specific first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classifier {
+    /// Index of the class, and what it asks for.
+    order: Vec<(u8, Match)>,
+}
+
+impl Classifier {
+    /// A classifier of valid matches: see [`Classifier::validate`].
+    pub fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
+        let mut order: Vec<(u8, Match)> = Vec::new();
+        for (i, m) in matches.enumerate() {
+            // before the first one that lies around it; those between are apart from one of the two
+            let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
+            order.insert(at, (i as u8, m.clone()));
+        }
+        Self { order }
+    }
+
+    /// The class of `packet`. Every packet has one, as validated; without, it would be the last.
+    #[inline]
+    pub fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
+        let forward = cx.flows.get(packet.flow);
+        let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
+        let (dscp, slot) = (packet.tos >> 2, packet.flow.slot());
+        let found = self.order.iter().find(|(_, m)| m.holds(&tuple, dscp, slot)).or(self.order.last());
+        found.map_or(0, |(class, _)| *class)
+    }
+
+    /// The first thing that is wrong with named matches: a name twice, a code point above 63, ambiguity, a gap.
+    pub fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
+        let classes: Vec<(&str, &Match)> = classes.collect();
+        if classes.is_empty() || classes.len() > MAX_CLASSES {
+            let message = format!("{} classes are not valid; expected 1 to {MAX_CLASSES}", classes.len());
+            return Err(Problem::new("classes", message));
+        }
+        for (i, (name, m)) in classes.iter().enumerate() {
+            let at = |field: &str| format!("classes.{i}.{field}");
+            if name.is_empty() || classes[..i].iter().any(|(other, _)| other == name) {
+                return Err(Problem::new(at("name"), format!("\"{name}\" is not valid; expected a name of its own")));
+            }
+            if let Some(dscp) = m.dscp.iter().find(|&&d| d > 63) {
+                return Err(Problem::new(at("match.dscp"), format!("{dscp} is not valid; expected 0 to 63")));
+            }
+            for (other, o) in &classes[..i] {
+                if let Some(why) = ambiguous(&m.relations(o)) {
+                    let message =
+                        format!("{why} \"{other}\" and \"{name}\"; expected one to lie inside the other, or apart");
+                    return Err(Problem::new(at("match"), message));
+                }
+            }
+        }
+        covered(&classes)
+    }
+}
+
+fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
+    let (inside, around) = (relations.iter().all(|r| r.inside), relations.iter().all(|r| r.around));
+    if inside && around {
+        Some("the same packets belong to")
+    } else if inside || around || relations.iter().any(|r| r.apart) {
+        None
+    } else {
+        Some("some packets belong to both")
+    }
+}
+
+/// Every packet has a class. Ports, addresses and flows are never counted as complete, however many are listed.
+fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
+    for protocol in Transport::ALL {
+        for dscp in 0..64 {
+            if !classes.iter().any(|(_, m)| m.holds_all_of(protocol, dscp)) {
+                let name = format!("{protocol:?}").to_lowercase();
+                let message = format!(
+                    "a {name} packet with code point {dscp} may have no class; add a class with match = {{}} for all others"
+                );
+                return Err(Problem::new("classes", message));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(texts: &[&str]) -> Vec<(String, Match)> {
+        texts.iter().enumerate().map(|(i, t)| (format!("c{i}"), serde_json::from_str(t).unwrap())).collect()
+    }
+
+    fn check(texts: &[&str]) -> Result<(), Problem> {
+        Classifier::validate(named(texts).iter().map(|(n, m)| (n.as_str(), m)))
+    }
+
+    fn class_of(texts: &[&str], tuple: FlowTuple, dscp: u8, slot: usize) -> u8 {
+        let classes = named(texts);
+        let c = Classifier::new(classes.iter().map(|(_, m)| m));
+        c.order.iter().find(|(_, m)| m.holds(&tuple, dscp, slot)).unwrap().0
+    }
+
+    const DOC_003: [&str; 3] = [r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"],"dscp":[34,46]}"#, "{}"];
+
+    #[test]
+    fn the_three_classes_of_document_003() {
+        check(&DOC_003).unwrap();
+        let tcp = FlowTuple::default();
+        let udp = FlowTuple { protocol: Protocol::Udp, ..tcp };
+        assert_eq!(class_of(&DOC_003, tcp, 0, 0), 0);
+        // a mark does not make a TCP packet a tagged datagram
+        assert_eq!(class_of(&DOC_003, tcp, 46, 0), 0);
+        assert_eq!(class_of(&DOC_003, udp, 34, 0), 1);
+        assert_eq!(class_of(&DOC_003, udp, 0, 0), 2);
+    }
+
+    #[test]
+    fn the_most_specific_match_wins_in_any_order() {
+        let texts = [
+            "{}",
+            r#"{"dport":[5004]}"#,
+            r#"{"protocol":["udp"],"dport":[5004]}"#,
+            r#"{"dport":[5004],"flow":[7],"protocol":["udp"]}"#,
+        ];
+        let tuple = |protocol, dport| FlowTuple { protocol, dport, ..FlowTuple::default() };
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+            let shuffled = order.map(|i| texts[i]);
+            check(&shuffled).unwrap();
+            let got = |t, slot| order[usize::from(class_of(&shuffled, t, 0, slot))];
+            assert_eq!(got(tuple(Protocol::Udp, 80), 7), 0);
+            assert_eq!(got(tuple(Protocol::Tcp, 5004), 7), 1);
+            assert_eq!(got(tuple(Protocol::Udp, 5004), 1), 2);
+            assert_eq!(got(tuple(Protocol::Udp, 5004), 7), 3);
+        }
+    }
+
+    #[test]
+    fn what_is_ambiguous_or_leaves_a_gap_is_refused() {
+        // a TCP packet with code point 46 would belong to both
+        let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"dscp":[46]}"#, "{}"]).unwrap_err();
+        assert_eq!(p.path, "classes.1.match");
+        assert!(p.message.contains("both \"c0\" and \"c1\""), "{p}");
+        assert!(check(&["{}", "{}"]).unwrap_err().message.contains("the same packets"));
+        // 5 and 6 overlap in 6
+        assert!(check(&[r#"{"dscp":[5,6]}"#, r#"{"dscp":[6,7]}"#, "{}"]).is_err());
+        let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp"]}"#]).unwrap_err();
+        assert!(p.message.contains("icmp") && p.message.contains("match = {}"), "{p}");
+        assert!(check(&[r#"{"protocol":["tcp","udp","icmp"],"dport":[80]}"#]).is_err());
+        // without a catch-all, the protocols may be complete
+        check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"]}"#]).unwrap();
+        assert_eq!(check(&[r#"{"dscp":[64]}"#, "{}"]).unwrap_err().path, "classes.0.match.dscp");
+        assert_eq!(check(&[]).unwrap_err().path, "classes");
+        assert_eq!(check(&["{}"; 65]).unwrap_err().path, "classes");
+        assert!(serde_json::from_str::<Match>(r#"{"prot":["tcp"]}"#).unwrap_err().to_string().contains("prot"));
+    }
+}

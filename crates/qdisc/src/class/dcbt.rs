@@ -1,0 +1,197 @@
+//! D-CBT: class-based thresholds that follow the number of active flows.
+//!
+//! ```text
+//!   active     a flow of which a packet arrived within the last `active_for`;  n_c of class c,  N of all
+//!   share_c  = avg * n_c / N                  avg: weighted average of the whole queue
+//!   arrival of a class under `share`          drop iff avg >= min_th and avg_c >= slack_c * share_c
+//!   all else                                  as CBT
+//! ```
+//!
+//! Source: Chung & Claypool, NOSSDAV 2000, of which only abstracts are at hand; document 003 (future work); SPEC 1.7.
+//! Departs: a design with stated choices. (1) Shares are counted in the unit of `min_th`, bytes by default: flows that
+//! send small packets would lose by packets. (2) Tagged traffic has a slack of 2, as it sends in bursts of a frame.
+//! (3) A flow stops being active between one and one and a quarter `active_for` after its last packet. (4) TCP keeps CBT's
+//! RED on its own occupancy.
+//!
+//! The state is one account per class and one time stamp per active flow.
+
+use super::average::{Average, Sampling};
+use super::cbt::{self, Cbt, Class, Test};
+use super::occupancy::{RedTest, Unit, WEIGHT, check_weight, threshold};
+use crate::Params;
+use packet::{Backlog, Flags, LinkView, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Duration, Limit, Problem, Time};
+
+/// Parameters of D-CBT.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DcbtParams {
+    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    pub limit: Limit,
+    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    pub packet: Bytes,
+    /// Shares hold while the average of the whole queue is at or above this; its unit (packets or bytes) is theirs.
+    pub min_th: Limit,
+    /// Weight of a sample in the average of the whole queue.
+    pub weight: f64,
+    /// How long after its last packet a flow counts as active.
+    pub active_for: Duration,
+    /// The classes; every packet must belong to exactly one, the most specific.
+    pub classes: Vec<Class>,
+}
+
+impl Default for DcbtParams {
+    /// Document 003's classes: TCP under RED 15/30/0.1, marked datagrams with two shares, all others with one.
+    fn default() -> Self {
+        let share = |slack| Test::Share { slack };
+        Self {
+            limit: Limit::Packets(60),
+            packet: Bytes(1000),
+            min_th: Limit::Bytes(Bytes(15_000)),
+            weight: WEIGHT,
+            active_for: Duration::from_secs(1),
+            classes: Class::of_document_003([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
+        }
+    }
+}
+
+impl Params for DcbtParams {
+    type Discipline = Cbt;
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+    fn validate(&self) -> Result<(), Problem> {
+        check_weight("weight", self.weight)?;
+        threshold("min_th", self.min_th, self.limit)?;
+        if self.active_for.is_zero() {
+            return Err(Problem::new("active_for", "0s is not valid; expected a positive duration"));
+        }
+        cbt::validate(self.limit, self.packet, &self.classes, true)
+    }
+    fn build(&self) -> Cbt {
+        Cbt::new(self.limit, self.packet, &self.classes, Some(Active::new(self)))
+    }
+}
+
+/// Who sends, and the average that they share.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Active {
+    unit: Unit,
+    min_th: f64,
+    total: Average,
+    packet: u64,
+    active_for: Duration,
+    /// Class and last arrival of every active flow, by its identity and direction.
+    flows: BTreeMap<u64, (u8, Time)>,
+    /// Active flows per class.
+    per_class: Vec<u32>,
+    next_sweep: Time,
+}
+
+impl Active {
+    fn new(p: &DcbtParams) -> Self {
+        let (min_th, unit) = threshold("min_th", p.min_th, p.limit).unwrap_or((0.0, Unit::Packets));
+        Self {
+            unit,
+            min_th,
+            total: Average::new(p.weight, Sampling::Arrivals),
+            packet: p.packet.0,
+            active_for: p.active_for,
+            flows: BTreeMap::new(),
+            per_class: vec![0; p.classes.len()],
+            next_sweep: Time::ZERO,
+        }
+    }
+
+    pub(super) fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// A packet of a class arrives.
+    pub(super) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+        self.total.arrival(now, link, self.packet);
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+        let key = u64::from(p.flow.0) << 1 | u64::from(p.flags.has(Flags::REVERSE));
+        match self.flows.insert(key, (p.class, now)) {
+            Some((class, _)) if class == p.class => {}
+            Some((class, _)) => {
+                self.per_class[usize::from(class)] -= 1;
+                self.per_class[usize::from(p.class)] += 1;
+            }
+            None => self.per_class[usize::from(p.class)] += 1,
+        }
+    }
+
+    /// Forgets the flows that have been silent; bound: once per active flow, four times in `active_for`.
+    fn sweep(&mut self, now: Time) {
+        let Self { flows, per_class, active_for, .. } = self;
+        flows.retain(|_, (class, last)| {
+            let active = now.since(*last) < *active_for;
+            per_class[usize::from(*class)] -= u32::from(!active);
+            active
+        });
+        self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
+    }
+
+    /// The average of the whole queue asks for shares.
+    pub(super) fn congested(&self) -> bool {
+        self.total.get() >= self.min_th
+    }
+
+    /// The part of the whole queue's average that the class's active flows may have.
+    pub(super) fn share(&self, class: u8) -> f64 {
+        let all = self.flows.len().max(1) as f64;
+        self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
+    }
+
+    /// So much waits from now on.
+    pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
+        self.total.now_queued(self.unit.of(queued), now, link, self.packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::FlowId;
+    use units::BitRate;
+
+    #[test]
+    fn shares_follow_who_is_active() {
+        let p = DcbtParams { weight: 1.0, min_th: Limit::Packets(5), ..DcbtParams::default() };
+        let mut active = Active::new(&p);
+        let link = LinkView::plain(BitRate(10_000_000));
+        active.now_queued(Backlog { packets: 30, bytes: 30_000 }, Time::ZERO, &link);
+        let mut arrive = |flow, class, s: u64| {
+            let packet = PacketMeta { flow: FlowId(flow), class, size: 1000, ..Default::default() };
+            active.arrival(&packet, Time(s * 1_000_000_000), &link);
+            (active.share(0), active.share(1), active.share(2))
+        };
+        for flow in 0..3 {
+            arrive(flow, 0, 0);
+        }
+        arrive(3, 1, 0);
+        // 3, 1 and 1 of 5 flows, of 30 packets
+        assert_eq!(arrive(4, 2, 0), (18.0, 6.0, 6.0));
+        // two seconds later only the one that sends is left
+        assert_eq!(arrive(0, 0, 2), (30.0, 0.0, 0.0));
+        // a flow whose class changes counts once
+        assert_eq!(arrive(0, 1, 2), (0.0, 30.0, 0.0));
+    }
+
+    #[test]
+    fn bad_parameters() {
+        let bad = |p: DcbtParams| p.validate().unwrap_err().path;
+        DcbtParams::default().validate().unwrap();
+        assert_eq!(bad(DcbtParams { min_th: Limit::Packets(61), ..Default::default() }), "min_th");
+        assert_eq!(bad(DcbtParams { active_for: Duration::ZERO, ..Default::default() }), "active_for");
+        let mut p = DcbtParams::default();
+        p.classes[1].test = Test::Share { slack: 0.0 };
+        assert_eq!(bad(p), "classes.1.test.share.slack");
+    }
+}

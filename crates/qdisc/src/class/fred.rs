@@ -1,0 +1,231 @@
+//! FRED: flow random early drop, one FIFO with an account per active flow.
+//!
+//! ```text
+//!   active flow            one with a packet queued; qlen_i its packets, strike_i how often it asked for too much
+//!   avgcq                = max(1, avg / nactive)
+//!   maxq                 = min_th, or 2 while avg >= max_th
+//!   drop, strike_i += 1    iff qlen_i >= maxq, or avg >= max_th and qlen_i > 2 avgcq, or qlen_i >= avgcq and strike_i > 1
+//!   else min_th <= avg < max_th    RED's probability, for flows with qlen_i >= max(minq, avgcq) only
+//!   else avg >= max_th             two_packets: accept;  drop_all: drop
+//! ```
+//!
+//! avg is updated on accepted arrivals and on departures, and on an arrival that finds nothing queued; not on drops.
+//!
+//! Source: Lin & Morris, SIGCOMM 1997; SPEC 1.5.
+//! Departs: the sources disagree at avg >= max_th, so both readings are offered ([`ManyFlows`]).
+
+use super::average::{Average, Sampling};
+use super::occupancy::{Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
+use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, Flags, PacketMeta, Point};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Limit, Prob, Problem};
+
+/// What happens to a flow that asks for no more than its share while the average is at or above `max_th`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ManyFlows {
+    /// It may have up to two packets queued (the paper's extension for many flows).
+    #[default]
+    TwoPackets,
+    /// Every arrival is dropped, as under RED (the paper's first form; J-Sim).
+    DropAll,
+}
+
+/// Parameters of FRED. The geometry is document 003's, the rest the paper's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FredParams {
+    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    pub limit: Limit,
+    /// No random drop while the average is below this; also the most that one flow may have queued. Packets.
+    pub min_th: Limit,
+    /// From this average on, two packets at most for each flow, or none (`many_flows`). Packets.
+    pub max_th: Limit,
+    /// Drop probability just below `max_th`.
+    pub max_p: Prob,
+    /// Weight of a sample in the average.
+    pub weight: f64,
+    /// What every flow may have queued without random drops: 2 for small buffers, 4 for large ones. Packets.
+    pub minq: u32,
+    /// What happens at and above `max_th`.
+    pub many_flows: ManyFlows,
+    /// Size of a typical packet: how fast the average of an idle queue decays.
+    pub packet: Bytes,
+}
+
+impl Default for FredParams {
+    /// Document 003's 60/15/30, 0.002 and 0.1 (SPEC 1.5: the same geometry is assumed for FRED).
+    fn default() -> Self {
+        let RedTest { min_th, max_th, max_p } = RedTest::default();
+        let limit = Limit::Packets(60);
+        Self {
+            limit,
+            min_th,
+            max_th,
+            max_p,
+            weight: WEIGHT,
+            minq: 2,
+            many_flows: ManyFlows::default(),
+            packet: Bytes(1000),
+        }
+    }
+}
+
+impl FredParams {
+    fn red(&self) -> RedTest {
+        RedTest { min_th: self.min_th, max_th: self.max_th, max_p: self.max_p }
+    }
+}
+
+impl Params for FredParams {
+    type Discipline = Fred;
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+    fn validate(&self) -> Result<(), Problem> {
+        Room::validate(self.limit, false)?;
+        for (path, th) in [("min_th", self.min_th), ("max_th", self.max_th)] {
+            if !matches!(th, Limit::Packets(_)) {
+                return Err(Problem::new(path, format!("{th} is not valid; expected packets (\"15p\")")));
+            }
+        }
+        self.red().validate(self.limit)?;
+        check_weight("weight", self.weight)?;
+        if self.minq == 0 {
+            return Err(Problem::new("minq", "0 is not valid; expected at least 1 packet (2 or 4)"));
+        }
+        check_packet(self.packet)
+    }
+    fn build(&self) -> Fred {
+        Fred {
+            room: Room::new(self.limit, false),
+            fifo: Fifo::default(),
+            red: Red::new(&self.red()),
+            maxq: match self.min_th {
+                Limit::Packets(n) => n,
+                _ => 0,
+            },
+            minq: f64::from(self.minq),
+            many_flows: self.many_flows,
+            packet: self.packet.0,
+            average: Average::new(self.weight, Sampling::Arrivals),
+            flows: BTreeMap::new(),
+        }
+    }
+}
+
+/// One active flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Account {
+    /// Its packets in the queue.
+    qlen: u32,
+    /// How often it asked for more than its share.
+    strike: u32,
+}
+
+/// The queue of FRED.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fred {
+    room: Room,
+    fifo: Fifo,
+    red: Red,
+    /// min_th in packets.
+    maxq: u32,
+    minq: f64,
+    many_flows: ManyFlows,
+    packet: u64,
+    average: Average,
+    /// Flows with a packet queued, by identity and direction: never more than the queue holds packets.
+    flows: BTreeMap<u64, Account>,
+}
+
+fn key(packet: &PacketMeta) -> u64 {
+    u64::from(packet.flow.0) << 1 | u64::from(packet.flags.has(Flags::REVERSE))
+}
+
+impl Fred {
+    /// The weighted average of the queue, packets.
+    pub fn average(&self) -> f64 {
+        self.average.get()
+    }
+
+    /// Flows with a packet queued.
+    pub fn active(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The average flow's share of the queue, packets.
+    fn avgcq(&self) -> f64 {
+        (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
+    }
+
+    /// Whether the flow asks for more than its share: the strike is the caller's to note.
+    fn too_much(&self, flow: Account) -> bool {
+        let (qlen, avgcq, many) = (f64::from(flow.qlen), self.avgcq(), self.red.forced(self.average.get()));
+        let maxq = if many { 2 } else { self.maxq };
+        flow.qlen >= maxq || (many && qlen > 2.0 * avgcq) || (qlen >= avgcq && flow.strike > 1)
+    }
+
+    /// Whether RED, or the full average, drops an arrival of a flow within its share.
+    fn early(&mut self, flow: Account, cx: &mut Cx<'_>) -> bool {
+        let avg = self.average.get();
+        if !self.red.congested(avg) {
+            self.red.calm();
+            return false;
+        }
+        if self.red.forced(avg) {
+            return self.many_flows == ManyFlows::DropAll;
+        }
+        f64::from(flow.qlen) >= self.minq.max(self.avgcq()) && self.red.drops(avg, cx.rng)
+    }
+}
+
+impl QueueDiscipline for Fred {
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+        let backlog = self.fifo.backlog();
+        if backlog.packets == 0 {
+            self.average.arrival(cx.now, cx.link, self.packet);
+        }
+        let id = key(&packet);
+        let flow = self.flows.get(&id).copied().unwrap_or_default();
+        if self.too_much(flow) {
+            if let Some(flow) = self.flows.get_mut(&id) {
+                flow.strike += 1;
+            }
+            return cx.fate.dropped(&packet, DropReason::EarlyTail, Point::Enqueue);
+        }
+        if self.early(flow, cx) {
+            return cx.fate.dropped(&packet, DropReason::EarlyTail, Point::Enqueue);
+        }
+        if !self.room.fits(backlog, &packet, cx.link) {
+            return cx.fate.dropped(&packet, DropReason::TailFull, Point::Enqueue);
+        }
+        self.flows.entry(id).or_default().qlen += 1;
+        if backlog.packets > 0 {
+            self.average.arrival(cx.now, cx.link, self.packet);
+        }
+        self.fifo.push(packet);
+        self.average.now_queued(Unit::Packets.of(self.fifo.backlog()), cx.now, cx.link, self.packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let packet = self.fifo.pop()?;
+        let id = key(&packet);
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.qlen -= 1;
+            if flow.qlen == 0 {
+                // forgotten with its strikes
+                self.flows.remove(&id);
+            }
+        }
+        self.average.departure(Unit::Packets.of(self.fifo.backlog()), cx.now);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}

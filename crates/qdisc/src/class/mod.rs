@@ -1,0 +1,25 @@
+//! One FIFO, or few queues, with accounts per class or per flow (document 003): state that grows with classes, not flows.
+//!
+//! | name | queues | accounts | what they decide |
+//! |---|---|---|---|
+//! | [`fred`] | one | per active flow | a flow's share of the buffer |
+//! | [`cbt`] | one | per class | a class's share of the buffer: a threshold on its average occupancy, RED for TCP |
+//! | [`dcbt`] | one | per class, and who is active | the same; thresholds follow the number of active flows |
+//! | [`cbq`] | one per class | per class | a class's share of the link |
+
+pub mod cbq;
+pub mod cbt;
+pub mod classify;
+pub mod dcbt;
+pub mod fred;
+
+mod average;
+mod occupancy;
+
+pub use average::Sampling;
+pub use cbq::CbqParams;
+pub use cbt::CbtParams;
+pub use classify::Match;
+pub use dcbt::DcbtParams;
+pub use fred::FredParams;
+pub use occupancy::RedTest;

@@ -1,0 +1,292 @@
+//! One class's account: what it has queued, its average, and what became of its packets.
+//!
+//! ```text
+//!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     1 from max_th on
+//! ```
+//!
+//! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait); SPEC 1.2, 1.6.
+
+use super::average::{Average, Sampling};
+use crate::ClassCount;
+use packet::{Backlog, LinkView, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
+
+/// Document 003's weight of the average.
+pub const WEIGHT: f64 = 0.002;
+
+/// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedTest {
+    /// No early drop while the average is below this.
+    pub min_th: Limit,
+    /// Every arrival is dropped while the average is at or above this.
+    pub max_th: Limit,
+    /// Drop probability just below `max_th`.
+    pub max_p: Prob,
+}
+
+impl Default for RedTest {
+    /// Document 003.
+    fn default() -> Self {
+        Self { min_th: Limit::Packets(15), max_th: Limit::Packets(30), max_p: Prob::new(0.1).unwrap_or_default() }
+    }
+}
+
+/// What an occupancy is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes on the wire.
+    Bytes,
+}
+
+impl Unit {
+    /// `backlog` in this unit.
+    #[inline]
+    pub fn of(self, backlog: Backlog) -> f64 {
+        match self {
+            Self::Packets => f64::from(backlog.packets),
+            Self::Bytes => backlog.bytes as f64,
+        }
+    }
+}
+
+/// A threshold's value and unit.   Errors: a time, nothing, or more than the `buffer` can hold, where both have one unit.
+pub fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
+    let (value, unit) = match th {
+        Limit::Packets(n) => (f64::from(n), Unit::Packets),
+        Limit::Bytes(b) => (b.0 as f64, Unit::Bytes),
+        Limit::Time(_) => {
+            let message = format!("{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
+            return Err(Problem::new(path, message));
+        }
+    };
+    if value == 0.0 {
+        return Err(Problem::new(path, format!("{th} is not valid; expected more than nothing")));
+    }
+    let room = match (buffer, unit) {
+        (Limit::Packets(n), Unit::Packets) => f64::from(n),
+        (Limit::Bytes(b), Unit::Bytes) => b.0 as f64,
+        // a packet has at most 65 535 bytes and at least one
+        (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
+        (Limit::Bytes(b), Unit::Packets) => b.0 as f64,
+        (Limit::Time(_), _) => f64::INFINITY,
+    };
+    if value > room {
+        let message = format!("{th} is more than the buffer of {buffer} holds; expected at most {buffer}");
+        return Err(Problem::new(path, message));
+    }
+    Ok((value, unit))
+}
+
+/// Refuses a weight that is no weight.
+pub fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
+    if w > 0.0 && w <= 1.0 {
+        return Ok(());
+    }
+    Err(Problem::new(path, format!("{w} is not valid; expected above 0 and at most 1")))
+}
+
+/// Refuses a typical packet of nothing.
+pub fn check_packet(packet: Bytes) -> Result<(), Problem> {
+    if (1..=65_535).contains(&packet.0) {
+        return Ok(());
+    }
+    Err(Problem::new("packet", format!("{packet} is not valid; expected 1B to 65535B")))
+}
+
+impl RedTest {
+    /// Refuses thresholds in two units, out of order, or above the `buffer`.
+    pub fn validate(&self, buffer: Limit) -> Result<(), Problem> {
+        let (min, unit) = threshold("min_th", self.min_th, buffer)?;
+        let (max, other) = threshold("max_th", self.max_th, buffer)?;
+        if unit != other {
+            let message = format!("{} and min_th {} are in two units; expected one", self.max_th, self.min_th);
+            return Err(Problem::new("max_th", message));
+        }
+        if min >= max {
+            let message = format!("{} is not valid; expected more than min_th, {}", self.max_th, self.min_th);
+            return Err(Problem::new("max_th", message));
+        }
+        Ok(())
+    }
+
+    /// The unit of its thresholds.
+    pub fn unit(&self) -> Unit {
+        if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
+    }
+}
+
+/// RED's decision, without its average.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Red {
+    min: f64,
+    max: f64,
+    max_p: f64,
+    /// Packets since the last drop while between the thresholds; -1 below.
+    count: i64,
+}
+
+impl Red {
+    /// From valid parameters.
+    pub fn new(test: &RedTest) -> Self {
+        let value = |th: Limit| threshold("", th, Limit::Time(Duration::ZERO)).map_or(0.0, |(v, _)| v);
+        Self { min: value(test.min_th), max: value(test.max_th), max_p: test.max_p.get(), count: -1 }
+    }
+
+    /// True when the average asks for early drops, or for all.
+    pub fn congested(&self, avg: f64) -> bool {
+        avg >= self.min
+    }
+
+    /// True when the average asks for every arrival.
+    pub fn forced(&self, avg: f64) -> bool {
+        avg >= self.max
+    }
+
+    /// The average is below `min_th`.
+    pub fn calm(&mut self) {
+        self.count = -1;
+    }
+
+    /// Whether to drop an arrival at this average, at or above `min_th`.
+    pub fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
+        self.count += 1;
+        let drop = self.forced(avg) || rng.chance(p_a(p_b(avg, self.min, self.max, self.max_p), self.count));
+        if drop {
+            self.count = 0;
+        }
+        drop
+    }
+
+    /// Whether to drop an arrival at this average, whatever it is.
+    pub fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
+        if !self.congested(avg) {
+            self.calm();
+            return false;
+        }
+        self.drops(avg, rng)
+    }
+}
+
+/// RED's drop probability from the average.
+fn p_b(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
+    max_p * (avg - min) / (max - min)
+}
+
+/// The same, made uniform between drops.
+fn p_a(p_b: f64, count: i64) -> f64 {
+    let spread = count.max(0) as f64 * p_b;
+    if spread >= 1.0 { 1.0 } else { (p_b / (1.0 - spread)).min(1.0) }
+}
+
+/// What one class has queued, and its average.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Occupancy {
+    unit: Unit,
+    packet: u64,
+    queued: Backlog,
+    average: Average,
+    counts: ClassCount,
+}
+
+impl Occupancy {
+    /// An empty class, counted in `unit`; a typical packet has `packet` bytes.
+    pub fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
+        let average = Average::new(w, sampling);
+        Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }
+    }
+
+    /// A packet of the class arrives; returns the average.
+    pub fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) -> f64 {
+        self.counts.offered.add(p);
+        self.average.arrival(now, link, self.packet)
+    }
+
+    /// It was dropped.
+    pub fn dropped(&mut self, p: &PacketMeta) {
+        self.counts.dropped.add(p);
+    }
+
+    /// It has joined the queue.
+    pub fn joined(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+        self.queued.packets += 1;
+        self.queued.bytes += p.bytes();
+        self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
+    }
+
+    /// It has left for the link.
+    pub fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+        self.counts.delivered.add(p);
+        self.queued.packets -= 1;
+        self.queued.bytes -= p.bytes();
+        self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
+    }
+
+    /// What waits.
+    pub fn queued(&self) -> Backlog {
+        self.queued
+    }
+
+    /// The average, in the account's unit.
+    pub fn average(&self) -> f64 {
+        self.average.get()
+    }
+
+    /// What became of the class's packets.
+    pub fn counts(&self) -> ClassCount {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_between_drops_is_uniform() {
+        // SPEC 1.2: with p_b = 1/20 constant, the gap is uniform on 1..20: mean 10.5, variance (20^2 - 1)/12 = 33.25
+        let mut red = Red::new(&RedTest { max_p: Prob::new(0.1).unwrap(), ..RedTest::default() });
+        let mut rng = Rng::named(3, "red");
+        let avg = 22.5; // half way: p_b = 0.05
+        red.count = 0;
+        let (mut gaps, mut gap) = (vec![0u32; 21], 0);
+        let n = 40_000;
+        for _ in 0..n {
+            loop {
+                gap += 1;
+                if red.drops(avg, &mut rng) {
+                    break;
+                }
+            }
+            gaps[gap as usize] += 1;
+            gap = 0;
+        }
+        let mean = gaps.iter().enumerate().map(|(k, c)| k as f64 * f64::from(*c)).sum::<f64>() / f64::from(n);
+        // count is 1 at the first arrival after a drop: p = 0.05/0.95 = 1/19, then 1/18 ... so uniform on 1..19
+        assert!((mean - 10.0).abs() < 3.0 * (30.0_f64 / f64::from(n)).sqrt(), "{mean}");
+        let expected = f64::from(n) / 19.0;
+        let chi2: f64 =
+            gaps[1..20].iter().map(|&c| (f64::from(c) - expected) * (f64::from(c) - expected) / expected).sum();
+        // 18 degrees of freedom: 42.3 is the 99.9th percentile
+        assert!(chi2 < 42.3 && gaps[20] == 0, "{chi2}");
+    }
+
+    #[test]
+    fn thresholds_must_fit() {
+        let buffer = Limit::Packets(60);
+        RedTest::default().validate(buffer).unwrap();
+        let red = |min, max| RedTest { min_th: min, max_th: max, ..RedTest::default() }.validate(buffer).unwrap_err();
+        assert!(red(Limit::Packets(15), Limit::Packets(61)).message.contains("at most 60p"));
+        assert!(red(Limit::Packets(30), Limit::Packets(30)).message.contains("more than min_th"));
+        assert!(red(Limit::Packets(15), Limit::Bytes(Bytes(30_000))).message.contains("two units"));
+        assert_eq!(red(Limit::Packets(0), Limit::Packets(30)).path, "min_th");
+        assert!(red(Limit::Time(Duration::from_millis(5)), Limit::Packets(30)).message.contains("packets"));
+        assert!(check_weight("weight", 0.0).is_err() && check_weight("weight", 1.01).is_err());
+        check_weight("weight", 1.0).unwrap();
+    }
+}

@@ -1,0 +1,168 @@
+//! A ProShare session: desktop video conferencing of the 1990s, one way.
+//!
+//! ```text
+//!   audio   one datagram of `audio_size` every `audio_interval`
+//!   video   one frame of `frame_size` every `frame_interval`, cut into datagrams of at most `packet`, back to back
+//!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
+//! ```
+//!
+//! Audio and video start at random moments of their first interval, so that sessions do not tick together.
+//!
+//! Source: document 003 (six sessions of 210 kbit/s each); SPEC 4.6 for the packets, with low confidence: vary `packet`, or
+//! compare with a smooth `cbr` of the same rate.
+
+use crate::{Application, ConnId, Direction, Host, Params, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem, Time};
+
+/// Most datagrams of a frame: a bound on what leaves at one moment.
+const MAX_PACKETS: u64 = 1000;
+
+/// A video conference's audio and video in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProshareParams {
+    /// Size of an audio datagram in bytes on the wire, every header included. Default 200.
+    pub audio_size: Bytes,
+    /// Time between audio datagrams. Default 100ms.
+    pub audio_interval: Duration,
+    /// Bytes of a video frame on the wire, all headers included. Default 2425.
+    pub frame_size: Bytes,
+    /// Time between video frames. Default 100ms.
+    pub frame_interval: Duration,
+    /// Size of the largest video datagram in bytes on the wire, every header included. Default 700.
+    pub packet: Bytes,
+    /// Which way it goes. Default `up`.
+    pub direction: Direction,
+}
+
+impl Default for ProshareParams {
+    fn default() -> Self {
+        Self {
+            audio_size: Bytes(200),
+            audio_interval: Duration::from_millis(100),
+            frame_size: Bytes(2425),
+            frame_interval: Duration::from_millis(100),
+            packet: Bytes(700),
+            direction: Direction::Up,
+        }
+    }
+}
+
+impl Params for ProshareParams {
+    type App = Proshare;
+
+    fn validate(&self) -> Result<(), Problem> {
+        for (path, size) in [("audio_size", self.audio_size), ("packet", self.packet)] {
+            if size.0 == 0 || size.0 > crate::cbr::MAX_SIZE {
+                let most = crate::cbr::MAX_SIZE;
+                return Err(Problem::new(path, format!("{size} is not valid; expected 1B to {most}B")));
+            }
+        }
+        for (path, span) in [("audio_interval", self.audio_interval), ("frame_interval", self.frame_interval)] {
+            if span.is_zero() {
+                return Err(Problem::new(path, "0s is not valid; expected a positive duration"));
+            }
+        }
+        let most = self.packet.0 * MAX_PACKETS;
+        if self.frame_size.0 == 0 || self.frame_size.0 > most {
+            let message = format!("{} is not valid; expected 1B to {most}B ({MAX_PACKETS} packets)", self.frame_size);
+            return Err(Problem::new("frame_size", message));
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Proshare {
+        Proshare { params: self.clone(), next: [Time::ZERO; 2], number: 0 }
+    }
+}
+
+/// Timer tokens, and indices of [`Proshare::next`].
+const AUDIO: usize = 0;
+const VIDEO: usize = 1;
+
+/// The machine of [`ProshareParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proshare {
+    params: ProshareParams,
+    /// When audio and video are due.
+    next: [Time; 2],
+    number: u64,
+}
+
+impl Proshare {
+    fn interval(&self, which: usize) -> Duration {
+        if which == AUDIO { self.params.audio_interval } else { self.params.frame_interval }
+    }
+
+    fn send<H: Host>(&mut self, size: u64, host: &mut H) {
+        host.datagram(0, self.params.direction.sender(), size as u16, self.number);
+        self.number += 1;
+    }
+}
+
+impl Application for Proshare {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        for which in [AUDIO, VIDEO] {
+            let shift = host.rng().below(self.interval(which).0);
+            self.next[which] = host.now() + Duration(shift);
+            host.timer(self.next[which], which as u64);
+        }
+    }
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        let which = if token == AUDIO as u64 { AUDIO } else { VIDEO };
+        if which == AUDIO {
+            self.send(self.params.audio_size.0, host);
+        } else {
+            // bound: MAX_PACKETS, as validated
+            let (mut left, packet) = (self.params.frame_size.0, self.params.packet.0);
+            while left > 0 {
+                self.send(left.min(packet), host);
+                left -= left.min(packet);
+            }
+        }
+        self.next[which] += self.interval(which);
+        host.timer(self.next[which], token);
+    }
+    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
+    fn received<H: Host>(&mut self, _: ConnId, _: Side, _: u64, _: &mut H) {}
+    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
+    fn counts(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    #[test]
+    fn a_session_is_210_kbit_per_second() {
+        let mut fake = Fake::new(&[0]);
+        fake.run(&mut ProshareParams::default().build(), Time(100_000_000_000));
+        // 1000 audio datagrams and 1000 frames of 700 + 700 + 700 + 325 B: 2.625 MB in 100 s
+        let sizes: Vec<u64> = fake.datagrams.iter().map(|d| u64::from(d.2)).collect();
+        assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
+        let count = |size| sizes.iter().filter(|&&s| s == size).count();
+        assert_eq!((count(200), count(700), count(325), sizes.len()), (1000, 3000, 1000, 5000));
+        // a frame leaves at once, frames and audio every 100 ms from a moment of their first interval
+        for size in [200, 325] {
+            let at: Vec<u64> = fake.datagrams.iter().filter(|d| d.2 == size).map(|d| d.0.0).collect();
+            assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
+        }
+        assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
+    }
+
+    #[test]
+    fn bad_sessions() {
+        let bad = |p: ProshareParams| p.validate().unwrap_err().path;
+        let good = ProshareParams::default;
+        good().validate().unwrap();
+        assert_eq!(bad(ProshareParams { audio_size: Bytes(0), ..good() }), "audio_size");
+        assert_eq!(bad(ProshareParams { packet: Bytes(70_000), ..good() }), "packet");
+        assert_eq!(bad(ProshareParams { frame_interval: Duration::ZERO, ..good() }), "frame_interval");
+        assert_eq!(bad(ProshareParams { packet: Bytes(2), frame_size: Bytes(2001), ..good() }), "frame_size");
+    }
+}
