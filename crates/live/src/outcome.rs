@@ -51,6 +51,12 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
             drops,
             marked: counters.queue.marked.iter().flatten().sum(),
             backlog: l.port.backlog(),
+            classes: l
+                .port
+                .classes()
+                .iter()
+                .map(|c| (c.name, [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count)))
+                .collect(),
             meter: l.meter.as_ref(),
         }
     });

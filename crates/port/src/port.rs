@@ -3,7 +3,7 @@
 use crate::{Change, PortSpec, Service};
 use docsis::{GrantedLink, Mac, Model, Next, TokenBucket};
 use packet::{Backlog, DropReason, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
-use qdisc::{Count, Counters, Cx, Queue};
+use qdisc::{ClassProbe, Count, Counters, Cx, Queue, QueueDiscipline};
 use record::{LinkId, Mask, Record, Sink};
 use std::collections::VecDeque;
 use units::{BitRate, Duration, Problem, Rng, Time};
@@ -295,6 +295,11 @@ impl Port {
     /// The managed queue, for probes.
     pub fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    /// What became of each class's packets; empty for a discipline without classes.
+    pub fn classes(&self) -> Vec<ClassProbe<'_>> {
+        self.queue.discipline().classes()
     }
 
     /// Packets and bytes in the managed queue.

@@ -3,7 +3,6 @@
 use crate::net::{Kind, Link};
 use crate::world::World;
 use measure::{Account, Count, LinkAccount, Outcome};
-use qdisc::QueueDiscipline;
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
@@ -53,6 +52,6 @@ impl<S: Sink> World<S> {
 fn classes(link: &Link) -> Vec<(&str, [Count; 3])> {
     let Kind::Port { port, .. } = &link.kind else { return Vec::new() };
     let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
-    let probes = port.queue().discipline().classes();
+    let probes = port.classes();
     probes.iter().map(|c| (c.name, [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))).collect()
 }
