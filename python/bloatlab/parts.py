@@ -47,9 +47,9 @@ def session_queues(
 ) -> list[tuple[int, int, int]]:
     """Sessions with random 5-tuples through the classifier of a fair discipline, `trials` times.
 
-    One entry for each of 1 to `sessions` active sessions: in how many trials any two share a queue, the first shares its
-    queue, and the first one is in a group with more sessions than queues. Raises `ScenarioError` for a discipline
-    that is not valid, or gives sessions no queues of their own.
+    One entry for each of 1 to `sessions` active sessions: in how many trials any two share a queue, the first shares
+    its queue, and the first is in a group with more sessions than queues. Raises `ScenarioError` for a discipline that
+    is not valid, or gives sessions no queues of their own.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 

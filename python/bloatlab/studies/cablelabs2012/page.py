@@ -87,8 +87,8 @@ def _experiments(done: Reproduction) -> list[Section]:
 
 _DISCIPLINES_LEAD = (
     "The paper’s three queues and those that it leaves to future work, on the same modem with the same loads and the same "
-    "seeds. Without published values: these are only ours. Columns are the nine cases: bulk traffic and its round trip in "
-    "ms. Green is the best of a column, and what prints the same."
+    "seeds. Without published values: these are only ours. Columns are the nine cases: bulk traffic and its round "
+    "trip. Green is the best of a column, and what prints the same."
 )
 
 
