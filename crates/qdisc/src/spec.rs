@@ -386,6 +386,8 @@ disciplines! {
             "Proportional integral controller: drops arrivals to hold the delay at a target";
         "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034; SPEC 1.11",
             "The PIE of cable modems: delay predicted from the service flow's tokens";
+        "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
+            "A drop probability that overflow raises and an idle link lowers";
         "lred" Lred(law::lred::LredParams), B, "Document 000, Figure 10; SPEC 1.14",
             "Latency-based RED: drops heads with a probability that grows with their sojourn time";
     }

@@ -1,6 +1,7 @@
 //! Control laws: they hold no queue and are hosted by many.
 
 pub mod ared;
+pub mod blue;
 pub mod cobalt;
 pub mod codel;
 pub mod docsis_pie;

@@ -1,0 +1,118 @@
+//! BLUE: a drop probability that overflow raises and an idle link lowers.
+//!
+//! ```text
+//! overflow     p <- min(1, p + increment)    link idle    p <- max(0, p - decrement)
+//! each         at most once per freeze_time; an arrival is dropped (or marked) with probability p
+//! ```
+//!
+//! Source: Feng, Kandlur, Saha & Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999.
+//! Departs: none known. The paper varies its constants; the defaults are one of its sets, recalled and not looked up.
+
+use super::{Law, LawParams, Verdict, View};
+use packet::{Ecn, MarkReason, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Limit, Prob, Problem, Rng, Time};
+
+/// Parameters of BLUE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BlueParams {
+    /// How much may wait, as in droptail; null: 1000p.
+    pub limit: Option<Limit>,
+    /// d1, the step up when the queue overflows.
+    pub increment: Prob,
+    /// d2, the step down when the link finds nothing to send; well below `increment`.
+    pub decrement: Prob,
+    /// Least time between two steps.
+    pub freeze_time: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for BlueParams {
+    fn default() -> Self {
+        Self {
+            limit: None,
+            increment: Prob::new(0.02).unwrap_or_default(),
+            decrement: Prob::new(0.002).unwrap_or_default(),
+            freeze_time: Duration::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+impl LawParams for BlueParams {
+    type Law = Blue;
+    fn validate(&self) -> Result<(), Problem> {
+        if self.decrement > self.increment {
+            let message = format!("{} is not valid; expected at most increment ({})", self.decrement, self.increment);
+            return Err(Problem::new("decrement", message));
+        }
+        Ok(())
+    }
+    fn law(&self) -> Blue {
+        Blue { params: self.clone(), p: 0.0, last_update: None }
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+}
+
+/// BLUE's state for one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blue {
+    params: BlueParams,
+    /// Probability of a drop.
+    p: f64,
+    /// When `p` last changed.
+    last_update: Option<Time>,
+}
+
+impl Blue {
+    /// Adds `step` to the probability, unless it is frozen.
+    fn update(&mut self, step: f64, now: Time) {
+        if self.last_update.is_none_or(|t| now.since(t) >= self.params.freeze_time) {
+            self.p = (self.p + step).clamp(0.0, 1.0);
+            self.last_update = Some(now);
+        }
+    }
+}
+
+impl Law for Blue {
+    #[inline]
+    fn arrive(&mut self, packet: &PacketMeta, _view: &View<'_>, rng: &mut Rng) -> Verdict {
+        match rng.chance(self.p) {
+            true if self.params.ecn && packet.ecn() != Ecn::NotEct => Verdict::Mark(MarkReason::Law),
+            true => Verdict::Drop,
+            false => Verdict::Pass,
+        }
+    }
+    fn overflow(&mut self, now: Time) {
+        self.update(self.params.increment.get(), now);
+    }
+    fn empty(&mut self, now: Time) {
+        self.update(-self.params.decrement.get(), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overflow_raises_idle_lowers_and_freeze_time_spaces_them() {
+        let mut blue = BlueParams::default().law();
+        let at = |ms: u64| Time(ms * 1_000_000);
+        // steps at 0, 100, 200 ... 900 ms: 10 x 0.02, though the queue overflows every 10 ms
+        (0..100).for_each(|i| blue.overflow(at(10 * i)));
+        assert!((blue.p - 0.2).abs() < 1e-12, "{}", blue.p);
+        // an idle link at 1000 ms takes 0.002 off; at 1050 ms it is frozen
+        blue.empty(at(1000));
+        blue.empty(at(1050));
+        assert!((blue.p - 0.198).abs() < 1e-12, "{}", blue.p);
+        // it never leaves [0, 1]
+        (2..200).for_each(|i| blue.empty(at(1000 * i)));
+        assert_eq!(blue.p, 0.0);
+    }
+}

@@ -1,0 +1,44 @@
+//! One line for each discipline with its defaults, on one small scenario: a reviewer sees what a change does to all of them.
+
+mod common;
+use common::{number, run};
+use qdisc::QDISCS;
+
+/// Units are in its head.
+const GOLDEN: &str = include_str!("golden_disciplines.txt");
+
+/// Four uploads that can do ECN and a game, 30 s, 5 Mbit/s up with 20 ms each way.
+fn scenario(queue: &str) -> String {
+    format!(
+        "duration = '30s'\n\
+         link.up = {{ from = 'home', to = 'net', rate = '5mbit', delay = '20ms', queue = '{queue}' }}\n\
+         link.down = {{ from = 'net', to = 'home', rate = '50mbit', delay = '20ms' }}\n\
+         app.bulk = {{ from = 'home', to = ['net'], tcp = 'ecn', traffic.ftp = {{ flows = 4 }} }}\n\
+         app.game = {{ from = 'home', to = ['net'], tcp = 'linux-6', traffic.game = {{}} }}\n\
+         tcp.ecn = {{ preset = 'linux-6', ecn = true }}\n"
+    )
+}
+
+fn line(queue: &str) -> String {
+    let o = run(&scenario(queue));
+    let whole = |path: &str| number(&o, path) as u64;
+    format!(
+        "{queue:<16} {:>6} {:>6} {:>8.2} {:>8.2} {:>8.2} {:>8.1} {:>8.1}",
+        whole("links.up.dropped_packets"),
+        whole("links.up.marked_packets"),
+        number(&o, "links.up.sojourn_ms.p50"),
+        number(&o, "links.up.sojourn_ms.p99"),
+        number(&o, "apps.bulk.goodput_bytes") / 1e6,
+        number(&o, "apps.game.delay_ms.p50"),
+        number(&o, "apps.game.delay_ms.p99"),
+    )
+}
+
+#[test]
+fn every_discipline_does_what_its_line_says() {
+    let compositions = ["sfq_hss + lred", "sfq_hss + pie"];
+    let ours: Vec<String> = QDISCS.iter().map(|q| q.name).chain(compositions).map(line).collect();
+    let golden: Vec<&str> = GOLDEN.lines().filter(|l| !l.starts_with('#')).collect();
+    let (ours, golden) = (ours.join("\n"), golden.join("\n"));
+    assert!(ours == golden, "results have changed; if that is meant, the golden file now reads\n{ours}\n");
+}
