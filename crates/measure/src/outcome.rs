@@ -3,7 +3,7 @@
 //! Numbers that have no value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
 //! in their unit; `wire` counts every header, `goodput` payload that arrived in order.
 
-use crate::tally::{Direction, Tally};
+use crate::tally::{Direction, Model, Tally};
 use crate::{Histogram, LinkMeter};
 use packet::{Backlog, DropReason};
 use serde_json::{Map, Value, json};
@@ -156,6 +156,7 @@ impl Account<'_> {
             self.syn_times(),
             self.queue_series(),
             self.flow_series(),
+            self.model_series(),
             self.queue_histogram(),
             self.sojourn_histogram(),
             self.delay_histogram(),
@@ -379,6 +380,32 @@ impl Account<'_> {
             "delay_ms_mean": F64 = |(_, _, _, s, bin)| s.delay.get(*bin) * 1e-6,
             "delay_ms_max": F64 = |(_, _, _, s, bin)| s.delay_max.get(*bin) * 1e-6,
             "dropped_packets": F64 = |(_, _, _, s, bin)| s.dropped.get(*bin),
+        })
+    }
+
+    fn model_series(&self) -> Table {
+        let tally = self.tally;
+        let rows: Vec<_> = tally
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
+            .filter_map(|(i, row, way, d)| Some((i, row, way, d.series.as_deref()?.model.as_deref()?)))
+            .flat_map(|(i, row, way, m)| {
+                let app = &tally.apps[usize::from(row.app)];
+                let known = (0..m.mode.len()).filter(|bin| m.mode.get(*bin).is_finite());
+                known.map(move |bin| (app, i - app.first_row, way, m, bin))
+            })
+            .collect();
+        table!("model_series", rows, {
+            "app": Text = |(app, ..)| app.name.clone(),
+            "flow": U64 = |(_, flow, ..)| *flow as u64,
+            "direction": Text = |(_, _, way, ..)| ["forward", "reverse"][*way].to_owned(),
+            "t_s": F64 = |(.., m, bin)| m.mode.begin(*bin).secs(),
+            "mode": Text = |(.., m, bin)| Model::MODES[m.mode.get(*bin) as usize].to_owned(),
+            "pacing_bps": F64 = |(.., m, bin)| m.pacing.get(*bin),
+            "btl_bw_bps": F64 = |(.., m, bin)| m.btl_bw.get(*bin),
+            "rt_prop_ms": F64 = |(.., m, bin)| m.rt_prop.get(*bin) * 1e-6,
         })
     }
 

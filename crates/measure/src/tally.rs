@@ -47,6 +47,26 @@ pub struct Window {
     pub ssthresh_bytes: u64,
     /// Smoothed round trip; zero before the first sample.
     pub srtt: Duration,
+    /// What the controller believes of the path, if it models one and has seen a rate.
+    pub model: Option<Model>,
+}
+
+/// What a controller that models the path (BBR) believes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Its phase, an index into [`Model::MODES`].
+    pub mode: u8,
+    /// Payload bits per second at which segments leave.
+    pub pacing_bps: u64,
+    /// Estimated bandwidth of the bottleneck, payload bits per second.
+    pub btl_bw_bps: u64,
+    /// Estimated round-trip propagation; zero before the first sample.
+    pub rt_prop: Duration,
+}
+
+impl Model {
+    /// Names of the phases of BBR version 1.
+    pub const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
 }
 
 /// One direction of a flow.
@@ -89,6 +109,30 @@ pub struct RowSeries {
     pub delay_max: Series,
     /// Packets dropped on the way in each bin.
     pub dropped: Series,
+    /// What a controller that models the path believed; made when one first speaks.
+    pub model: Option<Box<ModelSeries>>,
+    /// The run's length and that of a bin.
+    span: (Duration, Duration),
+}
+
+/// The beliefs of BBR at the end of each bin.
+#[derive(Clone, Debug)]
+pub struct ModelSeries {
+    /// Number of the mode (see [`Model::MODES`]).
+    pub mode: Series,
+    /// Pacing rate, payload bits per second.
+    pub pacing: Series,
+    /// Bottleneck bandwidth, payload bits per second.
+    pub btl_bw: Series,
+    /// Round-trip propagation, ns.
+    pub rt_prop: Series,
+}
+
+impl ModelSeries {
+    fn new((duration, bin): (Duration, Duration)) -> Option<Box<Self>> {
+        let series = || Series::new(Channel::Last, Time::ZERO, bin, duration).ok();
+        Some(Box::new(Self { mode: series()?, pacing: series()?, btl_bw: series()?, rt_prop: series()? }))
+    }
 }
 
 /// One flow: a long transfer, or all connections of an application that opens many.
@@ -182,6 +226,8 @@ impl RowSeries {
             delay: series(Channel::Mean)?,
             delay_max: series(Channel::Max)?,
             dropped: series(Channel::Sum)?,
+            model: None,
+            span: (duration, bin),
         })
     }
 }
@@ -314,6 +360,17 @@ impl Tally {
             series.ssthresh.put(within, window.ssthresh_bytes);
             if !window.srtt.is_zero() {
                 series.srtt.put(within, window.srtt.0);
+            }
+            if let Some(model) = window.model {
+                if series.model.is_none() {
+                    series.model = ModelSeries::new(series.span);
+                }
+                if let Some(m) = &mut series.model {
+                    m.mode.put(within, model.mode.into());
+                    m.pacing.put(within, model.pacing_bps);
+                    m.btl_bw.put(within, model.btl_bw_bps);
+                    m.rt_prop.put(within, model.rt_prop.0);
+                }
             }
         }
     }

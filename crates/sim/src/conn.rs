@@ -91,7 +91,14 @@ impl End {
     /// The state of this end as a sender.
     pub(crate) fn window(&self, stack: &TcpParams) -> tally::Window {
         let probe = self.tcp.probe(stack);
-        tally::Window { cwnd_bytes: probe.cwnd_bytes, ssthresh_bytes: probe.ssthresh_bytes, srtt: probe.srtt }
+        let model = probe.model.filter(|m| m.btl_bw.0 > 0).map(|m| tally::Model {
+            mode: m.mode,
+            pacing_bps: m.pacing_rate.0,
+            btl_bw_bps: m.btl_bw.0,
+            rt_prop: m.rt_prop,
+        });
+        let tcp::Probe { cwnd_bytes, ssthresh_bytes, srtt, .. } = probe;
+        tally::Window { cwnd_bytes, ssthresh_bytes, srtt, model }
     }
 }
 

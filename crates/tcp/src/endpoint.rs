@@ -161,13 +161,16 @@ impl Endpoint {
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
+        if now >= self.tx.pace_at() {
+            self.output(p, now, io);
+        }
         self.finish(p, now, io);
     }
 
     /// The earliest timer; [`Time::NEVER`] if none runs.
     #[inline]
     pub fn deadline(&self) -> Time {
-        if self.rx.quiet { self.rx.ack_at } else { self.rx.ack_at.min(self.tx.rto_at) }
+        if self.rx.quiet { self.rx.ack_at } else { self.rx.ack_at.min(self.tx.rto_at).min(self.tx.pace_at()) }
     }
 
     /// What a trace sees.
@@ -180,6 +183,7 @@ impl Endpoint {
             rto: self.tx.rtt.rto(p.max_rto),
             in_flight: self.tx.in_flight(),
             state: self.tx.state,
+            model: self.tx.model_probe(),
         }
     }
 
@@ -380,7 +384,7 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.board.check(p.dupthresh, p.mss);
-        assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at));
+        assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(self.tx.pace_at()));
         assert!(!self.rx.ack_now(), "no call ends with an ACK due");
         assert!(
             self.rx.phase != Phase::Established || (self.tx.rto_at == Time::NEVER) == (self.tx.una == self.tx.next)

@@ -25,6 +25,7 @@
 //! undo of spurious recoveries, RACK-TLP. SACK is not negotiated: both ends of a connection use it or neither does.
 
 pub mod cc;
+mod delivery;
 mod endpoint;
 mod params;
 mod presets;
@@ -42,4 +43,4 @@ pub use endpoint::Endpoint;
 pub use params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};
-pub use stats::{Probe, State, Stats};
+pub use stats::{Model, Probe, State, Stats};

@@ -22,6 +22,9 @@ pub enum CongestionControl {
     /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source: RFC 6817.
     #[serde(rename = "ledbat")]
     Ledbat,
+    /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
+    #[serde(rename = "bbr")]
+    Bbr,
 }
 
 /// How slow start ends before a loss. Only CUBIC asks.
@@ -240,6 +243,8 @@ impl TcpParams {
             CongestionControl::Reno | CongestionControl::Ledbat => 0.5,
             CongestionControl::Cubic => 0.7,
             CongestionControl::Cubic2622 => 819.0 / 1024.0,
+            // not asked: the model sets the window
+            CongestionControl::Bbr => 1.0,
         })
     }
 
@@ -318,6 +323,9 @@ impl TcpParams {
         self.ledbat.validate().map_err(|p| p.under("ledbat"))?;
         if self.reads_ack_time() && !self.timestamps {
             return no("timestamps", "false is not valid with ledbat: it measures delay with time stamps".into());
+        }
+        if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
+            return no("recovery", "bbr models the path from SACK; expected recovery = \"sack\"".into());
         }
         self.validate_timers()
     }

@@ -17,6 +17,7 @@
 //! window opens, which is go-back-N when SACK is off or forgotten.
 
 mod output;
+pub(crate) mod paced;
 
 use crate::cc::{Congestion, Controller, RateSample, Window};
 use crate::receiver::Receiver;
@@ -209,7 +210,9 @@ impl Sender {
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
             rate.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
+        let newly_lost = flight_before.saturating_sub(delivered).saturating_sub(self.in_flight());
         self.advance(cx, &rate, acked, delivered);
+        self.model_ack(now, segment, sample, newly_lost);
         self.on_ece(cx, segment);
         self.restart_timer(p, now, acked);
     }
@@ -278,7 +281,7 @@ impl Sender {
         }
         if self.loss_found(p) {
             self.enter_recovery(cx, delivered);
-        } else if matches!(self.state, State::Recovery | State::Cwr) {
+        } else if self.shrinks() {
             let pipe = self.in_flight();
             self.shrink.on_ack(p, &mut self.window, delivered, pipe);
         }
@@ -315,7 +318,9 @@ impl Sender {
     fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
         let base = self.reduction_base(p);
         self.cc.on_congestion(p, &mut self.window, kind, base);
-        self.shrink.begin(p, &mut self.window, self.next - self.una);
+        if !self.cc.owns_window() {
+            self.shrink.begin(p, &mut self.window, self.next - self.una);
+        }
         self.recover = self.next;
     }
 
@@ -335,7 +340,9 @@ impl Sender {
         }
         self.board.mark_head_lost();
         let pipe = self.in_flight();
-        self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        if self.shrinks() {
+            self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        }
         // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
         if let Some(piece) = self.board.next_lost() {
             self.retransmit(cx, piece, false);
@@ -361,7 +368,9 @@ impl Sender {
     }
 
     fn end_reduction(&mut self, p: &TcpParams) {
-        self.shrink.end(p, &mut self.window);
+        if !self.cc.owns_window() {
+            self.shrink.end(p, &mut self.window);
+        }
         self.state = State::Open;
         self.dupacks = 0;
         self.board.dup_bytes = 0;
@@ -371,7 +380,8 @@ impl Sender {
     #[inline]
     fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
         let p = cx.p;
-        if !(cx.rx.ecn && segment.flags.has(Flags::ECE)) || self.state != State::Open || self.una <= self.recover {
+        let told = cx.rx.ecn && segment.flags.has(Flags::ECE) && !self.cc.owns_window();
+        if !told || self.state != State::Open || self.una <= self.recover {
             return;
         }
         self.reduce(p, Congestion::Ecn);

@@ -1,6 +1,6 @@
 //! Counters and the moment's picture of an endpoint.
 
-use units::Duration;
+use units::{BitRate, Duration};
 
 /// The sender's congestion state (names after Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,19 @@ pub enum State {
     Recovery,
     /// After a retransmission timeout, until all that was outstanding is acknowledged.
     Loss,
+}
+
+/// What a controller that models the path believes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// Phase of BBR: 0 startup, 1 drain, 2 probe-bandwidth, 3 probe-RTT.
+    pub mode: u8,
+    /// Payload bits per second at which segments leave.
+    pub pacing_rate: BitRate,
+    /// Estimated bandwidth of the bottleneck, payload bits per second.
+    pub btl_bw: BitRate,
+    /// Estimated round-trip propagation; zero before the first sample.
+    pub rt_prop: Duration,
 }
 
 /// What a trace sees of an endpoint.
@@ -32,6 +45,8 @@ pub struct Probe {
     pub in_flight: u64,
     /// Congestion state.
     pub state: State,
+    /// What BBR believes; none for the others.
+    pub model: Option<Model>,
 }
 
 /// Counters since the start of the connection.

@@ -367,10 +367,15 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
         prop::sample::select(vec![Reduction::Instant, Reduction::RateHalving, Reduction::Prr]),
         any::<[bool; 7]>(),
         1u32..4,
-        prop::sample::select(vec![CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::Cubic2622]),
+        prop::sample::select(vec![
+            CongestionControl::Reno,
+            CongestionControl::Cubic,
+            CongestionControl::Cubic2622,
+            CongestionControl::Bbr,
+        ]),
     )
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| TcpParams {
-            recovery,
+            recovery: if congestion_control == CongestionControl::Bbr { Recovery::Sack } else { recovery },
             reduction,
             handshake: b[0],
             timestamps: b[1],

@@ -2,17 +2,20 @@
 //!
 //! A controller keeps the [`Window`] in segments with a fraction. The sender tells it what happened; how the window gets
 //! down to ssthresh during a recovery is the sender's reduction, not the controller's.
-//! None of these paces; a controller that does will add its rate here.
+//! BBR is the exception: it models the path, owns the window also in a recovery, and paces (`sender::paced`).
 
+pub(crate) mod bbr;
 mod cubic;
 mod cubic_2_6_22;
 mod hystart;
 mod ledbat;
 mod reno;
 
+use crate::sender::paced::Paced;
 use crate::{CongestionControl, TcpParams};
 use units::{Duration, Time};
 
+pub(crate) use bbr::Delivery;
 use cubic::Cubic;
 use cubic_2_6_22::Cubic2622;
 use ledbat::Ledbat;
@@ -85,6 +88,7 @@ pub(crate) enum Controller {
     Cubic(Box<Cubic>),
     Cubic2622(Box<Cubic2622>),
     Ledbat(Box<Ledbat>),
+    Bbr(Box<Paced>),
 }
 
 impl Controller {
@@ -94,7 +98,14 @@ impl Controller {
             CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new())),
             CongestionControl::Cubic2622 => Self::Cubic2622(Box::new(Cubic2622::new())),
             CongestionControl::Ledbat => Self::Ledbat(Box::new(Ledbat::new())),
+            CongestionControl::Bbr => Self::Bbr(Box::new(Paced::new(p))),
         }
+    }
+
+    /// The controller sets the window in a recovery, too, and answers no ECN echo.
+    #[inline]
+    pub(crate) fn owns_window(&self) -> bool {
+        matches!(self, Self::Bbr(_))
     }
 
     /// New data was acknowledged, in open state or after a timeout.
@@ -105,6 +116,8 @@ impl Controller {
             Self::Cubic(c) => c.on_ack(p, w, s),
             Self::Cubic2622(c) => c.on_ack(p, w, s),
             Self::Ledbat(c) => c.on_ack(p, w, s),
+            // it learns from every ACK, not only from those of new data: see `sender::paced`
+            Self::Bbr(_) => {}
         }
     }
 
@@ -115,6 +128,7 @@ impl Controller {
             Self::Cubic(c) => c.on_congestion(p, base),
             Self::Cubic2622(c) => c.on_congestion(p, base),
             Self::Ledbat(_) => Ledbat::ssthresh(p, base),
+            Self::Bbr(m) => return m.bbr.on_congestion(w),
         };
     }
 
@@ -128,6 +142,7 @@ impl Controller {
             Self::Reno | Self::Ledbat(_) => {}
             Self::Cubic(c) => c.on_rto(),
             Self::Cubic2622(c) => c.reset(),
+            Self::Bbr(m) => m.bbr.on_rto(w),
         }
         w.cwnd = 1.0;
     }
@@ -135,7 +150,7 @@ impl Controller {
     /// The application was silent for `idle` with nothing in flight.
     pub(crate) fn on_idle(&mut self, idle: Duration) {
         match self {
-            Self::Reno | Self::Ledbat(_) => {}
+            Self::Reno | Self::Ledbat(_) | Self::Bbr(_) => {}
             Self::Cubic(c) => c.on_idle(idle),
             Self::Cubic2622(c) => c.on_idle(idle),
         }

@@ -26,6 +26,7 @@ impl Sender {
     #[inline]
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
         match self.state {
+            _ if self.cc.owns_window() => self.in_flight() + size <= self.cwnd_bytes(p),
             State::Recovery | State::Cwr if p.reduction == Reduction::Prr => self.shrink.has_room(size),
             State::Open if self.dupacks > 0 => {
                 // RFC 3042: two segments beyond the window, one per duplicate ACK
@@ -63,18 +64,29 @@ impl Sender {
             self.after_idle(p, now);
         }
         let mut sent = false;
+        let mut allowance = self.allowance(now);
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
             if repairing && let Some(piece) = self.board.next_lost() {
                 if !self.has_room(p, u64::from(piece.len)) {
                     break true;
                 }
+                if allowance == 0 {
+                    self.wait_turn();
+                    break false;
+                }
+                allowance -= 1;
                 self.retransmit(cx, piece, false);
                 sent = true;
             } else if let Some((len, fin)) = self.next_new(p) {
                 if !self.has_room(p, u64::from(len)) {
                     break true;
                 }
+                if allowance == 0 {
+                    self.wait_turn();
+                    break false;
+                }
+                allowance -= 1;
                 self.send_new(cx, len, fin);
                 sent = true;
             } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
@@ -87,6 +99,7 @@ impl Sender {
                     Hole::None => break false,
                 }
             } else {
+                self.model_starved(p);
                 break false;
             }
         };
@@ -128,10 +141,13 @@ impl Sender {
         Hole::None
     }
 
-    /// Silence longer than an RTO.   Source: RFC 5681 §4.1, RFC 2861.
+    /// Silence longer than an RTO (any silence, where the controller models the path).   Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_send == Time::ZERO || self.next_new(p).is_none() {
             return;
+        }
+        if self.cc.owns_window() {
+            return self.model_restart(now);
         }
         let idle = now.since(self.last_send);
         let rto = self.rtt.rto(p.max_rto);
@@ -185,9 +201,10 @@ impl Sender {
             s.flags = s.flags.with(Flags::FIN);
         }
         cx.rx.stamp(p, now, s);
-        if matches!(self.state, State::Recovery | State::Cwr) {
+        if self.shrinks() {
             self.shrink.on_send(u64::from(s.len));
         }
+        self.model_sent(now, s.seq, s.len);
         if self.rto_at == Time::NEVER {
             self.rto_at = now + self.rtt.rto(p.max_rto);
         }
