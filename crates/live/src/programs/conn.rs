@@ -266,5 +266,6 @@ fn window(info: &TcpInfo) -> Window {
         cwnd_bytes: bytes(info.cwnd),
         ssthresh_bytes: if info.ssthresh >= INFINITE { u64::MAX } else { bytes(info.ssthresh) },
         srtt: Duration::from_micros(u64::from(info.rtt_us)),
+        model: None,
     }
 }
