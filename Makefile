@@ -4,6 +4,7 @@
 #   make test     Rust and Python tests: what CI runs
 #   make check    formats, lints, types, layers, documentation, then test
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
+#   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make docs     write docs/scenario.md from the schema
 #   make format   write the formats that `make check` wants
@@ -20,6 +21,8 @@ BIN := $(VENV)/bin
 STUDY ?= cablelabs2012
 SEEDS ?= 10
 OUT ?= runs/$(STUDY)
+N ?= 100
+SEED ?= 1
 UV_VERSION := 0.13.8
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -29,7 +32,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test test-rust test-python check check-rust check-python bench venv docs format lock clean
+.PHONY: help run test test-rust test-python check check-rust check-python bench live-torture venv docs format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -92,6 +95,9 @@ bench:
 	cargo build --release --locked --quiet -p bloatlab-speed
 	$(PYTHON) tools/bench.py
 	target/release/qdiscs
+
+live-torture: $(VENV)/.core-stamp
+	$(BIN)/python tools/live_torture.py -n $(N) --seed $(SEED)
 
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py

@@ -31,7 +31,7 @@ SHELVES: dict[str, int] = {
             ("scenario",),
             ("live", "sim"),
             ("py",),
-            ("floor", "fuzz"),
+            ("floor", "fuzz", "twins"),
             ("speed",),
         )
     )

@@ -47,6 +47,7 @@ def live(
     max_rate: str | None = None,
     command: list[str] | None = None,
     side: str = "left",
+    background: list[list[str]] = ...,
     unbounded: bool = False,
     captures: str | None = None,
     look: Callable[[Any], None] | None = None,

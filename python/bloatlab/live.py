@@ -64,6 +64,8 @@ class Command:
 
     words: Sequence[str]
     side: Side = "left"
+    #: A command for the other side (a server), started first and ended with the run.
+    serve: Sequence[str] = ()
     #: The run goes on until the command ends, whatever the scenario's duration.
     unbounded: bool = False
 
@@ -93,6 +95,7 @@ def run(
             max_rate=max_rate,
             command=list(command.words) if command is not None else None,
             side=command.side if command is not None else "left",
+            background=[list(command.serve)] if command is not None and command.serve else [],
             unbounded=command is not None and command.unbounded,
             captures=str(captures) if captures is not None else None,
             look=look,

@@ -37,6 +37,8 @@ pub struct Options {
     pub max_rate: BitRate,
     /// A command of the user; the run ends with it, or at its duration.
     pub command: Option<CommandLine>,
+    /// Commands beside it that are ended with the run (a server on the other side, say); started first.
+    pub background: Vec<CommandLine>,
     /// The run ends with the command only.
     pub until_command_ends: bool,
     /// Folder for `left.pcap` and `right.pcap`.
@@ -45,7 +47,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { congestion: None, max_rate: MEASURED, command: None, until_command_ends: false, captures: None }
+        Self {
+            congestion: None,
+            max_rate: MEASURED,
+            command: None,
+            background: Vec::new(),
+            until_command_ends: false,
+            captures: None,
+        }
     }
 }
 
@@ -85,7 +94,7 @@ pub fn run(
     mut look: impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
     let plan = Plan::new(scenario, options.congestion.as_deref(), options.max_rate)?;
-    if let Some(line) = &options.command {
+    for line in options.background.iter().chain(&options.command) {
         let program = line.words.first().map_or("", String::as_str);
         command::find(program).map_err(|m| Problem::new("command", m))?;
     }
@@ -177,6 +186,11 @@ fn inside(
                 Ok::<_, io::Error>(programs)
             }
         })?;
+        for line in &options.background {
+            let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
+            // how it ends is nobody's business: the run ends it
+            builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, space, environment, shared))?;
+        }
         let mut command = match &options.command {
             Some(line) => Some(builder("bloatlab-command").spawn_scoped(scope, {
                 let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);

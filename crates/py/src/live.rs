@@ -16,7 +16,7 @@ pyo3::create_exception!(
 
 /// Runs a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released but for `look`.
 #[pyfunction]
-#[pyo3(signature = (resolved, *, congestion=None, max_rate=None, command=None, side="left", unbounded=false, captures=None, look=None))]
+#[pyo3(signature = (resolved, *, congestion=None, max_rate=None, command=None, side="left", background=Vec::new(), unbounded=false, captures=None, look=None))]
 #[allow(clippy::too_many_arguments, reason = "the face of a function with keyword arguments")]
 pub(crate) fn live(
     py: Python<'_>,
@@ -25,6 +25,7 @@ pub(crate) fn live(
     max_rate: Option<&str>,
     command: Option<Vec<String>>,
     side: &str,
+    background: Vec<Vec<String>>,
     unbounded: bool,
     captures: Option<std::path::PathBuf>,
     look: Option<Py<PyAny>>,
@@ -41,6 +42,7 @@ pub(crate) fn live(
         other => return Err(PyValueError::new_err(format!("\"{other}\" is no side (valid: left, right)"))),
     };
     options.command = command.map(|words| CommandLine { side, words });
+    options.background = background.into_iter().map(|words| CommandLine { side: side.other(), words }).collect();
     let mut raised = None;
     let answer = py.detach(|| {
         ::live::run(&scenario, &options, |plan, view| {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -33,6 +34,7 @@ def command(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
     side: live.Side = "left",
+    serve: str | None = None,
     shell: live.Side | None = None,
     cong: str | None = None,
     pcap: Annotated[bool, Parameter(negative=())] = False,
@@ -61,6 +63,8 @@ def command(
         Form of the tables in the folder.
     side
         Where the command runs: left (the first application's `from`) or right (its `to`).
+    serve
+        A command line for the other side, started before the command and ended with it: --serve "iperf3 -s".
     shell
         A shell in that namespace; the run ends with it.
     cong
@@ -93,7 +97,7 @@ def command(
     live.clean()
     begun = time.perf_counter()
     try:
-        result = _run(resolved, _command(words, side, shell), cong, max_rate, output if pcap else None, console, quiet)
+        result = _run(resolved, _command(words, side, serve, shell), cong, max_rate, output if pcap else None, console, quiet)
     except live.LiveError as error:
         raise BadInput(str(error)) from None
     seconds = time.perf_counter() - begun
@@ -111,10 +115,15 @@ def _clean(*, quiet: bool) -> int:
     return 0
 
 
-def _command(words: tuple[str, ...], side: live.Side, shell: live.Side | None) -> live.Command | None:
+def _command(
+    words: tuple[str, ...], side: live.Side, serve: str | None, shell: live.Side | None
+) -> live.Command | None:
+    server = shlex.split(serve) if serve is not None else []
     if shell is not None:
-        return live.Command([os.environ.get("SHELL", "/bin/sh")], shell, unbounded=True)
-    return live.Command(words, side) if words else None
+        return live.Command([os.environ.get("SHELL", "/bin/sh")], shell, serve=server, unbounded=True)
+    if server and not words:
+        raise BadInput("--serve: there is no command that it could serve; give one after --, or --shell")
+    return live.Command(words, side, serve=server) if words else None
 
 
 def _run(

@@ -1,0 +1,222 @@
+"""The live bench: real namespaces, real TUN devices, real programs. Asserts fates, order, books and the host's state, not timing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bloatlab
+from bloatlab import live
+from bloatlab.cli.main import call
+from bloatlab.scenario import ScenarioError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import live_torture  # pyright: ignore[reportMissingImports]
+
+LAB = """
+name = "lab"
+duration = "2s"
+[link.wire]
+from = "h1"
+to = "h2"
+both_ways = true
+rate = "10mbit"
+delay = "5ms"
+queue.droptail = { limit = "20p" }
+[app.long]
+from = "h1"
+to = ["h2"]
+traffic.ftp = {}
+[app.ping]
+from = "h1"
+to = ["h2"]
+traffic.ping = { interval = "100ms" }
+[app.call]
+from = "h2"
+to = ["h1"]
+traffic.voip = {}
+"""
+
+
+def why_not() -> str:
+    """Why the bench cannot run here; nothing if it can."""
+    if not Path("/dev/net/tun").exists():
+        return "/dev/net/tun is not there"
+    if os.geteuid() != 0:
+        return "needs root"
+    return ""
+
+
+bench = pytest.mark.skipif(bool(why_not()), reason=f"live bench: {why_not()}")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    path = tmp_path / "lab.toml"
+    path.write_text(LAB)
+    return path
+
+
+COMMAND = [sys.executable, "-c", "from bloatlab.cli import main; main()", "live"]
+
+
+def bloatlab_live(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def say(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    code = call(["live", *(str(a) for a in arguments)])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return code, out + err
+
+
+@bench
+def test_a_run_has_a_simulations_tables_and_its_books_balance():
+    scenario = bloatlab.parse(LAB)
+    before = live_torture.host_state()
+    result = live.run(scenario)
+    assert live_torture.differences(before, live_torture.host_state()) == []
+    simulated = bloatlab.run(scenario)
+    assert set(result.tables) == set(simulated.tables) | {"conversations"}
+    for name, frame in simulated.tables.items():
+        assert result.table(name).columns == frame.columns, name
+    for name, link in result.summary["links"].items():
+        gone = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
+        # what is missing is on the wire
+        assert 0 <= link["offered_packets"] - gone < 200, name
+        assert link["dropped_packets"] == sum(link["drops"].values())
+    wire = result.summary["links"]["wire"]
+    assert wire["queue_packets"]["max"] == 20
+    assert wire["drops"]["tail_full"] > 0
+    apps = result.summary["apps"]
+    assert apps["long"]["goodput_bytes"] > 500_000
+    assert apps["long"]["retransmits"] > 0
+    assert apps["ping"]["ping"]["sent"] == 20
+    assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
+    assert apps["call"]["voip"]["received"] > 0
+    # nothing crossed that nobody sent
+    talk = result.table("conversations")
+    assert sorted(talk["protocol"].unique()) == ["icmp", "tcp", "udp"]
+    windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()
+    assert windows.max() > 10 * 1400
+    facts = result.summary["live"]
+    assert (facts["left"], facts["right"]) == ({"h1": "10.77.0.1"}, {"h2": "10.77.0.2"})
+    assert facts["unwritten_packets"] == 0
+    assert facts["valid"] == (facts["invalid_because"] is None)
+
+
+@bench
+def test_a_command_runs_between_the_namespaces(lab: Path, tmp_path: Path):
+    script = "cat /proc/net/dev; echo $BLOATLAB_SIDE $BLOATLAB_LEFT $BLOATLAB_RIGHT6; exit 7"
+    done = bloatlab_live(lab, "-q", "--side", "right", "-o", tmp_path / "r", "--pcap", "--", "sh", "-c", script)
+    assert done.returncode == 7, done.stderr
+    devices = set(re.findall(r"^ *(\w+):", done.stdout, re.M)) - {"sit0", "tunl0", "gre0", "gretap0", "erspan0", "ip6tnl0"}
+    assert devices >= {"lo", "bl0"}
+    assert "eth0" not in devices
+    assert "right 10.77.0.1 fd77::2" in done.stdout
+    for side in ("left", "right"):
+        head = (tmp_path / "r" / f"{side}.pcap").read_bytes()[:24]
+        assert head[:4] == bytes.fromhex("4d3cb2a1")
+        assert head[20] == 101
+    assert json.loads((tmp_path / "r" / "summary.json").read_text())["live"]["command_exit_code"] == 7
+
+
+@bench
+@pytest.mark.skipif(shutil.which("curl") is None, reason="live bench: curl is not installed")
+def test_curl_fetches_the_page(lab: Path):
+    curl = 'curl -gso /dev/null -w "%{http_code} %{size_download}\\n"'
+    fetch = f'{curl} "http://$BLOATLAB_RIGHT/"; {curl} "http://[$BLOATLAB_RIGHT6]/"'
+    done = bloatlab_live(lab, "-q", "--set", "duration=20s", "--", "sh", "-c", fetch)
+    assert done.stdout.splitlines()[0] == "200 177669", done.stderr
+    if Path("/proc/net/if_inet6").exists():
+        assert done.stdout.splitlines()[1] == "200 177669"
+
+
+@bench
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="live bench: iperf3 is not installed")
+def test_iperf3_sends_through(lab: Path):
+    send = 'sleep 0.5; iperf3 -J -t 2 -c "$BLOATLAB_RIGHT"'
+    done = bloatlab_live(lab, "-q", "--set", "duration=20s", "--serve", "iperf3 -s -1", "--", "sh", "-c", send)
+    assert 1e6 < json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] < 10e6, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--", "no-such-program"], '"no-such-program": there is no such command'),
+        (["--set", "app.long.tcp=rfc"], "exists only in simulation"),
+        (["--set", "link.wire.rate=10gbit"], "has been measured up to"),
+        (["--set", "app.call.traffic.voip.size=3000B"], "cannot be live"),
+        (["--set", 'app.back={ from = "h2", to = ["h1"], tcp = "ns2-reno", traffic = { ftp = {} } }'], "ns2-reno"),
+        (["--pcap"], "-o"),
+        (["--serve", "sleep 1"], "no command"),
+        (["--shell", "left", "--", "true"], "exclude each other"),
+    ],
+)
+def test_refusals_in_one_line(capsys: pytest.CaptureFixture[str], lab: Path, arguments: list[str], message: str):
+    code, said = say(capsys, lab, *arguments)
+    assert (code, len(said.strip().splitlines())) == (2, 1)
+    assert message in said
+
+
+def test_hosts_that_cannot_be_put_apart_are_refused():
+    circle = bloatlab.parse(
+        LAB + '[link.side]\nfrom = "h2"\nto = "h3"\nboth_ways = true\n[link.round]\nfrom = "h3"\nto = "h1"\nboth_ways = true\n'
+        '[app.x]\nfrom = "h2"\nto = ["h3"]\ntraffic.ftp = {}\n[app.y]\nfrom = "h3"\nto = ["h1"]\ntraffic.ftp = {}\n'
+    )
+    with pytest.raises(ScenarioError, match="fall into the same namespace"):
+        live.run(circle)
+
+
+@bench
+def test_an_unknown_congestion_control_names_those_of_the_kernel(capsys: pytest.CaptureFixture[str], lab: Path):
+    code, said = say(capsys, lab, "--cong", "vega")
+    assert code == 2
+    assert "this kernel has" in said
+
+
+@bench
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_host_is_as_before_after_a_signal(lab: Path, number: int):
+    before = live_torture.host_state()
+    stubborn = "trap '' TERM INT; sleep 60 & sleep 60"
+    command = [*COMMAND, str(lab), "-q", "--set", "duration=60s", "--", "sh", "-c", stubborn]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(200):
+        if len(live_torture.host_state()["processes"]) >= len(before["processes"]) + 3:
+            break
+        time.sleep(0.1)
+    run.send_signal(number)
+    run.wait(20)
+    if number == signal.SIGKILL:
+        live.clean()
+    else:
+        assert run.returncode == 130
+    assert live_torture.differences(before, live_torture.host_state()) == []
+
+
+@bench
+@pytest.mark.parametrize("step", ["space", "tun", "address", "programs!", "link", "link!", "end"])
+def test_an_error_at_any_step_leaves_nothing(capsys: pytest.CaptureFixture[str], lab: Path, monkeypatch, step: str):
+    monkeypatch.setenv("BLOATLAB_LIVE_FAULT", step)
+    before = live_torture.host_state()
+    code, said = say(capsys, lab, "-q")
+    assert code in {2, 70}
+    assert "injected" in said
+    assert live_torture.differences(before, live_torture.host_state()) == []
+
+
+def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
+    code, said = say(capsys, "--clean")
+    assert code == 0
+    assert said

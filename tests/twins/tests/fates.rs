@@ -1,0 +1,79 @@
+//! Every discipline, plain, shaped and behind a modem: the same records in both worlds.
+
+use record::{LinkId, Record};
+use scenario::Scenario;
+use scenario::read::{Format, scenario};
+use twins::{Line, replayed, simulated, tuple};
+use units::Time;
+
+/// Three unresponsive flows, together nearly three times what the link carries, shaken so that no two packets meet at one moment.
+fn overload(link: &str) -> Scenario {
+    let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
+    text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
+    // names in the order of starts: slots and applications have the same numbers
+    for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
+        text += &format!(
+            "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\
+             traffic.cbr = {{ rate = '{rate}', size = {size}, randomize = 0.9 }}\n",
+            1 + i,
+            8 * i,
+        );
+    }
+    scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
+}
+
+fn of(lines: &[Line], link: u16) -> Vec<Line> {
+    let is = |r: &Record| match *r {
+        Record::Enqueued { link: l, .. }
+        | Record::Dequeued { link: l, .. }
+        | Record::Dropped { link: l, .. }
+        | Record::Marked { link: l, .. } => l == LinkId(link),
+        _ => false,
+    };
+    lines.iter().filter(|(_, r)| is(r)).copied().collect()
+}
+
+fn same(what: &str, scenario: &Scenario) {
+    let expected = simulated(scenario);
+    let tuples: Vec<_> = (0..3).map(|i| tuple(i, i, 0, 1, 8 * i as u8)).collect();
+    let got = replayed(scenario, &expected, &tuples);
+    for link in 0..2 {
+        let (expected, got) = (of(&expected, link), of(&got, link));
+        if let Some(i) = (0..expected.len().min(got.len())).find(|i| expected[*i] != got[*i]) {
+            panic!("{what}, link {link}, record {i}:\n  simulated {:?}\n  live      {:?}", expected[i], got[i]);
+        }
+        assert_eq!(expected.len(), got.len(), "{what}, link {link}");
+    }
+    // the comparison has something to compare: both fates happen
+    let count = |drop: bool| expected.iter().filter(|(_, r)| matches!(r, Record::Dropped { .. }) == drop).count();
+    assert!(count(true) > 50 && count(false) > 1000, "{what}: {} drops", count(true));
+    assert!(expected.iter().all(|(at, _)| *at < Time(scenario.duration.0)));
+}
+
+#[test]
+fn every_discipline_on_a_plain_link() {
+    let mut tried = 0;
+    for q in qdisc::QDISCS {
+        let link = format!("rate = '5mbit'\ndelay = '2ms'\nloss = 0.01\nqueue = {{ {} = {{}} }}", q.name);
+        let text = format!("duration = '1s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
+        // a discipline without defaults for everything has its own tests
+        if scenario(&text, Format::Toml, &[]).is_ok() {
+            same(q.name, &overload(&link));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 2);
+}
+
+#[test]
+fn shaped_and_changed_on_the_way() {
+    let shaper = "rate = '100mbit'\ndelay = '2ms'\nqueue.codel = {}\n\
+                  shaper = { max_sustained_rate = '4mbit', max_traffic_burst = '100KB', peak_traffic_rate = '20mbit' }";
+    same("shaper", &overload(shaper));
+    let modem = "rate = '100mbit'\ndelay = '2ms'\nqueue.codel = { limit = '100p' }\n\
+                 docsis = { flow = { max_sustained_rate = '4mbit', max_traffic_burst = '100KB', peak_traffic_rate = '20mbit' } }";
+    same("modem", &overload(modem));
+    let changes = "rate = '8mbit'\ndelay = '2ms'\nqueue.droptail = { limit = '20p' }\n\
+                   changes = [{ at = '1s', rate = '2mbit' }, { at = '2s', rate = '9mbit', delay = '9ms', loss = 0.2 }]";
+    same("changes", &overload(changes));
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Live runs in a row, with errors at every step and kills at random instants: the host must be as it was before.
+
+    make live-torture N=100 SEED=1
+
+Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant, or an
+undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules, namespaces and
+processes are compared with what was there before; what differs is printed. Needs root and TUN.
+
+Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STEPS = ("space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end")
+
+LAB = """
+duration = "1500ms"
+[link.wire]
+from = "h1"
+to = "h2"
+both_ways = true
+rate = "20mbit"
+delay = "2ms"
+queue.codel = {}
+[app.long]
+from = "h1"
+to = ["h2"]
+traffic.ftp = { flows = 2 }
+[app.ping]
+from = "h1"
+to = ["h2"]
+traffic.ping = { interval = "50ms" }
+"""
+
+#: A command that leaves a child behind, and that child one of its own.
+COMMAND = "(sleep 77 & sleep 77) & sleep 0.5; wait"
+
+State = dict[str, list[str]]
+
+
+def host_state() -> State:
+    """Links, addresses, routes, rules, namespaces and processes of the host, as far as they can be seen without tools."""
+    read = {
+        "links": "/proc/net/dev",
+        "addresses": "/proc/net/fib_trie",
+        "addresses of IPv6": "/proc/net/if_inet6",
+        "routes": "/proc/net/route",
+        "routes of IPv6": "/proc/net/ipv6_route",
+    }
+    state: State = {}
+    for what, path in read.items():
+        try:
+            lines = Path(path).read_text().splitlines()
+        except OSError:
+            lines = []
+        # counters of packets change by themselves
+        state[what] = [line.split(":")[0].strip() for line in lines] if what == "links" else lines
+    state["routes of IPv6"] = [" ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]]
+    state["rules"] = _ip("rule")
+    state["named namespaces"] = sorted(p.name for p in Path("/run/netns").glob("*")) if Path("/run/netns").is_dir() else []
+    state["mounts"] = Path("/proc/self/mounts").read_text().splitlines()
+    state["namespaces"] = sorted({space for _, _, space in _processes()})
+    own = {os.getpid()}
+    state["processes"] = sorted(f"{pid} {name}" for pid, name, _ in _processes() if pid not in own and _ours(pid))
+    return state
+
+
+def _ip(what: str) -> list[str]:
+    try:
+        return subprocess.run(["ip", what], capture_output=True, text=True, check=False).stdout.splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _processes() -> list[tuple[int, str, str]]:
+    """Number, name and network namespace of every process that is no zombie and no kernel thread."""
+    found: list[tuple[int, str, str]] = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = (entry / "stat").read_text()
+            if stat.rsplit(") ", 1)[1][0] in "ZX" or not (entry / "cmdline").read_bytes():
+                continue
+            name = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            found.append((int(entry.name), name[:80], (entry / "ns" / "net").readlink().name))
+        except OSError:
+            continue
+    return found
+
+
+def _ours(pid: int) -> bool:
+    """Whether a process was started by a run, or by the torture: other processes of a machine come and go."""
+    try:
+        environment = (Path("/proc") / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return b"BLOATLAB_LIVE=" in environment or b"BLOATLAB_TORTURE=" in environment
+
+
+def differences(before: State, after: State) -> list[str]:
+    """One line per thing that is in one state and not in the other. Namespaces of others may go, not come."""
+    lines: list[str] = []
+    for what in before:
+        was, is_ = set(before[what]), set(after[what])
+        lines += [f"new in {what}: {x}" for x in sorted(is_ - was)]
+        if what not in {"namespaces", "processes"}:
+            lines += [f"gone from {what}: {x}" for x in sorted(was - is_)]
+    return lines
+
+
+def one(chance: random.Random, file: Path) -> str:
+    """One run, disturbed; says how."""
+    bloatlab = [sys.executable, "-c", "from bloatlab.cli import main; main()", "live"]
+    environment = {**os.environ, "BLOATLAB_TORTURE": "1"}
+    words = ["--", "sh", "-c", COMMAND] if chance.random() < 0.5 else []
+    kind = chance.choice(["error", "panic", "SIGINT", "SIGTERM", "SIGKILL", "SIGKILL", "end"])
+    step = chance.choice(STEPS)
+    if kind in {"error", "panic"}:
+        environment["BLOATLAB_LIVE_FAULT"] = step + ("!" if kind == "panic" else "")
+    run = subprocess.Popen(
+        [*bloatlab, str(file), "-q", *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    if kind.startswith("SIG"):
+        after = chance.uniform(0.0, 2.5)
+        time.sleep(after)
+        run.send_signal(getattr(signal, kind))
+        kind = f"{kind} after {after:.2f} s"
+    code = run.wait(60)
+    if "SIGKILL" in kind:
+        subprocess.run([*bloatlab, "--clean"], check=True, stdout=subprocess.DEVNULL)
+    at = f" at {step}" if kind in {"error", "panic"} else ""
+    return f"{kind}{at}{' with a command' if words else ''}: exit code {code}"
+
+
+def main() -> int:
+    """Torture the bench."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("-n", type=int, default=100, help="runs")
+    parser.add_argument("--seed", type=int, default=1, help="of what happens when")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
+        print("live-torture: needs root and /dev/net/tun", file=sys.stderr)
+        return 2
+    chance = random.Random(arguments.seed)  # noqa: S311  what happens when, not a secret
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "torture.toml"
+        file.write_text(LAB)
+        before = host_state()
+        for i in range(arguments.n):
+            what = one(chance, file)
+            # the kernel takes a namespace down in its own time, a few milliseconds after its last user
+            for _ in range(50):
+                found = differences(before, host_state())
+                if not found:
+                    break
+                time.sleep(0.1)
+            bad += bool(found)
+            print(f"{i + 1:4} {what}{'' if found else ', host as before'}", flush=True)
+            for line in found:
+                print(f"     {line}")
+    print(f"live-torture: {arguments.n} runs, {bad} left a difference")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
