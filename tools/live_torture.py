@@ -3,9 +3,9 @@
 
     make live-torture N=100 SEED=1
 
-Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant, or an
-undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules, namespaces and
-processes are compared with what was there before; what differs is printed. Needs root and TUN.
+Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant, or
+an undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules,
+namespaces, mounts and processes are compared with what was there before; what differs is printed. Needs root and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
 """
@@ -50,7 +50,7 @@ State = dict[str, list[str]]
 
 
 def host_state() -> State:
-    """Links, addresses, routes, rules, namespaces and processes of the host, as far as they can be seen without tools."""
+    """Links, addresses, routes, rules, namespaces, mounts and processes of the host."""
     read = {
         "links": "/proc/net/dev",
         "addresses": "/proc/net/fib_trie",
@@ -66,9 +66,13 @@ def host_state() -> State:
             lines = []
         # counters of packets change by themselves
         state[what] = [line.split(":")[0].strip() for line in lines] if what == "links" else lines
-    state["routes of IPv6"] = [" ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]]
+    state["routes of IPv6"] = [
+        " ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]
+    ]
     state["rules"] = _ip("rule")
-    state["named namespaces"] = sorted(p.name for p in Path("/run/netns").glob("*")) if Path("/run/netns").is_dir() else []
+    state["named namespaces"] = (
+        sorted(p.name for p in Path("/run/netns").glob("*")) if Path("/run/netns").is_dir() else []
+    )
     state["mounts"] = Path("/proc/self/mounts").read_text().splitlines()
     state["namespaces"] = sorted({space for _, _, space in _processes()})
     own = {os.getpid()}
@@ -153,6 +157,8 @@ def main() -> int:
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         print("live-torture: needs root and /dev/net/tun", file=sys.stderr)
         return 2
+    # a shell that starts this in the background has it ignore SIGINT, and its children would, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(arguments.seed)  # noqa: S311  what happens when, not a secret
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -162,11 +168,12 @@ def main() -> int:
         for i in range(arguments.n):
             what = one(chance, file)
             # the kernel takes a namespace down in its own time, a few milliseconds after its last user
+            found = differences(before, host_state())
             for _ in range(50):
-                found = differences(before, host_state())
                 if not found:
                     break
                 time.sleep(0.1)
+                found = differences(before, host_state())
             bad += bool(found)
             print(f"{i + 1:4} {what}{'' if found else ', host as before'}", flush=True)
             for line in found:

@@ -1,4 +1,4 @@
-"""The compiled core: scenarios in, measures out. Built from crates/py; only `bloatlab.run` calls `run`, and `bloatlab.live` `live`."""
+"""The compiled core: scenarios in, measures out. Built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final

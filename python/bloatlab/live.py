@@ -1,7 +1,7 @@
-"""A scenario on the wall clock: real programs over kernel TCP, through the same queues. The only module that runs the bench.
+"""A scenario on the wall clock: real programs over kernel TCP, through the same queues. The only module that does it.
 
-Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace). What a run makes is gone with
-it, whatever ends it; `clean` ends processes that a run killed with `kill -9` has left behind.
+Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace). What a run makes is gone
+with it, whatever ends it; `clean` ends processes that a run killed with `kill -9` has left behind.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -58,8 +58,8 @@ Look = Callable[[View], None]
 class Command:
     """A command line for one of the namespaces. The run ends with it.
 
-    Its environment names the first host's addresses of both sides: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4), BLOATLAB_LEFT6,
-    BLOATLAB_RIGHT6.
+    Its environment names the first host's addresses of both sides: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
+    BLOATLAB_LEFT6, BLOATLAB_RIGHT6.
     """
 
     words: Sequence[str]
@@ -85,8 +85,8 @@ def run(
     faster than the bench has been measured for ("2gbit"). `captures` is a folder for left.pcap and right.pcap.
 
     A run that was too late too often says so in `summary["live"]["valid"]`: its numbers are not to be used. Raises
-    `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run in
-    order and raise `KeyboardInterrupt`.
+    `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run
+    in order and raise `KeyboardInterrupt`.
     """
     with _orderly_sigterm():
         output = _core.live(
@@ -114,7 +114,7 @@ def clean() -> int:
 
 
 @contextlib.contextmanager
-def _orderly_sigterm() -> Iterator[None]:
+def _orderly_sigterm() -> Generator[None]:
     """SIGTERM ends the run as Ctrl-C does, for as long as this lasts."""
     if threading.current_thread() is not threading.main_thread():
         yield

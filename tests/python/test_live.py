@@ -1,4 +1,4 @@
-"""The live bench: real namespaces, real TUN devices, real programs. Asserts fates, order, books and the host's state, not timing."""
+"""The live bench on real namespaces, devices and programs: fates, books and the host's state, never timing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ traffic.ftp = {}
 from = "h1"
 to = ["h2"]
 traffic.ping = { interval = "100ms" }
-[app.call]
+[app.talk]
 from = "h2"
 to = ["h1"]
 traffic.voip = {}
@@ -103,12 +103,12 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["long"]["retransmits"] > 0
     assert apps["ping"]["ping"]["sent"] == 20
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
-    assert apps["call"]["voip"]["received"] > 0
+    assert apps["talk"]["voip"]["received"] > 0
     # nothing crossed that nobody sent
-    talk = result.table("conversations")
-    assert sorted(talk["protocol"].unique()) == ["icmp", "tcp", "udp"]
+    crossed = result.table("conversations")
+    assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()
-    assert windows.max() > 10 * 1400
+    assert max(windows.to_list()) > 10 * 1400
     facts = result.summary["live"]
     assert (facts["left"], facts["right"]) == ({"h1": "10.77.0.1"}, {"h2": "10.77.0.2"})
     assert facts["unwritten_packets"] == 0
@@ -120,7 +120,14 @@ def test_a_command_runs_between_the_namespaces(lab: Path, tmp_path: Path):
     script = "cat /proc/net/dev; echo $BLOATLAB_SIDE $BLOATLAB_LEFT $BLOATLAB_RIGHT6; exit 7"
     done = bloatlab_live(lab, "-q", "--side", "right", "-o", tmp_path / "r", "--pcap", "--", "sh", "-c", script)
     assert done.returncode == 7, done.stderr
-    devices = set(re.findall(r"^ *(\w+):", done.stdout, re.M)) - {"sit0", "tunl0", "gre0", "gretap0", "erspan0", "ip6tnl0"}
+    devices = set(re.findall(r"^ *(\w+):", done.stdout, re.MULTILINE)) - {
+        "sit0",
+        "tunl0",
+        "gre0",
+        "gretap0",
+        "erspan0",
+        "ip6tnl0",
+    }
     assert devices >= {"lo", "bl0"}
     assert "eth0" not in devices
     assert "right 10.77.0.1 fd77::2" in done.stdout
@@ -156,7 +163,7 @@ def test_iperf3_sends_through(lab: Path):
         (["--", "no-such-program"], '"no-such-program": there is no such command'),
         (["--set", "app.long.tcp=rfc"], "exists only in simulation"),
         (["--set", "link.wire.rate=10gbit"], "has been measured up to"),
-        (["--set", "app.call.traffic.voip.size=3000B"], "cannot be live"),
+        (["--set", "app.talk.traffic.voip.size=3000B"], "cannot be live"),
         (["--set", 'app.back={ from = "h2", to = ["h1"], tcp = "ns2-reno", traffic = { ftp = {} } }'], "ns2-reno"),
         (["--pcap"], "-o"),
         (["--serve", "sleep 1"], "no command"),
@@ -171,7 +178,8 @@ def test_refusals_in_one_line(capsys: pytest.CaptureFixture[str], lab: Path, arg
 
 def test_hosts_that_cannot_be_put_apart_are_refused():
     circle = bloatlab.parse(
-        LAB + '[link.side]\nfrom = "h2"\nto = "h3"\nboth_ways = true\n[link.round]\nfrom = "h3"\nto = "h1"\nboth_ways = true\n'
+        LAB + '[link.side]\nfrom = "h2"\nto = "h3"\nboth_ways = true\n'
+        '[link.round]\nfrom = "h3"\nto = "h1"\nboth_ways = true\n'
         '[app.x]\nfrom = "h2"\nto = ["h3"]\ntraffic.ftp = {}\n[app.y]\nfrom = "h3"\nto = ["h1"]\ntraffic.ftp = {}\n'
     )
     with pytest.raises(ScenarioError, match="fall into the same namespace"):

@@ -68,26 +68,28 @@ pub(crate) fn pause() {
     let _ = nanosleep(&span);
 }
 
-/// Runs `line` inside `space` until it ends or the run is told to stop; returns its exit code (128 + signal if killed).
+/// Runs `line` inside `space` until it ends or the run is told to stop; returns its exit code (128 + signal if killed), or
+/// none if it was the end of the run that ended it.
 pub(crate) fn run(
     line: &CommandLine,
     space: &Space,
     environment: &BTreeMap<String, String>,
     shared: &Shared,
-) -> io::Result<i32> {
+) -> io::Result<Option<i32>> {
     crate::fault::at("command")?;
     space.enter()?;
-    let [program, arguments @ ..] = &line.words[..] else { return Ok(0) };
+    let [program, arguments @ ..] = &line.words[..] else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(arguments).envs(environment).env(TAG, own_tag()).env("BLOATLAB_SIDE", line.side.name());
     let mut child =
         sys::spawn_bound(&mut command).map_err(|e| io::Error::new(e.kind(), format!("\"{program}\": {e}")))?;
     loop {
         if let Some(code) = ended(&mut child)? {
-            return Ok(code);
+            return Ok(Some(code));
         }
         if shared.stop.load(Ordering::Relaxed) {
-            return stop(&mut child);
+            stop(&mut child)?;
+            return Ok(None);
         }
         pause();
     }
@@ -98,19 +100,19 @@ fn ended(child: &mut Child) -> io::Result<Option<i32>> {
     Ok(child.try_wait()?.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }
 
-fn stop(child: &mut Child) -> io::Result<i32> {
+fn stop(child: &mut Child) -> io::Result<()> {
     if let Some(pid) = Pid::from_raw(child.id() as i32) {
         let _ = kill_process(pid, Signal::TERM);
     }
     for _ in 0..GRACE {
-        if let Some(code) = ended(child)? {
-            return Ok(code);
+        if ended(child)?.is_some() {
+            return Ok(());
         }
         pause();
     }
     child.kill()?;
     child.wait()?;
-    Ok(128 + Signal::KILL.as_raw())
+    Ok(())
 }
 
 /// A process that a run has started.

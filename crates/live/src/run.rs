@@ -211,7 +211,7 @@ fn inside(
         crate::fault::at("end")?;
         drop(told);
         let code = match command.take() {
-            Some(c) => Some(joined(c.join(), "command")?),
+            Some(c) => joined(c.join(), "command")?,
             None => None,
         };
         joined(packets.join(), "packet")?;

@@ -45,9 +45,9 @@ def command(
 ) -> int:
     """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
 
-    The scenario's applications run as in a simulation, over sockets. A command after -- runs beside them, and the run ends
-    with it: bloatlab live lab.toml -- sh -c 'curl -so /dev/null -w "%{time_total}\\n" http://$BLOATLAB_RIGHT/'. Needs root, or
-    --user. Exit codes: 0 done; 3 the run was too late too often, its numbers are not to be used; that of the command.
+    The scenario's applications run as in a simulation, over sockets. A command after -- runs beside them, and the run
+    ends with it: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user.
+    Exit codes: 0 done; 3 the run was too late too often, its numbers are not to be used; that of the command.
 
     Parameters
     ----------
@@ -97,7 +97,14 @@ def command(
     live.clean()
     begun = time.perf_counter()
     try:
-        result = _run(resolved, _command(words, side, serve, shell), cong, max_rate, output if pcap else None, console, quiet)
+        result = _run(
+            resolved,
+            _command(words, side, serve, shell),
+            console if console.is_terminal and not quiet else None,
+            cong=cong,
+            max_rate=max_rate,
+            captures=output if pcap else None,
+        )
     except live.LiveError as error:
         raise BadInput(str(error)) from None
     seconds = time.perf_counter() - begun
@@ -129,15 +136,14 @@ def _command(
 def _run(
     resolved: Scenario,
     command: live.Command | None,
+    console: Console | None,
+    *,
     cong: str | None,
     max_rate: str | None,
     captures: Path | None,
-    console: Console,
-    quiet: bool,
 ) -> Result:
     # a command has the terminal to itself
-    watched = console.is_terminal and not quiet and command is None
-    if not watched:
+    if console is None or command is not None:
         return live.run(resolved, congestion=cong, max_rate=max_rate, command=command, captures=captures)
     watch = _Watch(resolved)
     with Live(watch.table(), console=console, transient=True, auto_refresh=False) as screen:
@@ -199,6 +205,12 @@ class _Watch:
             sojourn = (now["sojourn_ms_sum"] - then["sojourn_ms_sum"]) / sent if sent else 0.0
             rate = (now["sent_bytes"] - then["sent_bytes"]) * 8e-6 / span if span else 0.0
             drops = (now["dropped"] - then["dropped"]) / span if span else 0.0
-            numbers = (f"{now['packets']}", f"{now['bytes'] / 1e3:.1f}", f"{sojourn:.2f}", f"{rate:.2f}", f"{drops:.0f}")
+            numbers = (
+                f"{now['packets']}",
+                f"{now['bytes'] / 1e3:.1f}",
+                f"{sojourn:.2f}",
+                f"{rate:.2f}",
+                f"{drops:.0f}",
+            )
             table.add_row(now["link"], *numbers)
         return table
