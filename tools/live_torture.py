@@ -3,8 +3,8 @@
 
     make live-torture N=100 SEED=1
 
-Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant, or
-an undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules,
+Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant,
+or an undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules,
 namespaces, mounts and processes are compared with what was there before; what differs is printed. Needs root and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
