@@ -102,6 +102,20 @@ def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFra
     return ordered.select(pl.col(value), (pl.col(weight).cum_sum() / total).alias("share"))
 
 
+def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
+    """The value at or below which a part `q` lies of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if empty.
+
+    Bins with the same edges are added up; within a bin the middle is taken (a bin is at most 1/64 wide).
+    """
+    bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
+    total = int(bins["count"].sum())
+    if total == 0:
+        return math.nan
+    reached = bins.filter(pl.col("count").cum_sum() >= math.ceil(max(1.0, q * total)))
+    lower, upper, _ = reached.row(0)
+    return (lower + upper) / 2.0
+
+
 def summary_tables(result: Result) -> list[TextTable]:
     """What `bloatlab show` prints: links, applications, voice, pages."""
     links: Mapping[str, Any] = result.summary["links"]

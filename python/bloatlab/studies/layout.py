@@ -15,10 +15,19 @@ TONES: dict[Verdict, Tone] = {
     Verdict.OUTSIDE: "bad",
     Verdict.CALIBRATION: "marked",
     Verdict.DERIVED: "muted",
+    Verdict.PARAMETER: "muted",
+    Verdict.UNTESTED: "marked",
 }
 
 #: A verdict in one character.
-MARKS = {Verdict.WITHIN: "✓", Verdict.OUTSIDE: "✗", Verdict.CALIBRATION: "c", Verdict.DERIVED: ""}
+MARKS = {
+    Verdict.WITHIN: "✓",
+    Verdict.OUTSIDE: "✗",
+    Verdict.CALIBRATION: "c",
+    Verdict.DERIVED: "",
+    Verdict.PARAMETER: "=",
+    Verdict.UNTESTED: "-",
+}
 
 
 def spaced(printed: str) -> str:
@@ -65,6 +74,33 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
     )
     return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
+
+
+def statements_table(card: Scorecard, title: str) -> TextTable:
+    """Every statement of a paper that prints few tables: published, ours, verdict and reason, in the order of the paper."""
+    rows = [
+        [
+            TextCell(c.where),
+            TextCell(c.case),
+            TextCell(c.metric),
+            TextCell(f"{c.printed} {c.unit}".strip()),
+            TextCell("-" if math.isnan(c.ours) else significant(c.ours)),
+            TextCell("" if c.low == c.high or math.isnan(c.low) else f"{significant(c.low)} to {significant(c.high)}"),
+            TextCell(str(c.verdict), TONES[c.verdict]),
+            TextCell(c.reason),
+        ]
+        for c in card.cells
+    ]
+    columns = ["where", "case", "statement", "published", "ours", "central 80 %", "verdict", "why"]
+    return TextTable(title, columns, rows, left=4, words_last=True)
+
+
+def significant(value: float) -> str:
+    """Four significant digits, as a person writes them."""
+    if math.isinf(value):
+        return "never"
+    text = f"{value:.4g}"
+    return f"{float(text):g}" if "e" not in text else text
 
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:

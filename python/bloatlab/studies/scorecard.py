@@ -23,12 +23,18 @@ SLACK = 1e-9
 
 
 class Verdict(StrEnum):
-    """What a cell counts as."""
+    """What a cell counts as. Only the first two are counted."""
 
     WITHIN = "within"
     OUTSIDE = "outside"
+    #: A free parameter was chosen on it.
     CALIBRATION = "calibration"
+    #: It repeats or combines others.
     DERIVED = "derived"
+    #: An input of the paper, which our scenarios take over.
+    PARAMETER = "parameter"
+    #: It says nothing that a run or a computation could bear out; the reason says why.
+    UNTESTED = "not tested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class Cell:
     verdict: Verdict
     reason: str
     agrees: bool | None = None
+    where: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The cell as JSON: infinities ("never happened") become null, two published values a list."""
@@ -97,6 +104,7 @@ class Cell:
             "verdict": str(self.verdict),
             "agrees": self.agrees,
             "reason": self.reason,
+            **({"where": self.where} if self.where else {}),
         }
 
 
@@ -150,6 +158,8 @@ class Scorecard:
             "within": sum(c.verdict is Verdict.WITHIN for c in counted),
             "calibration": sum(c.verdict is Verdict.CALIBRATION for c in self.cells),
             "derived": sum(c.verdict is Verdict.DERIVED for c in self.cells),
+            "parameters": sum(c.verdict is Verdict.PARAMETER for c in self.cells),
+            "not_tested": sum(c.verdict is Verdict.UNTESTED for c in self.cells),
             "not_explained": sum(c.verdict is Verdict.OUTSIDE and "not explained" in c.reason for c in counted),
             "shares": {share.name: share.as_data() for share in self.shares},
             "by_table": {name: share.as_data() for name, share in by_table(self.cells).items()},
@@ -197,7 +207,8 @@ def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
 
 def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
     """Shares per metric, in order of appearance, of the metrics that are counted."""
-    names = dict.fromkeys(cell.metric for cell in cells if cell.verdict is not Verdict.DERIVED)
+    uncounted = (Verdict.DERIVED, Verdict.PARAMETER, Verdict.UNTESTED)
+    names = dict.fromkeys(cell.metric for cell in cells if cell.verdict not in uncounted)
     return {name: share_of(name, [c for c in cells if c.metric == name]) for name in names}
 
 

@@ -1,0 +1,131 @@
+"""The network of doc 000, Figure 1b, as a scenario: the one place that knows both the paper and the scenario's words.
+
+    user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
+         <-------- down ----------        +-- net100   50 ms, where sessions have another round trip
+
+N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. Nothing is in the way
+downstream. The same buffer downstream ("incorporated into the CMTS") is the mirror image: `down` has it, and files and
+messages go from the net to the user.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
+from bloatlab.studies.scte2013.parameters import Free
+from bloatlab.studies.scte2013.queues import Spec, spec_of
+
+#: Length of a run and how much of its start is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
+#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 540 s hold 18 of them per flow,
+#: 180 in all. Slow start and the repair of its overshoot are over within 20 s.
+SECONDS = 600
+WARM_UP_S = 60
+
+BOTTLENECK = {"up": "up", "down": "down"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One configuration of the network; the defaults are those of Figure 2.
+
+    `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first one. `queue` overrides the
+    discipline called `discipline` where an experiment varies its parameters.
+    """
+
+    discipline: str = "droptail"
+    buffer_ms: float = 960
+    tmax_mbit: float = 5.0
+    sessions: int = 10
+    rtt_ms: tuple[float, ...] = (50,)
+    direction: Literal["up", "down"] = "up"
+    queue: Spec | None = None
+    free: Free = field(default_factory=Free)
+    seconds: int = SECONDS
+
+    def with_(self, **changes: Any) -> Case:
+        """This case with some things changed."""
+        return replace(self, **changes)
+
+
+def build(case: Case, seed: int, name: str = "scte2013") -> Scenario:
+    """The validated scenario of one run."""
+    return from_dict(describe(case, seed, name), source=name)
+
+
+def describe(case: Case, seed: int, name: str) -> ScenarioDict:
+    """The scenario of one run as plain values."""
+    warm_up = min(WARM_UP_S, case.seconds // 4)
+    return {
+        "name": name,
+        "seed": seed,
+        "duration": f"{case.seconds}s",
+        "link": links(case),
+        "app": apps(case, seed),
+        "tcp": {"study": stack(case.free)},
+        "record": {"interval": "1s", "links": [BOTTLENECK[case.direction]], "warm_up": f"{warm_up}s"},
+    }
+
+
+def links(case: Case) -> dict[str, LinkDict]:
+    """The buffer's link, the way back, and a wire to each server."""
+    queue = case.queue or spec_of(case.discipline, case.buffer_ms, case.tmax_mbit, case.free)
+    buffered: LinkDict = {"rate": f"{round(case.tmax_mbit * 1e6)}bit", "queue": queue}
+    free: LinkDict = {"queue": {"droptail": {"limit": "100000p"}}}
+    up, down = (buffered, free) if case.direction == "up" else (free, buffered)
+    made: dict[str, LinkDict] = {
+        "up": {**up, "from": "user", "to": "cmts"},
+        "down": {**down, "from": "cmts", "to": "user"},
+    }
+    for rtt in case.rtt_ms:
+        made[server(rtt)] = {"from": "cmts", "to": server(rtt), "both_ways": True, "delay": f"{rtt / 2:g}ms", **free}
+    return made
+
+
+def server(rtt_ms: float) -> str:
+    """The node whose round trip is `rtt_ms` when nothing waits."""
+    return f"net{rtt_ms:g}"
+
+
+def apps(case: Case, seed: int) -> dict[str, AppDict]:
+    """The FTP sessions, as many for each round trip, and the gamer."""
+    dice = random.Random(f"scte2013/{seed}")  # noqa: S311  what tells one seed from another, not a secret
+    made: dict[str, AppDict] = {}
+    for rtt in case.rtt_ms:
+        spread = case.free.start_spread_s / max(1, case.sessions)
+        traffic = {"flows": case.sessions, "size": "90MB", "pause": "4s", "stagger": seconds(spread * (0.5 + dice.random()))}
+        made[ftp_name(case, rtt)] = _app(case, rtt, {"ftp": traffic}, spread * dice.random())
+    gamer = {"game": {"message": "10KB", "interval": "2s"}}
+    made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
+    return made
+
+
+def ftp_name(case: Case, rtt_ms: float) -> str:
+    """What the FTP sessions of a round trip are called."""
+    return "ftp" if len(case.rtt_ms) == 1 else f"ftp{rtt_ms:g}"
+
+
+def _app(case: Case, rtt_ms: float, traffic: dict[str, Any], start_s: float) -> AppDict:
+    ends = ("user", server(rtt_ms)) if case.direction == "up" else (server(rtt_ms), "user")
+    return {"from": ends[0], "to": [ends[1]], "tcp": "study", "start": seconds(start_s), "traffic": traffic}
+
+
+def seconds(value: float) -> str:
+    """A time as a scenario has it, in whole nanoseconds."""
+    return f"{round(value * 1e9)}ns"
+
+
+def stack(free: Free) -> dict[str, Any]:
+    """Reno with SACK by the standards, packets of 1500 bytes (1460 of payload, no timestamps)."""
+    return {
+        "preset": "rfc",
+        "mss": 1460,
+        "timestamps": False,
+        "initial_window": {"segments": free.initial_window},
+        "idle_restart": free.idle_restart,
+        "recovery": free.recovery,
+        "ack_every": free.ack_every,
+        "min_rto": free.min_rto,
+    }

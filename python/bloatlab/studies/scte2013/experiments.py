@@ -1,0 +1,124 @@
+"""The study as declared grids: what is varied, over which values, and the network of each place.
+
+`always` are the grids that the figures and claims stand on; the others are asked for by name and have no published values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.scenario import Scenario
+from bloatlab.studies.scte2013.build import Case, build
+from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
+from bloatlab.studies.scte2013.queues import lred
+from bloatlab.sweep import Grid
+
+#: The 20 buffer sizes of each series in ms of Tmax (doc 000 varies "ONLY buffer size", 20 times; which sizes it does not
+#: say, but for 200 and 960).
+BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
+
+#: The bandwidth-delay product of the baseline in ms of Tmax: its round trip.
+BDP_MS = 50
+
+#: The series of the figures and the number of sessions that the text compares.
+SERIES: Mapping[str, Case] = {
+    "fig2": Case("droptail"),
+    "fig2-n1": Case("droptail", sessions=1),
+    "fig2-n5": Case("droptail", sessions=5),
+    "fig2-n50": Case("droptail", sessions=50),
+    "fig3": Case("droptail", tmax_mbit=1.0),
+    "fig5": Case("sfq"),
+    "fig7": Case("sfq_collision"),
+    "fig11": Case("lred200"),
+    "fig13": Case("lred50", tmax_mbit=1.0),
+    "fig14": Case("sfq_lred700"),
+    "fig16": Case("sfq_lred200"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A grid: its name, what it asks, its axes, the network of a place, and the measures that its table shows."""
+
+    name: str
+    what: str
+    axes: Mapping[str, Sequence[Any]]
+    case: Callable[..., Case | None]
+    columns: Sequence[str] = ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "cov_session")
+
+    def grid(self, seeds: Sequence[int], seconds: int | None = None) -> Grid:
+        """Every place with every seed; `seconds` shortens the runs."""
+
+        def scenario(*, seed: int, **at: Any) -> Scenario:
+            case = self.case(**at)
+            assert case is not None  # places that make no sense are left out by `keeps`
+            return build(case if seconds is None else case.with_(seconds=seconds), seed, f"scte2013 {key(at)}")
+
+        return Grid(self.axes, scenario, seeds, keeps=lambda at: self.case(**at) is not None)
+
+
+def key(at: Mapping[str, Any]) -> str:
+    """The name of a place in results: its values in the order of the axes."""
+    return " ".join(str(value) for value in at.values())
+
+
+# -------------------------------------------------------------------------------------------------- what claims stand on
+
+
+def _figures(series: str, buffer_ms: int) -> Case:
+    return SERIES[series].with_(buffer_ms=buffer_ms)
+
+
+#: LRED at 1 Mbit/s: targets, and the highest probability.
+LOW_MIN_TH_MS = (10, 25, 50, 100)
+LOW_P_MAX = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+def _lred_low(min_th_ms: int, p_max: float, p_min: str) -> Case:
+    low = 0.01 if p_min == "1%" else p_max
+    spec = {"limit": "120000B", **lred(min_th_ms, 2 * min_th_ms, low, p_max, Free())}
+    return Case(tmax_mbit=1.0, queue={"lred": spec})
+
+
+def _bloat(discipline: str, sessions: int) -> Case:
+    return Case(discipline, sessions=sessions)
+
+
+#: Round trips of the sessions where the buffer was chosen for 50 ms.
+RTTS_MS = (10, 50, 100, 200)
+
+
+def _rtt(discipline: str, buffer_ms: int, rtt_ms: int) -> Case:
+    return Case(discipline, buffer_ms=buffer_ms, rtt_ms=(rtt_ms,))
+
+
+ALWAYS: tuple[Experiment, ...] = (
+    Experiment(
+        "figures",
+        "latency, throughput and loss against buffer size: Figures 2, 3, 5, 7, 11, 13, 14",
+        {"series": tuple(SERIES), "buffer_ms": BUFFERS_MS},
+        _figures,
+    ),
+    Experiment(
+        "lred_low",
+        "LRED at 1 Mbit/s, MAXth twice MINth: can it reach less than 80 ms with less than 5 % loss?",
+        {"min_th_ms": LOW_MIN_TH_MS, "p_max": LOW_P_MAX, "p_min": ("1%", "p_max")},
+        _lred_low,
+    ),
+    Experiment(
+        "bloat",
+        "session bloat: how many drops control so many sessions",
+        {"discipline": ("lred200", "codel", "pie"), "sessions": (1, 2, 5, 10, 20, 50, 100)},
+        _bloat,
+        ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "drops_per_s", "loss_percent", "timeouts"),
+    ),
+    Experiment(
+        "rtt",
+        "a buffer chosen for 50 ms, sessions at another round trip",
+        {"discipline": ("droptail",), "buffer_ms": (50, 100, 250), "rtt_ms": RTTS_MS},
+        _rtt,
+        ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_share", "loss_percent", "cov_total", "cov_session"),
+    ),
+)

@@ -1,0 +1,78 @@
+"""The queue disciplines of doc 000 and those beside them, by the names of this study.
+
+A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (doc 000, Simulation Baseline).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.studies.scte2013.parameters import Free
+
+#: A queue as a scenario has it.
+Spec = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Discipline:
+    """A discipline of the study: its type in the paper's taxonomy, what it is in words, how a scenario has it."""
+
+    kind: str
+    words: str
+    spec: Callable[[str, Free], Spec]
+
+
+def lred(min_th_ms: float, max_th_ms: float, p_min: float, p_max: float, free: Free) -> dict[str, Any]:
+    """LRED with the curve of Figure 10c."""
+    return {
+        "curve": "10c",
+        "min_th": f"{min_th_ms:g}ms",
+        "max_th": f"{max_th_ms:g}ms",
+        "p_min": p_min,
+        "p_max": p_max,
+        "weight": free.lred_weight,
+    }
+
+
+def _droptail(limit: str, free: Free) -> Spec:
+    del free
+    return {"droptail": {"limit": limit}}
+
+
+def _law(name: str, **params: Any) -> Callable[[str, Free], Spec]:
+    def spec(limit: str, free: Free) -> Spec:
+        del free
+        return {name: {"limit": limit, **params}}
+
+    return spec
+
+
+def _lred(min_th_ms: float, max_th_ms: float, p_min: float, p_max: float | None) -> Callable[[str, Free], Spec]:
+    """LRED alone; without `p_max`, that of Figure 13."""
+
+    def spec(limit: str, free: Free) -> Spec:
+        top = free.fig13_p_max if p_max is None else p_max
+        return {"lred": {"limit": limit, **lred(min_th_ms, max_th_ms, p_min, top, free)}}
+
+    return spec
+
+
+DISCIPLINES: Mapping[str, Discipline] = {
+    "droptail": Discipline("C", "saturated tail-dropping", _droptail),
+    "codel": Discipline("B", "CoDel (RFC 8289)", _law("codel")),
+    "pie": Discipline("B", "PIE (RFC 8033)", _law("pie")),
+    "lred200": Discipline("B", "LRED 200/400 ms, 1 to 5 % (Figure 11)", _lred(200, 400, 0.01, 0.05)),
+    "lred50": Discipline("B", "LRED 50/100 ms (Figure 13)", _lred(50, 100, 0.01, None)),
+}
+
+
+def spec_of(name: str, buffer_ms: float, tmax_mbit: float, free: Free) -> Spec:
+    """The queue `name` with a buffer of so many milliseconds of Tmax. Raises `KeyError` for an unknown name."""
+    return DISCIPLINES[name].spec(f"{buffer_bytes(buffer_ms, tmax_mbit)}B", free)
+
+
+def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
+    """Bytes that Tmax drains in `buffer_ms`; 960 ms of 5 Mbit/s are 600 kB."""
+    return round(buffer_ms * tmax_mbit * 125.0)

@@ -1,0 +1,101 @@
+"""Our runs as the curves that doc 000 talks about, and the numbers that its sentences are about.
+
+A curve is a measure against buffer size, one per seed; what is read off a curve is read off each seed's and spread over
+seeds. What the words leave open (what a knee is, what "nearly constant" means) is decided here, before the first run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS
+from bloatlab.tables import Spread, spread
+
+Curve = NDArray[np.float64]
+
+#: The knee is where the total rate has come to this part of what the largest buffer gives.
+KNEE_SHARE = 0.98
+
+_SIZES = np.array(BUFFERS_MS, dtype=float)
+
+
+def place(series: str, buffer_ms: float) -> str:
+    """The key of a point of a figure."""
+    return f"figures {series} {buffer_ms:g}"
+
+
+def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
+    """A measure against the 20 buffer sizes, one curve per seed; none where a run is missing."""
+    points = [runs.get(place(series, size), ()) for size in BUFFERS_MS]
+    seeds = min(len(p) for p in points)
+    return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]
+
+
+def at(runs: Runs, series: str, buffer_ms: float, measure: str) -> Spread | None:
+    """A measure at one buffer size."""
+    return over_seeds(runs, place(series, buffer_ms), measure)
+
+
+def read(curves_: Sequence[Curve], number: Callable[[Curve], float]) -> Spread | None:
+    """A number read off each seed's curve."""
+    return spread([number(c) for c in curves_]) if curves_ else None
+
+
+def read_two(first: Sequence[Curve], second: Sequence[Curve], number: Callable[[Curve, Curve], float]) -> Spread | None:
+    """A number read off two curves of the same seed."""
+    pairs = list(zip(first, second, strict=False))
+    return spread([number(a, b) for a, b in pairs]) if pairs else None
+
+
+def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
+    """The part at buffer sizes from `least_ms` on."""
+    return curve[_SIZES >= least_ms]
+
+
+def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
+    """(slope, R squared) of the least-squares line through the part from `least_ms` on; the slope in ms per ms."""
+    x, y = beyond(_SIZES, least_ms), beyond(curve, least_ms)
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = float(((y - slope * x - intercept) ** 2).sum())
+    total = float(((y - y.mean()) ** 2).sum())
+    return float(slope), 1.0 - residual / total if total else math.nan
+
+
+def knee_ms(rate: Curve) -> float:
+    """The buffer from which on the rate stays above 98 % of its last value, interpolated; the smallest size if all do."""
+    wanted = KNEE_SHARE * rate[-1]
+    below = np.flatnonzero(rate < wanted)
+    if not len(below):
+        return float(_SIZES[0])
+    last = int(below[-1])
+    if last == len(rate) - 1:
+        return math.inf
+    part = (wanted - rate[last]) / (rate[last + 1] - rate[last])
+    return float(_SIZES[last] + part * (_SIZES[last + 1] - _SIZES[last]))
+
+
+def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
+    """Least over greatest value from `least_ms` on: 1 is constant."""
+    part = beyond(curve, least_ms)
+    return float(part.min() / part.max())
+
+
+def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
+    """The ratio first / second that is farthest from 1, from `least_ms` on."""
+    ratios = beyond(first, least_ms) / beyond(second, least_ms)
+    return float(ratios[np.argmax(np.abs(np.log(ratios)))])
+
+
+def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
+    """The median ratio first / second over the sizes from `least_ms` on."""
+    return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
+
+
+def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
+    """The greatest absolute difference from `least_ms` on."""
+    return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())
