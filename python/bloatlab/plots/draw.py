@@ -29,13 +29,17 @@ MAX_POINTS = 1600
 
 @dataclass(frozen=True)
 class Series:
-    """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x."""
+    """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
+
+    `band` is the lowest and highest y at each x (the interval over seeds), shaded behind the line.
+    """
 
     label: str
     x: ArrayLike
     y: ArrayLike
     kind: Literal["line", "step", "points"] = "line"
     colour: str | None = None
+    band: tuple[ArrayLike, ArrayLike] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
             options["color"] = series.colour
         match series.kind:
             case "line":
-                axes.plot(x, y, **options)
+                (drawn,) = axes.plot(x, y, **options)
+                _shade(axes, series, drawn.get_color())
             case "step":
                 axes.step(x, y, where="post", **options)
             case "points":
@@ -171,6 +176,13 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(*panel.y_range)
     if len(panel.series) > 1:
         axes.legend(loc="best")
+
+
+def _shade(axes: Axes, series: Series, colour: Any) -> None:
+    """The band of a series, if it has one."""
+    if series.band is not None:
+        low, high = (np.asarray(edge, dtype=float) for edge in series.band)
+        axes.fill_between(np.asarray(series.x, dtype=float), low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def _mark(axes: Axes, mark: Mark) -> None:

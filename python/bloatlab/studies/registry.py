@@ -67,6 +67,7 @@ class Study(Protocol):
 #: Name of each study and its title, without importing it.
 STUDIES: dict[str, str] = {
     "cablelabs2012": "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
+    "scte2013": "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE, 2013)",
 }
 
 

@@ -1,1 +1,10 @@
-"""Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE 2013), as a command."""
+"""SCTE 2013: taxonomy of bufferbloat management in DOCSIS 3.0 modems. See README.md beside this file."""
+
+from bloatlab.studies.scte2013.experiments import EXPERIMENTS
+from bloatlab.studies.scte2013.study import Reproduction, reproduce
+
+NAME = "scte2013"
+TITLE = "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs"
+SOURCE = "T. Cloonan, J. Allen, T. Cotter, B. Widrevitz, J. Howe (ARRIS): the same. SCTE, 2013."
+
+__all__ = ["EXPERIMENTS", "NAME", "SOURCE", "TITLE", "Reproduction", "reproduce"]

@@ -95,7 +95,12 @@ def apps(case: Case, seed: int) -> dict[str, AppDict]:
     made: dict[str, AppDict] = {}
     for rtt in case.rtt_ms:
         spread = case.free.start_spread_s / max(1, case.sessions)
-        traffic = {"flows": case.sessions, "size": "90MB", "pause": "4s", "stagger": seconds(spread * (0.5 + dice.random()))}
+        traffic = {
+            "flows": case.sessions,
+            "size": "90MB",
+            "pause": "4s",
+            "stagger": seconds(spread * (0.5 + dice.random())),
+        }
         made[ftp_name(case, rtt)] = _app(case, rtt, {"ftp": traffic}, spread * dice.random())
     gamer = {"game": {"message": "10KB", "interval": "2s"}}
     made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())

@@ -331,7 +331,7 @@ CLAIMS: Sequence[Order] = (
           _lred_low),
     Order("both-700", "Figure 14a L434", "SFQ + LRED 700: FTP mean 450 to 600 ms at 960 ms", "marginally over 500 ms",
           point("fig14", 960, FTP, FTP_700).judge),
-    Order("both-200", "Figure 16 L440", "SFQ + LRED 200: FTP mean 150 to 260 ms at 960 ms", "200", 
+    Order("both-200", "Figure 16 L440", "SFQ + LRED 200: FTP mean 150 to 260 ms at 960 ms", "200",
           point("fig16", 960, FTP, FTP_200).judge),
     Order("both-gamer", "Figures 14, 16", "SFQ + LRED: gamer as under SFQ (10 %) at every size", "50..100 ms", _isolated),
     Order("both-only-ftp", "Figure 16 L440", "MINth 700 or 200 changes the FTP latency only", "only the FTP latency", _only_ftp),

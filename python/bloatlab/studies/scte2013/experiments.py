@@ -12,7 +12,7 @@ from typing import Any
 from bloatlab.scenario import Scenario
 from bloatlab.studies.scte2013.build import Case, build
 from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
-from bloatlab.studies.scte2013.queues import lred
+from bloatlab.studies.scte2013.queues import DISCIPLINES, lred
 from bloatlab.sweep import Grid
 
 #: The 20 buffer sizes of each series in ms of Tmax (doc 000 varies "ONLY buffer size", 20 times; which sizes it does not
@@ -52,8 +52,7 @@ class Experiment:
         """Every place with every seed; `seconds` shortens the runs."""
 
         def scenario(*, seed: int, **at: Any) -> Scenario:
-            case = self.case(**at)
-            assert case is not None  # places that make no sense are left out by `keeps`
+            case = self.case(**at) or Case()  # a place without a case is left out by `keeps`
             return build(case if seconds is None else case.with_(seconds=seconds), seed, f"scte2013 {key(at)}")
 
         return Grid(self.axes, scenario, seeds, keeps=lambda at: self.case(**at) is not None)
@@ -67,8 +66,9 @@ def key(at: Mapping[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------- what claims stand on
 
 
-def _figures(series: str, buffer_ms: int) -> Case:
-    return SERIES[series].with_(buffer_ms=buffer_ms)
+def _figures(series: str, buffer_ms: int) -> Case | None:
+    case = SERIES[series].with_(buffer_ms=buffer_ms)
+    return case if case.discipline in DISCIPLINES else None
 
 
 #: LRED at 1 Mbit/s: targets, and the highest probability.
@@ -122,3 +122,48 @@ ALWAYS: tuple[Experiment, ...] = (
         ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_share", "loss_percent", "cov_total", "cov_session"),
     ),
 )
+
+
+#: The distributions of Figures 6, 12, 15, 16, and the baseline that is drawn beside them.
+CDF = Experiment(
+    "cdf",
+    "latency of all packets with a buffer of 960 ms",
+    {"series": ("fig2", "fig5", "fig11", "fig14", "fig16"), "buffer_ms": (960,)},
+    _figures,
+)
+
+# ------------------------------------------------------------------------------------------------------- asked for by name
+
+
+def _sensitivity(parameter: str, series: str, buffer_ms: int) -> Case | None:
+    name, _, value = parameter.partition(" ")
+    unknown = next(u for u in UNKNOWNS if u.field == name)
+    given = next(v for v in (*unknown.others, getattr(Free(), name)) if str(v) == value)
+    case = _figures(series, buffer_ms)
+    relevant = {"overflow": "sfq", "lred_weight": "lred", "fig13_p_max": "lred50"}.get(name, "")
+    if case is None or relevant not in case.discipline:
+        return None
+    return case.with_(free=Free().with_(**{name: given}))
+
+
+def _values() -> tuple[str, ...]:
+    """Every parameter that the paper leaves open with each of its values, ours first."""
+    return tuple(f"{u.field} {value}" for u in UNKNOWNS for value in (getattr(Free(), u.field), *u.others))
+
+
+SENSITIVITY = Experiment(
+    "sensitivity",
+    "what the paper does not say, one value at a time (ours first)",
+    {
+        "parameter": _values(),
+        "series": ("fig2", "fig3", "fig5", "fig11", "fig13", "fig14", "fig16"),
+        "buffer_ms": (200, 960),
+    },
+    _sensitivity,
+    ("gamer_mean_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "drop_percent", "timeouts"),
+)
+
+ASKED: Mapping[str, Experiment] = {e.name: e for e in (SENSITIVITY,)}
+
+#: Name of each experiment and what it asks.
+EXPERIMENTS: dict[str, str] = {name: e.what for name, e in ASKED.items()}

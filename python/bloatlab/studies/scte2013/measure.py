@@ -70,7 +70,10 @@ def latencies(result: Result) -> Measures:
     """One-way latency of the gamer's packets and of all FTP sessions' together, in ms."""
     frame = result.table("delay_histogram").filter(direction="forward")
     found: Measures = {}
-    for name, part in (("gamer", frame.filter(app="gamer")), ("ftp", frame.filter(pl.col("app").str.starts_with("ftp")))):
+    for name, part in (
+        ("gamer", frame.filter(app="gamer")),
+        ("ftp", frame.filter(pl.col("app").str.starts_with("ftp"))),
+    ):
         found |= {f"{name}_{key}": value for key, value in distribution(part).items()}
         found[f"{name}_mean_ms"] = _mean(result, name)
     ftp = frame.filter(pl.col("app").str.starts_with("ftp"))

@@ -78,7 +78,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "which packet goes when the memory that the queues of SFQ share is full",
         '"These drops ... do not discriminate between FTP and gamer sessions": the one that arrives. McKenney\'s SFQ takes '
         "from the longest queue.",
-        ("longest_queue",),
+        ("longest",),
     ),
     Unknown(
         "lred_weight",

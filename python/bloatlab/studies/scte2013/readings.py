@@ -54,7 +54,7 @@ def read_two(first: Sequence[Curve], second: Sequence[Curve], number: Callable[[
 
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
     """The part at buffer sizes from `least_ms` on."""
-    return curve[_SIZES >= least_ms]
+    return curve[least_ms <= _SIZES]
 
 
 def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:

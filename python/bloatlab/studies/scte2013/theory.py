@@ -25,7 +25,12 @@ def no_collision(sessions: int, queues: int) -> Fraction:
 
 
 def overfull_group(sessions: int, groups: int, ways: int) -> Fraction:
-    """Probability that some group gets more sessions than it has queues.   Source: SPEC 5.1.
+    """Probability that some group gets more sessions than it has queues."""
+    return overfull_groups(sessions, groups, ways)[sessions]
+
+
+def overfull_groups(sessions: int, groups: int, ways: int) -> list[Fraction]:
+    """The same for 0, 1, ... `sessions` sessions.   Source: SPEC 5.1.
 
     f_g(m), the chance that m given sessions fill g groups without overflow, by how many fall into the last group:
     f_g(m) = sum_j C(m, j) (1/g)^j (1 - 1/g)^(m-j) f_(g-1)(m - j), exact in rationals.
@@ -37,4 +42,4 @@ def overfull_group(sessions: int, groups: int, ways: int) -> Fraction:
             sum((comb(m, j) * one**j * rest ** (m - j) * ok[m - j] for j in range(min(ways, m) + 1)), Fraction(0))
             for m in range(sessions + 1)
         ]
-    return 1 - ok[sessions]
+    return [1 - p for p in ok]

@@ -1,0 +1,172 @@
+"""The figures of doc 000 from our runs, in the paper's order: against buffer size, and distributions.
+
+Lines are medians over seeds, shades the central 80 %. What the paper does not draw but its text compares (sessions, round
+trips) has no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bloatlab.plots import Mark, Panel, Series
+from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.page import Drawn
+from bloatlab.studies.scte2013 import theory
+from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, SERIES
+from bloatlab.studies.scte2013.measure import merged
+from bloatlab.studies.scte2013.readings import place
+from bloatlab.tables import cumulative_share
+
+GAMER, FTP, TOTAL, LOSS = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
+
+#: Figures against buffer size: number, series, what it shows.
+AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
+    ("2", "fig2", "Saturated tail-dropping, Tmax 5 Mbit/s"),
+    ("3", "fig3", "Saturated tail-dropping, Tmax 1 Mbit/s"),
+    ("5", "fig5", "SFQ, a queue for each session"),
+    ("7", "fig7", "SFQ, the gamer and one FTP session forced into one queue"),
+    ("11", "fig11", "LRED: MINth 200 ms, MAXth 400 ms, Pmin 1 %, Pmax 5 %"),
+    ("13", "fig13", "LRED at 1 Mbit/s: MINth 50 ms, MAXth 100 ms, Pmin 1 %, Pmax 12 % (ours; only MINth is stated)"),
+    ("14", "fig14", "SFQ with hashing and serial search, and LRED 700"),
+    ("", "fig16", "The same with LRED 200"),
+)
+
+#: CDF figures: number, series, whether the baseline is drawn behind.
+DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
+    ("6", "fig5", "SFQ", False),
+    ("12", "fig11", "LRED", False),
+    ("15", "fig14", "SFQ with hashing and serial search, and LRED 700", True),
+    ("16", "fig16", "SFQ with hashing and serial search, and LRED 200", True),
+)
+
+#: The buffer of the CDF figures.
+CDF_BUFFER_MS = 960
+
+#: Series whose distributions are kept.
+CDF_SERIES = ("fig2", *(series for _, series, _, _ in DISTRIBUTIONS))
+
+Frames = Mapping[str, Sequence[pl.DataFrame]]
+
+
+def draw(runs: Runs, frames: Frames) -> list[Drawn]:
+    """Every figure; `frames` holds the distributions of each seed by series."""
+    drawn = [_against_buffer(number, series, words, runs) for number, series, words in AGAINST_BUFFER]
+    drawn += [_distribution(*given, frames) for given in DISTRIBUTIONS]
+    drawn += [_sessions(runs), _collisions()]
+    return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
+
+
+def _line(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
+    spreads = [over_seeds(runs, place(series, size), measure) for size in BUFFERS_MS]
+    values = np.array([[s.median, s.low, s.high] if s else [np.nan] * 3 for s in spreads])
+    return Series(label, BUFFERS_MS, values[:, 0], colour=colour, band=(values[:, 1], values[:, 2]))
+
+
+def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
+    tmax = SERIES[series].tmax_mbit
+    bdp = Mark("BDP", float(BDP_MS), "x")
+    latency = Panel(
+        "Latency, one way",
+        "buffer (ms of Tmax)",
+        "mean latency (ms)",
+        [_line(runs, series, "ftp_mean_ms", "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)],
+        x_range=(0.0, 1000.0),
+        y_range=(0.0, 1000.0),
+    )
+    throughput = Panel(
+        "Throughput and loss",
+        "buffer (ms of Tmax)",
+        "rate (Mbit/s)",
+        [
+            _line(runs, series, "rate_mbit", "upstream", TOTAL),
+            _line(runs, series, "goodput_mbit", "FTP goodput", FTP),
+            _line(runs, series, "loss_mbit", "loss", LOSS),
+        ],
+        x_range=(0.0, 1000.0),
+        y_range=(0.0, 1.1 * tmax),
+        marks=(bdp,),
+    )
+    name = f"fig{number}" if number else series
+    return Drawn(number, f"{name}_{series}", f"{words}.", [latency, throughput])
+
+
+def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
+    lines = [
+        _cumulative(frames.get(series, ()), "gamer", "gamer", GAMER),
+        _cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
+    ]
+    if baseline:
+        lines.append(_cumulative(frames.get("fig2", ()), "ftp", "tail-dropping (Figure 2)", TOTAL))
+    panel = Panel(
+        "All packets, buffer of 960 ms",
+        "latency, one way (ms)",
+        "packets at or below (%)",
+        [line for line in lines if line is not None],
+        x_range=(0.0, 1100.0),
+        y_range=(0.0, 101.0),
+    )
+    return Drawn(number, f"fig{number}_cdf_{series}", f"Latency CDF. {words}.", [panel], 1)
+
+
+def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> Series | None:
+    if not frames:
+        return None
+    both = merged(frames, app)
+    shares = cumulative_share(both, "upper_ms", "count")
+    x: NDArray[np.float64] = np.concatenate([[0.0], shares["upper_ms"].to_numpy()])
+    y: NDArray[np.float64] = np.concatenate([[0.0], shares["share"].to_numpy() * 100.0])
+    return Series(label, x, y, "step", colour)
+
+
+def _sessions(runs: Runs) -> Drawn:
+    of = {"1 session": "fig2-n1", "5": "fig2-n5", "10": "fig2", "50": "fig2-n50"}
+    rate = Panel(
+        "Upstream rate",
+        "buffer (ms of Tmax)",
+        "rate (Mbit/s)",
+        [_line(runs, series, "rate_mbit", label) for label, series in of.items()],
+        x_range=(0.0, 200.0),
+        y_range=(3.5, 5.1),
+        marks=(Mark("BDP", float(BDP_MS), "x"),),
+    )
+    loss = Panel(
+        "Loss",
+        "buffer (ms of Tmax)",
+        "loss (% of Tmax)",
+        [_line(runs, series, "loss_percent", label) for label, series in of.items()],
+        x_range=(0.0, 1000.0),
+    )
+    caption = "Tail-dropping with 1, 5, 10 and 50 FTP sessions: is the knee at the BDP for all? (text of Figure 2)"
+    return Drawn("", "knee_sessions", caption, [rate, loss])
+
+
+def _collisions() -> Drawn:
+    """Figures 8 and 9, exactly."""
+    n = list(range(1, 61))
+    plain = [100 * float(1 - theory.no_collision(k, 256)) for k in n]
+    groups = [100 * float(1 - theory.no_collision(k, 64)) for k in n]
+    searched = theory.overfull_groups(n[-1], 64, 4)
+    panels = [
+        Panel(
+            "Hashing into 256 queues",
+            "sessions",
+            "P(some collision) (%)",
+            [Series("256 queues", n, plain), Series("64 queues", n, groups)],
+            x_range=(1, 60),
+            y_range=(0, 101),
+        ),
+        Panel(
+            "Serial search: 64 groups of 4",
+            "sessions",
+            "P(some group overfull) (%)",
+            [Series("exact", n, [100 * float(searched[k]) for k in n])],
+            x_range=(1, 60),
+            marks=(Mark("20", 20, "x"), Mark("35", 35, "x")),
+        ),
+    ]
+    caption = "Probability of a hash collision, exact (the paper: Monte Carlo, 0.05 % at 20 sessions and 1 % at 35)."
+    return Drawn("9", "fig8_9_collisions", caption, panels)

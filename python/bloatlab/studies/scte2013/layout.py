@@ -1,0 +1,73 @@
+"""The tables of this study: what each experiment gave, and what the paper leaves open."""
+
+from __future__ import annotations
+
+from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.scte2013.experiments import Experiment, key
+from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
+from bloatlab.tables import TextCell, TextTable, number
+
+#: What stands above a column, and its digits.
+HEADS: dict[str, tuple[str, int]] = {
+    "gamer_mean_ms": ("gamer ms", 1),
+    "gamer_p1_ms": ("gamer p1", 1),
+    "gamer_p50_ms": ("gamer p50", 1),
+    "gamer_p99_ms": ("gamer p99", 1),
+    "ftp_mean_ms": ("FTP ms", 1),
+    "ftp_p50_ms": ("FTP p50", 1),
+    "ftp_p99_ms": ("FTP p99", 1),
+    "rate_mbit": ("Mbit/s", 3),
+    "rate_share": ("of Tmax", 3),
+    "goodput_mbit": ("goodput", 3),
+    "loss_percent": ("loss %", 2),
+    "drop_percent": ("dropped %", 2),
+    "drops_per_s": ("drops/s", 2),
+    "timeouts": ("timeouts", 0),
+    "cov_total": ("CoV all", 2),
+    "cov_session": ("CoV session", 2),
+    "fairness": ("fairness", 2),
+    "collided_share": ("shared queue", 3),
+    "gamer_drops_late": ("gamer drops", 0),
+}
+
+
+def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
+    """Medians over seeds, the central 80 % as the hint."""
+    rows: list[list[TextCell]] = []
+    for at in experiment.grid((1,)).places():
+        cells = [TextCell(text(value)) for value in at.values()]
+        for column in experiment.columns:
+            ours = over_seeds(runs, f"{experiment.name} {key(at)}", column)
+            digits = head(column)[1]
+            hint = f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds" if ours else ""
+            cells.append(TextCell(number(ours.median, digits) if ours else "-", hint=hint))
+        rows.append(cells)
+    columns = [*(axis.replace("_", " ") for axis in experiment.axes), *(head(c)[0] for c in experiment.columns)]
+    note = "Medians over seeds. The paper publishes no values for these runs."
+    return TextTable(f"{experiment.name}: {experiment.what}", columns, rows, note, left=len(experiment.axes))
+
+
+def head(column: str) -> tuple[str, int]:
+    """Heading and digits of a measure."""
+    return HEADS.get(column, (column.replace("_", " "), 2))
+
+
+def text(value: object) -> str:
+    """A value of an axis for people."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def unknowns_table() -> TextTable:
+    """What the paper does not say and what we took."""
+    free = Free()
+    rows = [
+        [
+            TextCell(u.what),
+            TextCell(str(getattr(free, u.field))),
+            TextCell(u.why),
+            TextCell(", ".join(map(str, u.others))),
+        ]
+        for u in UNKNOWNS
+    ]
+    columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
+    return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)

@@ -1,0 +1,156 @@
+"""The study as one command: run the grids, compare, draw, bind.
+
+What it leaves in its folder:
+
+    report.html          everything below for a reader
+    scorecard.json       cells, claims and summary as data: what `-f json` prints
+    runs.parquet         one row per run: experiment, place, seed, scenario hash and every measure
+    figures/*.svg        the figures, and .png beside each
+    scenarios/*.json     the resolved scenario of each series with a buffer of 960 ms, first seed
+    provenance.json      machine, time, versions: the only file that differs between two equal runs
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from bloatlab.plots import save_figure
+from bloatlab.results import write_json, write_table
+from bloatlab.studies.claims import Checked, Runs, check_all
+from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.registry import Options
+from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.scte2013 import figures, page, terminal
+from bloatlab.studies.scte2013.build import SECONDS
+from bloatlab.studies.scte2013.claims import CLAIMS
+from bloatlab.studies.scte2013.experiments import ALWAYS, ASKED, CDF, Experiment, key
+from bloatlab.studies.scte2013.measure import cdf, measure
+from bloatlab.studies.scte2013.statements import scorecard
+from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
+
+QUICK_SECONDS = 60
+QUICK_SEEDS = 1
+QUICK_WARNING = (
+    f"A quick look: {QUICK_SECONDS} s instead of {SECONDS} s and {QUICK_SEEDS} seed. One sawtooth of ten flows takes half of "
+    "that, so no agreement or difference here proves anything."
+)
+
+#: Seeds of an experiment without published values.
+EXPERIMENT_SEEDS = 3
+
+#: What is kept of a run, and what of one whose distributions are drawn.
+CELLS = Measure("scte2013", measure)
+DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
+
+_Ran = Gathered[At]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The study reproduced: the scorecard, the claims, every measure, what was left where, and how long it took."""
+
+    scorecard: Scorecard
+    claims: Sequence[Checked]
+    experiments: Sequence[Experiment]
+    measures: Runs
+    folder: Path
+    runs: int
+    found: int
+    seconds: float
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the stated shares are reached; None for a quick look."""
+        return self.scorecard.met
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / "report.html"
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON: `cells`, `claims` and a `summary`."""
+        return self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
+
+    def print(self, console: Console) -> None:
+        """Statements, experiments, claims and shares, for a person at a terminal."""
+        terminal.show(self, console)
+
+
+def reproduce(options: Options) -> Reproduction:
+    """Run the grids (and the experiments asked for), compare, and write the folder `options.out`.
+
+    Raises `KeyError` for an unknown experiment, before anything runs.
+    """
+    asked = [ASKED[name] for name in options.experiments]
+    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
+    begun = time.perf_counter()
+    _console_head(options, len(seeds))
+
+    few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
+    ran = {e.name: _run(e, seeds, options, CELLS) for e in ALWAYS} | {
+        e.name: _run(e, few, options, CELLS) for e in asked
+    }
+    drawn = _run(CDF, seeds, options, DISTRIBUTIONS)
+    runs = measures_of(ran)
+    card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
+    done = Reproduction(
+        card,
+        check_all(CLAIMS, runs),
+        [*ALWAYS, *asked],
+        runs,
+        options.out,
+        sum(len(r.points) for r in (*ran.values(), drawn)),
+        sum(r.found for r in (*ran.values(), drawn)),
+        time.perf_counter() - begun,
+    )
+    _write(done, ran, drawn)
+    return done
+
+
+def _run(experiment: Experiment, seeds: range, options: Options, measured: Measure) -> _Ran:
+    """Every place of a grid with every seed."""
+    points = experiment.grid(seeds, QUICK_SECONDS if options.quick else None).points()
+    watching = watch(experiment.name, options.console)
+    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching)
+
+
+def measures_of(ran: Mapping[str, _Ran]) -> Runs:
+    """The measures of every run by experiment and place, in the order of the seeds."""
+    return {f"{name} {key(at)}": rows for name, gathered in ran.items() for at, rows in gathered.rows().items()}
+
+
+def _console_head(options: Options, seeds: int) -> None:
+    jobs = options.jobs or default_jobs()
+    places = sum(len(e.grid((1,)).places()) for e in ALWAYS)
+    options.console.print(f"[bold]scte2013[/]  {places} places, {seeds} seeds, {jobs} workers")
+    if options.quick:
+        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
+
+
+def _write(done: Reproduction, ran: Mapping[str, _Ran], drawn: _Ran) -> None:
+    """The study's folder."""
+    folder = done.folder
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    (folder / "scenarios").mkdir(exist_ok=True)
+    write_json(folder / "scorecard.json", done.as_data())
+    frames = [gathered.frame().with_columns(experiment=pl.lit(name)) for name, gathered in ran.items()]
+    write_table(pl.concat(frames, how="diagonal_relaxed"), folder / "runs.parquet")
+    for point in drawn.points:
+        if point.seed == 1:
+            write_json(folder / "scenarios" / f"{file_name(key(point.key))}.json", point.scenario.data)
+    distributions: dict[str, list[pl.DataFrame]] = {}
+    for point, value in zip(drawn.points, drawn.values, strict=True):
+        distributions.setdefault(str(point.key["series"]), []).append(value.frames["delay"])
+    drawings = figures.draw(done.measures, distributions)
+    for drawing in drawings:
+        save_figure(drawing.figure(), folder / "figures" / drawing.name)
+    page.write_report(done, drawings)
+    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
