@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.scte2013.parameters import Free
-from bloatlab.studies.scte2013.queues import Spec, spec_of
+from bloatlab.studies.scte2013.queues import COLLISION_DSCP, Spec, spec_of
 
 #: Length of a run and how much of its start is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
 #: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 540 s hold 18 of them per flow,
@@ -93,18 +93,27 @@ def apps(case: Case, seed: int) -> dict[str, AppDict]:
     """The FTP sessions, as many for each round trip, and the gamer."""
     dice = random.Random(f"scte2013/{seed}")  # noqa: S311  what tells one seed from another, not a secret
     made: dict[str, AppDict] = {}
+    colliding = case.discipline == "sfq_collision"
     for rtt in case.rtt_ms:
         spread = case.free.start_spread_s / max(1, case.sessions)
-        traffic = {
-            "flows": case.sessions,
-            "size": "90MB",
-            "pause": "4s",
-            "stagger": seconds(spread * (0.5 + dice.random())),
-        }
-        made[ftp_name(case, rtt)] = _app(case, rtt, {"ftp": traffic}, spread * dice.random())
+        stagger, start = spread * (0.5 + dice.random()), spread * dice.random()
+        made[ftp_name(case, rtt)] = _app(case, rtt, _files(case.sessions - colliding, stagger), start)
+        if colliding:
+            made[HIT] = {**_app(case, rtt, _files(1, stagger), start), "dscp": COLLISION_DSCP}
     gamer = {"game": {"message": "10KB", "interval": "2s"}}
     made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
+    if colliding:
+        made["gamer"]["dscp"] = COLLISION_DSCP
     return made
+
+
+#: The FTP session that shares the gamer's queue where a collision is forced.
+HIT = "ftp_hit"
+
+
+def _files(flows: int, stagger_s: float) -> dict[str, Any]:
+    """Doc 000, Simulation Baseline: files of 90 MB with 4 s between them."""
+    return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": seconds(stagger_s)}}
 
 
 def ftp_name(case: Case, rtt_ms: float) -> str:

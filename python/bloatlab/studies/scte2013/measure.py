@@ -137,17 +137,23 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput of the sessions of each round trip over the whole run, and of the first session, in Mbit/s."""
+    """Goodput of the sessions of each round trip over the whole run in Mbit/s; the share of a forced collision's queue."""
     seconds = float(result.summary["duration_s"])
     found = {
         f"goodput_mbit_{name}": app["goodput_bytes"] * 8e-6 / seconds
         for name, app in result.summary["apps"].items()
         if name.startswith("ftp")
     }
-    flows = result.table("flows").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
-    first = flows.filter(pl.col("flow") == 0)["wire_bytes"].sum()
     found["goodput_mbit"] = sum(found.values())
-    return found | {"first_share": float(first) / max(1.0, float(flows["wire_bytes"].sum()))}
+    return found | {"collided_share": _collided(result)}
+
+
+def _collided(result: Result) -> float:
+    """The part of all bytes that came out of the queue in which a collision was forced; NaN without one."""
+    carried = {name: app["wire_bytes"] for name, app in result.summary["apps"].items()}
+    if "ftp_hit" not in carried:
+        return math.nan
+    return (carried["ftp_hit"] + carried.get("gamer", 0)) / sum(carried.values())
 
 
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:

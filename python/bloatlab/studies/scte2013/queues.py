@@ -59,12 +59,14 @@ def _lred(min_th_ms: float, max_th_ms: float, p_min: float, p_max: float | None)
     return spec
 
 
-def _fair(name: str, *lred_set: float, **params: Any) -> Callable[[str, Free], Spec]:
+def _fair(
+    name: str, lred_set: tuple[float, float, float, float] | None = None, **params: Any
+) -> Callable[[str, Free], Spec]:
     """A queue for each session; with `lred_set` (MINth and MAXth in ms, Pmin, Pmax) LRED in each."""
 
     def spec(limit: str, free: Free) -> Spec:
         queue = {"limit": limit, "overflow": OVERFLOW[free.overflow], **params}
-        if lred_set:
+        if lred_set is not None:
             queue["law"] = {"lred": lred(*lred_set, free)}
         return {name: queue}
 
@@ -88,8 +90,8 @@ DISCIPLINES: Mapping[str, Discipline] = {
         "A", "SFQ with a forced collision (Figure 7)", _fair("perfect", shared_dscp=[COLLISION_DSCP])
     ),
     "sfq_hss": Discipline("A", "SFQ with hashing and serial search, 64 x 4", _fair("sfq_hss")),
-    "sfq_lred700": Discipline("A", "the same and LRED 700/1400 (Figure 14)", _fair("sfq_hss", 700, 1400, 0.01, 0.05)),
-    "sfq_lred200": Discipline("A", "the same and LRED 200/400 (Figure 16)", _fair("sfq_hss", 200, 400, 0.01, 0.05)),
+    "sfq_lred700": Discipline("A", "the same and LRED 700/1400 (Figure 14)", _fair("sfq_hss", (700, 1400, 0.01, 0.05))),
+    "sfq_lred200": Discipline("A", "the same and LRED 200/400 (Figure 16)", _fair("sfq_hss", (200, 400, 0.01, 0.05))),
     "sfq_codel": Discipline("A", "SFQ-CoDel", _law("sfq_codel")),
     "fq_codel": Discipline("A", "fq_codel (RFC 8290)", _law("fq_codel", ecn=False)),
     "fq_pie": Discipline("A", "fq_pie", _law("fq_pie")),
