@@ -1,6 +1,6 @@
 """SCTE 2013: taxonomy of bufferbloat management in DOCSIS 3.0 modems. See README.md beside this file."""
 
-from bloatlab.studies.scte2013.experiments import EXPERIMENTS
+from bloatlab.studies.scte2013.considerations import EXPERIMENTS
 from bloatlab.studies.scte2013.study import Reproduction, reproduce
 
 NAME = "scte2013"

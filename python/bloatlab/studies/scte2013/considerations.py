@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from bloatlab.run import Result
 from bloatlab.scenario import AppDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.scte2013.build import Case, describe, seconds
-from bloatlab.studies.scte2013.experiments import Experiment, key
+from bloatlab.studies.scte2013.experiments import PLAIN, Experiment, key
 from bloatlab.studies.scte2013.measure import Measures, after_warm_up, measure, warm_up
 from bloatlab.sweep import Grid
 
@@ -58,7 +58,7 @@ def _case(discipline: str, length: int, **changes: Any) -> Case:
 
 def _ledbat(discipline: str, others: int, seed: int, length: int, name: str) -> ScenarioDict:
     """Five LEDBAT uploads beside `others` Reno sessions."""
-    described = dict(describe(_case(discipline, length, sessions=max(1, others)), seed, name))
+    described = _baseline(_case(discipline, length, sessions=max(1, others)), seed, name)
     apps: dict[str, AppDict] = described["app"]
     if not others:
         del apps["ftp"]
@@ -77,7 +77,7 @@ def _low_rate(discipline: str, tmax_mbit: float, seed: int, length: int, name: s
 
 def _bursts(discipline: str, transport: str, seed: int, length: int, name: str) -> ScenarioDict:
     """150 kB at once every 6 s (the default memory's half, and 240 ms of the line) beside five sessions."""
-    described = dict(describe(_case(discipline, length, sessions=5), seed, name))
+    described = _baseline(_case(discipline, length, sessions=5), seed, name)
     burst = {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}
     app: AppDict = {"from": "user", "to": ["net50"], "tcp": "study", "traffic": {"burst": burst}}
     described["app"]["burst"] = _app(app, 5.0, seed)
@@ -86,7 +86,7 @@ def _bursts(discipline: str, transport: str, seed: int, length: int, name: str) 
 
 def _short(discipline: str, load: float, seed: int, length: int, name: str) -> ScenarioDict:
     """Short transfers (Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average) that offer `load` of Tmax, beside five sessions."""
-    described = dict(describe(_case(discipline, length, sessions=5), seed, name))
+    described = _baseline(_case(discipline, length, sessions=5), seed, name)
     low, high, shape = 3e3, 1e6, 1.2
     mean = low**shape / (1 - (low / high) ** shape) * shape / (shape - 1) * (low ** (1 - shape) - high ** (1 - shape))
     interval = mean * 8e-6 / (load * 5.0)
@@ -103,7 +103,7 @@ def _short(discipline: str, load: float, seed: int, length: int, name: str) -> S
 
 def _rate_change(discipline: str, sessions: int, seed: int, length: int, name: str) -> ScenarioDict:
     """20 Mbit/s and 5 Mbit/s in turn, as when a burst allowance is used up and has filled again."""
-    described = dict(describe(_case(discipline, length, sessions=sessions), seed, name))
+    described = _baseline(_case(discipline, length, sessions=sessions), seed, name)
     up = described["link"]["up"]
     up["rate"] = f"{PEAK_MBIT:g}mbit"
     times = range(HALF_PERIOD_S, length, HALF_PERIOD_S)
@@ -120,12 +120,34 @@ def _app(app: AppDict, base_s: float, seed: int) -> AppDict:
     return {**app, "start": seconds(base_s + 0.5 * dice.random())}
 
 
-def _typed(described: Mapping[str, Any]) -> ScenarioDict:
-    """A description put together by hand."""
-    return {**described}  # type: ignore[typeddict-item]
+def _baseline(case: Case, seed: int, name: str) -> dict[str, Any]:
+    """The baseline's description, to be added to."""
+    return {**describe(case, seed, name)}
+
+
+def _typed(described: dict[str, Any]) -> ScenarioDict:
+    """A description that has been added to."""
+    return cast("ScenarioDict", described)
+
+
+def _acks(discipline: str, buffer_ms: int, seed: int, length: int, name: str) -> ScenarioDict:
+    """Doc 000, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs."""
+    uploads = 0 if discipline == "no upload" else 1
+    case = Case(
+        "droptail" if not uploads else discipline, buffer_ms=buffer_ms, tmax_mbit=2.0, sessions=1, seconds=length
+    )
+    described = _baseline(case, seed, name)
+    if not uploads:
+        del described["app"]["ftp"]
+    described["link"]["down"] |= {"rate": "20mbit", "queue": {"droptail": {"limit": "250ms"}}}
+    traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
+    app: AppDict = {"from": "user", "to": ["net50"], "tcp": "study", "traffic": traffic}
+    described["app"]["download"] = _app(app, 0.0, seed)
+    return _typed(described)
 
 
 _DESCRIBE = {
+    "acks": _acks,
     "ledbat": _ledbat,
     "sessions": _sessions,
     "low_rate": _low_rate,
@@ -135,6 +157,18 @@ _DESCRIBE = {
 }
 
 _LATENCY = ("gamer_p50_ms", "gamer_p99_ms")
+
+#: The other worry of the text: what a bloated upstream does to downloads.
+ACKS = Consideration(
+    "acks",
+    "four downloads at 20 Mbit/s whose ACKs share 2 Mbit/s upstream with an upload",
+    {
+        "discipline": ("no upload", "droptail", "codel", "pie", "lred200", "sfq", "sfq_lred200", "fq_codel"),
+        "buffer_ms": (50, 200, 2000),
+    },
+    lambda **_: Case(),
+    ("download_mbit", "upload_mbit", "gamer_p50_ms", "gamer_p99_ms", "sojourn_p99_ms"),
+)
 
 CONSIDERATIONS: tuple[Consideration, ...] = tuple(
     Consideration(name, what, {"discipline": DISCIPLINES, **axes}, lambda **_: Case(), columns)
@@ -189,6 +223,10 @@ def consider(result: Result) -> Measures:
     if "background" in apps:
         all_ = sum(app["goodput_bytes"] for name, app in apps.items() if name != "gamer")
         found["background_share"] = apps["background"]["goodput_bytes"] / max(1.0, all_)
+    seconds_ = float(result.summary["duration_s"])
+    if "download" in apps:
+        found["download_mbit"] = apps["download"]["goodput_bytes_reverse"] * 8e-6 / seconds_
+        found["upload_mbit"] = apps["ftp"]["goodput_bytes"] * 8e-6 / seconds_ if "ftp" in apps else 0.0
     for name in ("burst", "short"):
         files = apps.get(name, {}).get("files")
         if name in apps:
@@ -211,7 +249,9 @@ def _after_changes(result: Result) -> Measures:
     if not changes:
         return {}
     series = result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
-    by_bin = series.group_by("t_s").agg(pl.col("delay_ms_mean").drop_nans().mean(), pl.col("wire_bytes").sum()).sort("t_s")
+    by_bin = (
+        series.group_by("t_s").agg(pl.col("delay_ms_mean").drop_nans().mean(), pl.col("wire_bytes").sum()).sort("t_s")
+    )
     t, delay = by_bin["t_s"].to_numpy(), by_bin["delay_ms_mean"].fill_null(0.0).to_numpy()
     worst, recover = [], []
     for n in range(0, len(changes) - 1, 2):
@@ -232,3 +272,8 @@ def _after_changes(result: Result) -> Measures:
         "recover_s": float(np.median(recover)) if recover else math.nan,
         "rate_up_share": sent / time / PEAK_MBIT,
     }
+
+
+#: Every experiment that is asked for by name, and the names of those that one word asks for.
+ASKED: Mapping[str, Experiment] = {e.name: e for e in (*PLAIN, ACKS, *CONSIDERATIONS)}
+EXPERIMENTS: dict[str, str] = {name: e.what for name, e in ASKED.items()}

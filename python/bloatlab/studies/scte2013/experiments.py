@@ -163,7 +163,71 @@ SENSITIVITY = Experiment(
     ("gamer_mean_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "drop_percent", "timeouts"),
 )
 
-ASKED: Mapping[str, Experiment] = {e.name: e for e in (SENSITIVITY,)}
 
-#: Name of each experiment and what it asks.
-EXPERIMENTS: dict[str, str] = {name: e.what for name, e in ASKED.items()}
+def _downstream(discipline: str, direction: str, buffer_ms: int) -> Case:
+    return Case(discipline, direction="down" if direction == "down" else "up", buffer_ms=buffer_ms)
+
+
+DOWNSTREAM = Experiment(
+    "downstream",
+    "the same buffer in the CMTS: files and messages come from the net",
+    {"discipline": ("droptail", "lred200", "sfq"), "direction": ("up", "down"), "buffer_ms": (50, 200, 960)},
+    _downstream,
+)
+
+#: What LRED is mapped over: target, rate, sessions, round trip.
+TARGETS_MS = (25, 50, 100, 200, 400)
+RATES_MBIT = (1.0, 2.0, 5.0, 10.0, 20.0)
+MAP_SESSIONS = (1, 5, 10, 50)
+MAP_RTTS_MS = (20, 50, 100, 200)
+
+
+def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) -> Case:
+    queue = {"lred": {"limit": "2s", **lred(min_th_ms, 2 * min_th_ms, 0.01, 0.05, Free())}}
+    return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue, seconds=300)
+
+
+SWEET_SPOT = Experiment(
+    "sweetspot",
+    "LRED's sweet spot: latency achieved in the queue and loss, over target, Tmax, sessions and round trip (MAXth 2 MINth, 1 to 5 %)",
+    {"min_th_ms": TARGETS_MS, "tmax_mbit": RATES_MBIT, "sessions": MAP_SESSIONS, "rtt_ms": MAP_RTTS_MS},
+    _sweet_spot,
+    ("sojourn_mean_ms", "sojourn_p99_ms", "drop_percent", "rate_share", "cov_session", "timeouts"),
+)
+
+#: Gain of LRED's integral term, per second, and its highest probability (README: "LRED below 100 ms").
+INTEGRAL = 0.02
+INTEGRAL_P_MAX = 0.5
+
+
+def _low_delay(law: str, target_ms: int, tmax_mbit: float, sessions: int) -> Case:
+    spec: dict[str, Any]
+    match law:
+        case "codel":
+            spec = {"codel": {"target": f"{target_ms}ms", "interval": f"{max(100, 2 * target_ms)}ms"}}
+        case "pie":
+            spec = {"pie": {"target": f"{target_ms}ms"}}
+        case "lred":
+            spec = {"lred": lred(target_ms, 2 * target_ms, 0.01, 0.05, Free())}
+        case _:
+            fixed = lred(target_ms, 4 * target_ms, 0.0, INTEGRAL_P_MAX, Free())
+            spec = {"lred": {**fixed, "integral": INTEGRAL}}
+    ((name, params),) = spec.items()
+    return Case(tmax_mbit=tmax_mbit, sessions=sessions, queue={name: {"limit": "1s", **params}}, seconds=300)
+
+
+LOW_DELAY = Experiment(
+    "low_delay",
+    "LRED below 100 ms: as published, with an integral term (ours), and beside CoDel and PIE with the same target",
+    {
+        "law": ("lred", "lred_integral", "codel", "pie"),
+        "target_ms": (20, 50, 100),
+        "tmax_mbit": (1.0, 5.0, 20.0),
+        "sessions": (5, 10, 50),
+    },
+    _low_delay,
+    ("sojourn_mean_ms", "sojourn_p99_ms", "gamer_p99_ms", "drop_percent", "rate_share", "timeouts"),
+)
+
+#: The grids that are asked for by name; `considerations` adds its own.
+PLAIN: tuple[Experiment, ...] = (SENSITIVITY, DOWNSTREAM, SWEET_SPOT, LOW_DELAY)

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series
 from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.page import Drawn
-from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, SERIES
 from bloatlab.studies.scte2013.measure import merged
 from bloatlab.studies.scte2013.readings import place
@@ -147,9 +147,9 @@ def _sessions(runs: Runs) -> Drawn:
 def _collisions() -> Drawn:
     """Figures 8 and 9, exactly."""
     n = list(range(1, 61))
-    plain = [100 * float(1 - theory.no_collision(k, 256)) for k in n]
-    groups = [100 * float(1 - theory.no_collision(k, 64)) for k in n]
-    searched = theory.overfull_groups(n[-1], 64, 4)
+    plain, groups, searched = (
+        [100 * float(p) for p in collision(*shape, n[-1])[1:]] for shape in ((256, 1), (64, 1), (64, 4))
+    )
     panels = [
         Panel(
             "Hashing into 256 queues",
@@ -163,7 +163,7 @@ def _collisions() -> Drawn:
             "Serial search: 64 groups of 4",
             "sessions",
             "P(some group overfull) (%)",
-            [Series("exact", n, [100 * float(searched[k]) for k in n])],
+            [Series("exact", n, searched)],
             x_range=(1, 60),
             marks=(Mark("20", 20, "x"), Mark("35", 35, "x")),
         ),

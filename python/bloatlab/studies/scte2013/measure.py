@@ -56,7 +56,11 @@ def rates(result: Result, link: str, tmax: float) -> Measures:
     sent = float(series["sent_bytes"].sum())
     loss = dropped * size * 8e-6 / seconds
     packets = sent / (totals["delivered_bytes"] / totals["delivered_packets"]) if sent else 0.0
+    sojourn = totals["sojourn_ms"]
     return {
+        "sojourn_mean_ms": sojourn["mean"],
+        "sojourn_p50_ms": sojourn["p50"],
+        "sojourn_p99_ms": sojourn["p99"],
         "rate_mbit": sent * 8e-6 / seconds,
         "rate_share": sent * 8e-6 / seconds / tmax,
         "loss_mbit": loss,

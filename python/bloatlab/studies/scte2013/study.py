@@ -30,7 +30,8 @@ from bloatlab.studies.scorecard import Scorecard
 from bloatlab.studies.scte2013 import figures, page, terminal
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.experiments import ALWAYS, ASKED, CDF, Experiment, key
+from bloatlab.studies.scte2013.considerations import ASKED, Consideration, consider
+from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
 from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
@@ -48,6 +49,7 @@ EXPERIMENT_SEEDS = 3
 #: What is kept of a run, and what of one whose distributions are drawn.
 CELLS = Measure("scte2013", measure)
 DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
+CONSIDERED = Measure("scte2013-considerations", consider)
 
 _Ran = Gathered[At]
 
@@ -95,10 +97,8 @@ def reproduce(options: Options) -> Reproduction:
     _console_head(options, len(seeds))
 
     few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
-    ran = {e.name: _run(e, seeds, options, CELLS) for e in ALWAYS} | {
-        e.name: _run(e, few, options, CELLS) for e in asked
-    }
-    drawn = _run(CDF, seeds, options, DISTRIBUTIONS)
+    ran = {e.name: _run(e, seeds, options) for e in ALWAYS} | {e.name: _run(e, few, options) for e in asked}
+    drawn = _run(CDF, seeds, options)
     runs = measures_of(ran)
     card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
     done = Reproduction(
@@ -115,8 +115,9 @@ def reproduce(options: Options) -> Reproduction:
     return done
 
 
-def _run(experiment: Experiment, seeds: range, options: Options, measured: Measure) -> _Ran:
+def _run(experiment: Experiment, seeds: range, options: Options) -> _Ran:
     """Every place of a grid with every seed."""
+    measured = DISTRIBUTIONS if experiment is CDF else CONSIDERED if isinstance(experiment, Consideration) else CELLS
     points = experiment.grid(seeds, QUICK_SECONDS if options.quick else None).points()
     watching = watch(experiment.name, options.console)
     return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching)
