@@ -93,9 +93,7 @@ def test_every_place_of_every_grid_resolves():
         assert len({key(at) for at in places}) == len(places), experiment.name
         # resolving all of them takes a while: the corners
         for at in (places[0], places[len(places) // 2], places[-1]):
-            assert grid.build(**at, seed=1).name == f"scte2013 {experiment.name} {key(at)}".replace(
-                "scte2013 figures", "scte2013 figures"
-            )
+            assert grid.build(**at, seed=1).name.endswith(key(at))
 
 
 def test_free_parameters_are_one_set_with_arguments():
@@ -122,9 +120,22 @@ def test_readings_by_hand():
     assert place("fig2", 960) == "figures fig2 960"
 
 
-#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1. The same bytes on any
-#: machine; a change belongs in the CHANGELOG.
-GOLDEN: dict[str, tuple[float, float, float]] = {}
+#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1, on any machine. A
+#: change belongs in the CHANGELOG.
+GOLDEN: dict[str, tuple[float, float, float]] = {
+    "codel": (39.98, 4.954, 4.224),
+    "droptail": (201.181, 5.0, 1.019),
+    "fq_codel": (34.113, 4.999, 3.456),
+    "lred200": (201.181, 5.0, 1.019),
+    "lred50": (83.741, 5.0, 2.411),
+    "pie": (46.825, 4.963, 4.5),
+    "sfq": (65.453, 5.0, 1.685),
+    "sfq_codel": (45.39, 4.977, 3.355),
+    "sfq_collision": (164.967, 5.0, 1.76),
+    "sfq_hss": (65.453, 5.0, 1.685),
+    "sfq_lred200": (64.585, 5.0, 1.051),
+    "sfq_lred700": (65.453, 5.0, 1.685),
+}
 
 
 def slice_of(discipline: str) -> tuple[float, float, float]:
@@ -138,7 +149,7 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """SPEC 5.11 and 4.5: with 10 other queues a gamer's packet waits at most 11 turns of 2.4 ms for each of its 7 segments."""
+    """SPEC 5.11, 4.5: beside 10 queues a packet of the gamer waits at most 11 turns of 2.4 ms for each of 7 segments."""
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert 27.0 <= found["gamer_p1_ms"] <= 40.0
     assert found["gamer_p99_ms"] <= 25.0 + 2.4 + 7 * 26.4

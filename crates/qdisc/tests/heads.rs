@@ -88,6 +88,28 @@ fn averaged_lred_sees_the_average() {
     }
 }
 
+#[test]
+fn lred_s_integral_term_comes_and_goes() {
+    // gain 1/s, heads every 100 ms: at twice the target p_i grows by 0.1 a head, at no delay it falls by 0.1; the curve adds
+    // nothing (p_min 0, and x = min_th is where it begins)
+    let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
+    let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
+    let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);
+    assert_eq!(see(&mut law, 0, 400), Verdict::Pass, "no time has passed: p_i = 0, and the curve's 0.0005 does not hit");
+    for n in 1..=10 {
+        see(&mut law, n, 400);
+    }
+    assert!((11..31).all(|n| see(&mut law, n, 400) == Verdict::Drop), "p_i = 1");
+    for n in 31..41 {
+        see(&mut law, n, 0);
+    }
+    assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
+    // ten seconds of silence count as 0.1 s: p_i = 0.1, not 10
+    assert_eq!(see(&mut law, 61, 400), see(&mut params.law(), 0, 0));
+    let seen: Vec<_> = (0..50).map(|n| see(&mut law, 162 + n, 200)).collect();
+    assert!(seen.iter().filter(|v| **v == Verdict::Drop).count() < 20, "held at the target: about one in five");
+}
+
 #[derive(Default)]
 struct Fates(Vec<(u64, DropReason, Point)>);
 
@@ -204,6 +226,8 @@ fn refusals() {
     assert!(problem.starts_with("lred.min_th: 400ms is not valid with max_th = 200ms"), "{problem}");
     assert!(refused(r#"{"lred":{"min_th":"20p"}}"#).starts_with("lred.max_th: 400ms"));
     assert!(refused(r#"{"lred":{"curve":"10a"}}"#).starts_with("lred.min_th: 200ms"));
+    assert!(refused(r#"{"lred":{"integral":2}}"#).starts_with("lred.integral: 2 is not valid; expected 0 to 1"));
+    assert!(refused(r#"{"lred":{"integral":0.1,"min_th":"0ms"}}"#).starts_with("lred.min_th: 0 is not valid"));
     assert!(refused(r#"{"lred":{"curve":"10b","min_th":"2p","max_th":"3p"}}"#).starts_with("lred.min_th: 2p"));
     assert!(refused(r#"{"lred":{"p_min":0.5}}"#).starts_with("lred.p_min: 0.5"));
     assert!(refused(r#"{"lred":{"weight":0}}"#).starts_with("lred.weight: 0"));

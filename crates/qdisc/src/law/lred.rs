@@ -4,12 +4,14 @@
 //! at the head, x the sojourn time (or the depth):  drop with curve(x) and look at the next head, else send
 //! 10a, 10b   0 below min_th; linear to p_max at max_th; 1 above
 //! 10c        0 below min_th; p_min at min_th, linear to p_max at max_th; p_max above
+//! integral   p_i <- [p_i + integral (x / min_th - 1) dt], 0 to p_max, dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
 //! ```
 //!
 //! Source: document 000, Figure 10; SPEC 1.14. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
 //! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there.
 //! Departs: the document leaves open how an average is taken; `weight` is an EWMA over the heads that are looked at, and 1 is the
-//! document's own "real-time".
+//! document's own "real-time". `integral` is not the document's: a curve alone is a proportional controller, whose error grows
+//! with the drops that are needed; an integral term takes it away and makes MINth the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};
@@ -17,7 +19,12 @@ use super::{Law, LawParams, Verdict, View};
 use packet::PacketMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Duration, Limit, Prob, Problem, Rng};
+use units::{Duration, Limit, Prob, Problem, Rng, Time};
+
+/// Largest gain of the integral term per second: from 0 to 1 in a second at twice the target.
+const MAX_INTEGRAL: f64 = 1.0;
+/// Longest step of the integral term: a line that was idle for longer says nothing about its queue.
+const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +59,8 @@ pub struct LredParams {
     pub p_max: Prob,
     /// Weight of a head in the average that the curve sees; 1 is the head itself (instant).
     pub weight: f64,
+    /// Gain of an integral term per second; 0, the document's LRED, is none. With it MINth is the target, not the onset.
+    pub integral: f64,
     /// What the sojourn time is.
     pub sojourn: Sojourn,
 }
@@ -67,6 +76,7 @@ impl Default for LredParams {
             p_min: p(0.01),
             p_max: p(0.05),
             weight: 1.0,
+            integral: 0.0,
             sojourn: Sojourn::Queue,
         }
     }
@@ -102,6 +112,13 @@ impl LawParams for LredParams {
             let message = format!("{low} is not valid with p_max = {high}; expected at most {high}");
             return Err(Problem::new("p_min", message));
         }
+        if !(self.integral.is_finite() && (0.0..=MAX_INTEGRAL).contains(&self.integral)) {
+            let message = format!("{} is not valid; expected 0 to {MAX_INTEGRAL} per second", self.integral);
+            return Err(Problem::new("integral", message));
+        }
+        if self.integral > 0.0 && number(self.min_th) == 0.0 {
+            return Err(Problem::new("min_th", "0 is not valid with an integral term: it is the target"));
+        }
         early::weight("weight", self.weight)
     }
     fn law(&self) -> Lred {
@@ -111,8 +128,11 @@ impl LawParams for LredParams {
             thresholds: (number(self.min_th), number(self.max_th)),
             p: (self.p_min.get(), self.p_max.get()),
             weight: self.weight,
+            integral: self.integral,
             sojourn: self.sojourn,
             average: None,
+            p_i: 0.0,
+            seen: None,
         }
     }
     fn limit(&self) -> Option<Limit> {
@@ -130,9 +150,13 @@ pub struct Lred {
     /// Pmin and Pmax.
     p: (f64, f64),
     weight: f64,
+    integral: f64,
     sojourn: Sojourn,
     /// What the curve sees; `None` before the first head.
     average: Option<f64>,
+    /// The integral term's part of the probability, and when it was last changed.
+    p_i: f64,
+    seen: Option<Time>,
 }
 
 impl Lred {
@@ -150,6 +174,16 @@ impl Lred {
     }
 }
 
+impl Lred {
+    /// The integral term after a head at `now` that the curve saw as `x`: a queue that was silent is no long queue.
+    fn integrate(&mut self, x: f64, now: Time) {
+        let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
+        self.seen = Some(now);
+        let error = x / self.thresholds.0 - 1.0;
+        self.p_i = (self.p_i + self.integral * error * dt.secs()).clamp(0.0, self.p.1);
+    }
+}
+
 impl Law for Lred {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
@@ -162,6 +196,11 @@ impl Law for Lred {
         };
         let average = self.average.map_or(x, |avg| avg + self.weight * (x - avg));
         self.average = Some(average);
-        if rng.chance(self.probability(average)) { Verdict::Drop } else { Verdict::Pass }
+        let mut p = self.probability(average);
+        if self.integral > 0.0 {
+            self.integrate(average, view.now);
+            p = (p + self.p_i).min(self.p.1);
+        }
+        if rng.chance(p) { Verdict::Drop } else { Verdict::Pass }
     }
 }

@@ -19,9 +19,9 @@ from bloatlab.studies.scte2013.parameters import Free
 from bloatlab.studies.scte2013.queues import COLLISION_DSCP, Spec, spec_of
 
 #: Length of a run and how much of its start is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
-#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 540 s hold 18 of them per flow,
-#: 180 in all. Slow start and the repair of its overshoot are over within 20 s.
-SECONDS = 600
+#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 240 s hold 8 of them per flow, 80 in
+#: all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot are over within 20 s.
+SECONDS = 300
 WARM_UP_S = 60
 
 BOTTLENECK = {"up": "up", "down": "down"}

@@ -229,7 +229,7 @@ def _improves(runs: Runs) -> Found:
         return None
     small, middle, large = (g.median for g in goodput if g is not None)
     text = f"{number(small, 3)}, {number(middle, 3)}, {number(large, 3)} Mbit/s at 50, 200, 1000 ms"
-    return text, small < middle and large - middle < middle - small
+    return text, small < middle < large and large - middle < middle - small
 
 
 def _harder(runs: Runs) -> Found:

@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 
 from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series
-from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.page import Drawn
-from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, SERIES
+from bloatlab.studies.scte2013.experiments import (
+    BDP_MS,
+    BUFFERS_MS,
+    LOW_MIN_TH_MS,
+    LOW_P_MAX,
+    MAP_RTTS_MS,
+    MAP_SESSIONS,
+    RATES_MBIT,
+    SERIES,
+    TARGETS_MS,
+)
 from bloatlab.studies.scte2013.measure import merged
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.tables import cumulative_share
@@ -56,7 +66,7 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
     """Every figure; `frames` holds the distributions of each seed by series."""
     drawn = [_against_buffer(number, series, words, runs) for number, series, words in AGAINST_BUFFER]
     drawn += [_distribution(*given, frames) for given in DISTRIBUTIONS]
-    drawn += [_sessions(runs), _collisions()]
+    drawn += [_sessions(runs), _collisions(), _frontier(runs), *_sweet_spot(runs)]
     return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
 
 
@@ -75,7 +85,7 @@ def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
         "mean latency (ms)",
         [_line(runs, series, "ftp_mean_ms", "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)],
         x_range=(0.0, 1000.0),
-        y_range=(0.0, 1000.0),
+        y_range=(0.0, 2000.0 if number == "7" else 1000.0),
     )
     throughput = Panel(
         "Throughput and loss",
@@ -106,7 +116,7 @@ def _distribution(number: str, series: str, words: str, baseline: bool, frames: 
         "latency, one way (ms)",
         "packets at or below (%)",
         [line for line in lines if line is not None],
-        x_range=(0.0, 1100.0),
+        x_range=(0.0, 2500.0 if number == "6" else 1100.0),
         y_range=(0.0, 101.0),
     )
     return Drawn(number, f"fig{number}_cdf_{series}", f"Latency CDF. {words}.", [panel], 1)
@@ -142,6 +152,59 @@ def _sessions(runs: Runs) -> Drawn:
     )
     caption = "Tail-dropping with 1, 5, 10 and 50 FTP sessions: is the knee at the BDP for all? (text of Figure 2)"
     return Drawn("", "knee_sessions", caption, [rate, loss])
+
+
+def _frontier(runs: Runs) -> Drawn:
+    """What latency costs at 1 Mbit/s with ten sessions, whoever decides on the drops."""
+    settings = [f"lred_low {m} {p} {low}" for m in LOW_MIN_TH_MS for p in LOW_P_MAX for low in ("1%", "p_max")]
+    lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
+    for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
+        places = [f"low_delay {law} {target} 1.0 10" for target in (20, 50, 100)]
+        if any(place_ in runs for place_ in places):
+            lines.append(_points(runs, places, law.replace("_", " with "), colour))
+    tail = [place("fig3", size) for size in BUFFERS_MS if size <= 500]
+    lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", "#8a939e"))
+    panel = Panel(
+        "1 Mbit/s, ten sessions",
+        "mean time in the queue (ms)",
+        "packets dropped (%)",
+        lines,
+        x_range=(0.0, 450.0),
+        y_range=(0.0, None),
+    )
+    return Drawn("", "frontier_1mbit", "The price of low latency at 1 Mbit/s: one curve, whoever drops.", [panel], 1)
+
+
+def _points(runs: Runs, places: Sequence[str], label: str, colour: str) -> Series:
+    both = [(over_seeds(runs, p, "sojourn_mean_ms"), over_seeds(runs, p, "drop_percent")) for p in places]
+    seen = [(x.median, y.median) for x, y in both if x is not None and y is not None]
+    return Series(label, [x for x, _ in seen], [y for _, y in seen], "points", colour)
+
+
+def _sweet_spot(runs: Runs) -> list[Drawn]:
+    """Where LRED reaches its target: achieved against asked, for each rate and number of sessions."""
+    if f"sweetspot {TARGETS_MS[0]} {RATES_MBIT[0]} {MAP_SESSIONS[0]} {MAP_RTTS_MS[0]}" not in runs:
+        return []
+    panels: list[Panel] = []
+    for rate in RATES_MBIT:
+        for measure, label, top in (
+            ("sojourn_mean_ms", "mean time in the queue (ms)", 800.0),
+            ("drop_percent", "dropped (%)", 15.0),
+        ):
+            lines = [
+                Series(
+                    f"{n} session{'s' if n > 1 else ''}",
+                    TARGETS_MS,
+                    [median_of(runs, f"sweetspot {t} {rate} {n} 50", measure) or np.nan for t in TARGETS_MS],
+                )
+                for n in MAP_SESSIONS
+            ]
+            target = (
+                [Series("target", (0.0, 400.0), (0.0, 400.0), colour="#8a939e")] if measure.startswith("so") else []
+            )
+            panels.append(Panel(f"{rate:g} Mbit/s", "MINth (ms)", label, [*lines, *target], (0.0, 400.0), (0.0, top)))
+    caption = "LRED's sweet spot, round trip 50 ms: latency in the queue and loss against the target (MAXth 2 MINth, 1 to 5 %)."
+    return [Drawn("", "sweetspot", caption, panels)]
 
 
 def _collisions() -> Drawn:
