@@ -23,8 +23,8 @@ from bloatlab.sweep import Grid
 
 BUFFER_MS = 500
 DISCIPLINES = (
-    "droptail", "droptail_bdp", "codel", "pie", "lred100", "lred200", "sfq", "sfq_hss", "sfq_lred200", "sfq_codel", "fq_codel",
-    "fq_pie",
+    "droptail", "droptail_bdp", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200", "sfq", "sfq_hss", "sfq_lred200",
+    "sfq_codel", "fq_codel", "fq_pie",
 )  # fmt: skip
 
 #: Length of a run in s: 50 bursts, 6 changes of rate, some thousand short transfers.

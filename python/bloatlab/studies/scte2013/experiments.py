@@ -136,7 +136,7 @@ CDF = Experiment(
 
 #: The series (and buffer in ms) that a parameter can change; the others are tried on `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
-    "overflow": ("fig5 960", "fig14 960", "fig16 960"),
+    "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
     "fig13_p_max": ("fig13 960",),
 }
@@ -163,7 +163,7 @@ SENSITIVITY = Experiment(
     "what the paper does not say, one value at a time (ours first)",
     {
         "parameter": _values(),
-        "point": ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig13 960", "fig14 960", "fig16 960"),
+        "point": ("fig2 960", "fig3 200", "fig5 960", "fig7 960", "fig11 960", "fig13 960", "fig14 960", "fig16 960"),
     },
     _sensitivity,
     ("gamer_mean_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "drop_percent", "timeouts"),

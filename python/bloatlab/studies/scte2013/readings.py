@@ -7,7 +7,7 @@ seeds. What the words leave open (what a knee is, what "nearly constant" means) 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,19 @@ def at(runs: Runs, series: str, buffer_ms: float, measure: str) -> Spread | None
 
 
 def read(curves_: Sequence[Curve], number: Callable[[Curve], float]) -> Spread | None:
-    """A number read off each seed's curve."""
-    return spread([number(c) for c in curves_]) if curves_ else None
+    """A number read off each seed's curve; a curve with a hole where it is read gives none."""
+    return _over(number(c) for c in curves_)
 
 
 def read_two(first: Sequence[Curve], second: Sequence[Curve], number: Callable[[Curve, Curve], float]) -> Spread | None:
     """A number read off two curves of the same seed."""
-    pairs = list(zip(first, second, strict=False))
-    return spread([number(a, b) for a, b in pairs]) if pairs else None
+    return _over(number(a, b) for a, b in zip(first, second, strict=False))
+
+
+def _over(values: Iterable[float]) -> Spread | None:
+    """Over the seeds that have a value."""
+    known = [v for v in values if not math.isnan(v)]
+    return spread(known) if known else None
 
 
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
