@@ -95,7 +95,11 @@ fn lred_s_integral_term_comes_and_goes() {
     let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);
-    assert_eq!(see(&mut law, 0, 400), Verdict::Pass, "no time has passed: p_i = 0, and the curve's 0.0005 does not hit");
+    assert_eq!(
+        see(&mut law, 0, 400),
+        Verdict::Pass,
+        "no time has passed: p_i = 0, and the curve's 0.0005 does not hit"
+    );
     for n in 1..=10 {
         see(&mut law, n, 400);
     }

@@ -117,7 +117,7 @@ impl LawParams for LredParams {
             return Err(Problem::new("integral", message));
         }
         if self.integral > 0.0 && number(self.min_th) == 0.0 {
-            return Err(Problem::new("min_th", "0 is not valid with an integral term: it is the target"));
+            return Err(Problem::new("min_th", "0 is not valid with an integral term; expected a target above 0"));
         }
         early::weight("weight", self.weight)
     }
