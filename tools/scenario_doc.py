@@ -55,6 +55,11 @@ path, what would be valid, and the nearest name. `--set path=value` lays a value
 `--set 'link.up.queue={ droptail = { limit = "21p" } }'`); a number in a path is a place in a list, and a name that has dots
 of its own is quoted.
 
+A queue is a table of one key (`queue.codel = { target = "5ms" }`), the word for its defaults (`queue = "fq_codel"`), or a fair
+discipline and the law of its queues (`queue = "sfq_hss + pie"`, which is `queue.sfq_hss = { law = "pie" }`). To make chosen
+applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with
+`queue.perfect = { shared_dscp = [10] }`.
+
 An editor that knows TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
 """
 
