@@ -31,6 +31,8 @@ const MORE: &[&str] = &[
     r#"{"droptail":{"limit":"21p","ns2_off_by_one":true}}"#,
     r#"{"droptail":{"limit":"9KB","drop_head":true}}"#,
     r#"{"droptail":{"limit":"50ms"}}"#,
+    r#"{"droptail":{"limit":"9p","super_segment":3}}"#,
+    r#"{"droptail":{"limit":"9p","super_segment":2,"drop_head":true}}"#,
     r#"{"codel":{"limit":"40p","ecn":true,"ce_threshold":"1ms","variant":"linux"}}"#,
     r#"{"codel":{"limit":"60KB","variant":"kmn","target":"1ms","interval":"10ms"}}"#,
     r#"{"red":{"limit":"13p","weight":0.5,"ecn":true}}"#,
@@ -124,12 +126,12 @@ impl FateSink for Gone {
 
 /// The limit as the specification has it, tested apart from the code that keeps it.
 fn within(spec: &Spec, b: Backlog) -> bool {
-    let short = match spec {
-        Spec::Droptail(p) => u32::from(p.ns2_off_by_one),
-        _ => 0,
+    let (short, segments) = match spec {
+        Spec::Droptail(p) => (u32::from(p.ns2_off_by_one), u32::from(p.super_segment)),
+        _ => (0, 1),
     };
     match spec.limit() {
-        Some(Limit::Packets(n)) => b.packets <= n - short,
+        Some(Limit::Packets(n)) => b.packets <= (n - short) * segments,
         Some(Limit::Bytes(n)) => b.bytes <= n.0,
         // at 5 Mbit/s
         Some(Limit::Time(t)) => b.bytes as f64 <= t.secs() * 5e6 / 8.0,

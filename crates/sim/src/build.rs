@@ -220,8 +220,9 @@ fn empty_core<S>(net: Net<S>) -> Core<S> {
 
 /// Packets for which the distribution of the queue's length has a bin of its own.
 fn queue_cap(link: &scenario::Link) -> u32 {
+    let segments = if let qdisc::Spec::Droptail(p) = &link.queue { u32::from(p.super_segment) } else { 1 };
     match link.queue.limit() {
-        Some(Limit::Packets(n)) => n,
+        Some(Limit::Packets(n)) => n.saturating_mul(segments),
         _ => 4096,
     }
 }
@@ -230,7 +231,7 @@ fn queue_cap(link: &scenario::Link) -> u32 {
 fn fast_path(link: &scenario::Link) -> Option<Fifo> {
     let qdisc::Spec::Droptail(p) = &link.queue else { return None };
     let plain = link.shaper.is_none() && link.docsis.is_none() && link.loss.get() == 0.0 && link.changes.is_empty();
-    if !plain || p.drop_head {
+    if !plain || p.drop_head || p.super_segment > 1 {
         return None;
     }
     let short = u64::from(p.ns2_off_by_one);

@@ -3,14 +3,27 @@
 //! Drop an arrival of s bytes iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8 (time).
 //! With `drop_head` the oldest packets go instead, until the arrival fits.
 //!
-//! Source: SPEC 1.1 (ns-2 queue/drop-tail.cc; tc pfifo, bfifo).
-//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one.
+//! `super_segment` = n > 1 counts as a Linux queue behind a sender with segmentation offload does: what it holds is
+//! super-segments of up to n segments, each one packet of the limit, so that the queue holds up to n x limit segments and
+//! its longest wait is n x limit x MTU x 8 / rate. A segment joins the packet in front of it iff both are of one TCP flow,
+//! of one size, next to each other in the stream, and that packet has fewer than n; it then needs no room of its own. The
+//! packet counts until its last segment has left. n is 2 for senders of up to 1.4 MB/s: `tcp_tso_autosize` makes them of 1 ms
+//! of the pacing rate, and of at least `tcp_min_tso_segs` = 2 segments.
+//!
+//! Source: SPEC 1.1 (ns-2 queue/drop-tail.cc; tc pfifo, bfifo); SPEC 4.7 (super-segments).
+//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of
+//! a super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees them at
+//! once; so segments that were sent apart may join, too, and one behind a refused one is looked at afresh.
 
 use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, PacketMeta, Point};
+use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use units::{Limit, Problem};
+
+/// The most segments of a packet: 64 KiB, an IPv4 datagram, hold 45 of 1448 bytes.
+const MOST_SEGMENTS: u8 = 45;
 
 /// Parameters of drop-tail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,22 +35,42 @@ pub struct DroptailParams {
     pub ns2_off_by_one: bool,
     /// Drop from the head to make room, instead of the arrival.
     pub drop_head: bool,
+    /// Consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments of
+    /// segmentation offload do in a Linux queue: 1 to 45; 1 is off. Needs a limit in packets.
+    pub super_segment: u8,
 }
 
 impl Default for DroptailParams {
     /// tc pfifo on an Ethernet interface: txqueuelen 1000 packets.
     fn default() -> Self {
-        Self { limit: Limit::Packets(1000), ns2_off_by_one: false, drop_head: false }
+        Self { limit: Limit::Packets(1000), ns2_off_by_one: false, drop_head: false, super_segment: 1 }
     }
 }
 
 impl Params for DroptailParams {
     type Discipline = DropTail;
     fn validate(&self) -> Result<(), Problem> {
+        let n = self.super_segment;
+        if !(1..=MOST_SEGMENTS).contains(&n) {
+            let message = format!("{n} is not valid; expected 1 to {MOST_SEGMENTS} segments");
+            return Err(Problem::new("super_segment", message));
+        }
+        if n > 1 && !matches!(self.limit, Limit::Packets(_)) {
+            let message = format!(
+                "{n} needs a limit in packets, and limit is {}; expected 1 here, or a limit like \"100p\"",
+                self.limit
+            );
+            return Err(Problem::new("super_segment", message));
+        }
         Room::validate(self.limit, self.ns2_off_by_one)
     }
     fn build(&self) -> DropTail {
-        DropTail { room: Room::new(self.limit, self.ns2_off_by_one), drop_head: self.drop_head, fifo: Fifo::default() }
+        DropTail {
+            room: Room::new(self.limit, self.ns2_off_by_one),
+            drop_head: self.drop_head,
+            fifo: Fifo::default(),
+            supers: (self.super_segment > 1).then(|| SuperSegments::new(self.super_segment)),
+        }
     }
     fn limit(&self) -> Option<Limit> {
         Some(self.limit)
@@ -50,28 +83,253 @@ pub struct DropTail {
     room: Room,
     drop_head: bool,
     fifo: Fifo,
+    supers: Option<SuperSegments>,
+}
+
+/// The packets of the limit, where they are not those of the wire.
+#[derive(Clone, Debug, PartialEq)]
+struct SuperSegments {
+    /// Most segments of one.
+    most: u8,
+    /// Segments that each still has in the queue, oldest packet first; none is 0.
+    held: VecDeque<u8>,
+    /// Segments that the newest has taken in, those that have left included.
+    taken: u8,
+    /// The newest segment.
+    last: PacketMeta,
+}
+
+impl SuperSegments {
+    fn new(most: u8) -> Self {
+        Self { most, held: VecDeque::new(), taken: 0, last: PacketMeta::default() }
+    }
+
+    /// True when `packet` is the next segment of the newest packet.
+    fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
+        let last = &self.last;
+        let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
+        // next to each other: a step of one payload, which is less than the size with headers
+        let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
+        !self.held.is_empty()
+            && self.taken < self.most
+            && (packet.flow, packet.size) == (last.flow, last.size)
+            && packet.flags.has(Flags::REVERSE) == last.flags.has(Flags::REVERSE)
+            && data(packet)
+            && data(last)
+            && next
+            && flows.get(packet.flow).protocol == Protocol::Tcp
+    }
+
+    /// `packet` has come into the queue.
+    fn came(&mut self, packet: PacketMeta, joins: bool) {
+        match self.held.back_mut() {
+            Some(held) if joins => (*held, self.taken) = (*held + 1, self.taken + 1),
+            _ => {
+                self.held.push_back(1);
+                self.taken = 1;
+            }
+        }
+        self.last = packet;
+    }
+
+    /// The oldest segment has left the queue.
+    fn left(&mut self) {
+        if let Some(held) = self.held.front_mut() {
+            *held -= 1;
+            if *held == 0 {
+                self.held.pop_front();
+            }
+        }
+    }
+}
+
+impl DropTail {
+    /// What waits, as the limit counts it.
+    #[inline]
+    fn counted(&self) -> Backlog {
+        let backlog = self.fifo.backlog();
+        match &self.supers {
+            None => backlog,
+            Some(s) => Backlog { packets: s.held.len() as u32, ..backlog },
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<PacketMeta> {
+        let packet = self.fifo.pop();
+        if let (Some(_), Some(s)) = (&packet, &mut self.supers) {
+            s.left();
+        }
+        packet
+    }
 }
 
 impl QueueDiscipline for DropTail {
     #[inline]
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+        let joins = self.supers.as_ref().is_some_and(|s| s.joins(&packet, cx.flows));
         // bound: every turn but the last removes a stored packet
-        while !self.room.fits(self.fifo.backlog(), &packet, cx.link) {
-            match if self.drop_head { self.fifo.pop() } else { None } {
+        while !joins && !self.room.fits(self.counted(), &packet, cx.link) {
+            match if self.drop_head { self.pop() } else { None } {
                 Some(head) => cx.fate.dropped(&head, DropReason::HeadFull, Point::Enqueue),
                 None => return cx.fate.dropped(&packet, DropReason::TailFull, Point::Enqueue),
             }
+        }
+        if let Some(s) = &mut self.supers {
+            s.came(packet, joins);
         }
         self.fifo.push(packet);
     }
 
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        self.fifo.pop()
+        self.pop()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{FateSink, FlowId, FlowTuple, LinkView, MarkReason};
+    use units::{BitRate, Bytes, Rng, Time};
+
+    /// What came of offers: false for a drop.
+    #[derive(Default)]
+    struct Dropped(Vec<u64>);
+
+    impl FateSink for Dropped {
+        fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
+            self.0.push(packet.seq);
+        }
+        fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+    }
+
+    /// A queue and what it has dropped, by seq.
+    struct Script {
+        queue: DropTail,
+        rng: Rng,
+        link: LinkView,
+        flows: FlowTable,
+        dropped: Dropped,
+    }
+
+    /// TCP but for flow 9.
+    fn script(limit: u32, super_segment: u8, drop_head: bool) -> Script {
+        let params = DroptailParams { limit: Limit::Packets(limit), super_segment, drop_head, ..Default::default() };
+        params.validate().unwrap();
+        let mut flows = FlowTable::default();
+        flows.set(FlowId(9), FlowTuple { protocol: Protocol::Udp, ..Default::default() });
+        let link = LinkView::plain(BitRate(10_000_000));
+        Script { queue: params.build(), rng: Rng::named(1, "q"), link, flows, dropped: Dropped::default() }
+    }
+
+    impl Script {
+        fn put(&mut self, packet: PacketMeta) {
+            let Self { queue, rng, link, flows, dropped } = self;
+            queue.enqueue(packet, &mut Cx { now: Time::ZERO, rng, link, flows, fate: dropped });
+        }
+        /// Segment number `n` of a flow: 1448 bytes in 1500.
+        fn segment(&mut self, flow: u32, n: u64) {
+            self.put(PacketMeta { flow: FlowId(flow), seq: n * 1448, size: 1500, ..Default::default() });
+        }
+        fn pull(&mut self) -> Option<u64> {
+            let Self { queue, rng, link, flows, dropped } = self;
+            queue.dequeue(&mut Cx { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
+        }
+        /// Packets as the limit counts them, segments, and segments dropped so far.
+        fn state(&self) -> (u32, u32, usize) {
+            (self.queue.counted().packets, self.queue.backlog().packets, self.dropped.0.len())
+        }
+    }
+
+    #[test]
+    fn a_limit_of_3_packets_of_2_segments_holds_6() {
+        let mut q = script(3, 2, false);
+        (0..8).for_each(|n| q.segment(1, n));
+        // 0 1 | 2 3 | 4 5, then 6 finds three packets, and so does 7
+        assert_eq!((q.state(), &q.dropped.0[..]), ((3, 6, 2), &[6 * 1448, 7 * 1448][..]));
+        // a packet counts until its last segment has left
+        assert_eq!((q.pull(), q.state().0), (Some(0), 3));
+        assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
+        // a hole before 8: a packet of its own, to which 9 belongs, and 10 no more
+        [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
+        assert_eq!(q.state(), (3, 6, 3));
+        assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);
+        assert_eq!(q.state(), (0, 0, 3));
+        // nothing waits, so nothing can be joined
+        q.segment(1, 10);
+        q.segment(1, 11);
+        assert_eq!(q.state(), (1, 2, 3));
+    }
+
+    #[test]
+    fn the_rest_of_a_packet_whose_head_has_left_still_belongs_to_it() {
+        let mut q = script(1, 3, false);
+        q.segment(1, 0);
+        q.segment(1, 1);
+        assert_eq!((q.pull(), q.state()), (Some(0), (1, 1, 0)));
+        // the third and last of the packet, then one too many
+        q.segment(1, 2);
+        q.segment(1, 3);
+        assert_eq!(q.state(), (1, 2, 1));
+    }
+
+    #[test]
+    fn what_counts_for_itself() {
+        let full = PacketMeta { flow: FlowId(1), seq: 1448, size: 1500, ..Default::default() };
+        let others = [
+            ("another flow", PacketMeta { flow: FlowId(2), ..full }),
+            ("the way back", PacketMeta { flags: Flags::REVERSE, ..full }),
+            ("a smaller one", PacketMeta { size: 600, ..full }),
+            ("a hole of one segment before it", PacketMeta { seq: 2 * 1448, ..full }),
+            ("a retransmission of the same", PacketMeta { seq: 0, ..full }),
+            ("an ACK", PacketMeta { flags: Flags::PURE_ACK, ..full }),
+            ("the end of the stream", PacketMeta { flags: Flags::FIN, ..full }),
+        ];
+        for (what, packet) in others {
+            let mut q = script(9, 2, false);
+            q.segment(1, 0);
+            q.put(packet);
+            assert_eq!(q.state(), (2, 2, 0), "{what}");
+        }
+        // datagrams are never segmented, though their numbers are next to each other
+        let mut q = script(9, 2, false);
+        (0..2).for_each(|n| q.put(PacketMeta { flow: FlowId(9), seq: n, size: 1500, ..Default::default() }));
+        assert_eq!(q.state(), (2, 2, 0));
+        // a ping between two segments parts them
+        let mut q = script(9, 2, false);
+        q.segment(1, 0);
+        q.put(PacketMeta { flow: FlowId(9), seq: 1, size: 98, ..Default::default() });
+        q.segment(1, 1);
+        assert_eq!(q.state(), (3, 3, 0));
+    }
+
+    #[test]
+    fn dropped_heads_go_as_whole_packets() {
+        let mut q = script(2, 2, true);
+        (0..5).for_each(|n| q.segment(1, n));
+        assert_eq!((q.state(), &q.dropped.0[..]), ((2, 3, 2), &[0, 1448][..]));
+        assert_eq!(q.pull(), Some(2 * 1448));
+    }
+
+    #[test]
+    fn one_is_a_plain_queue() {
+        let mut q = script(3, 1, false);
+        (0..5).for_each(|n| q.segment(1, n));
+        assert_eq!(q.state(), (3, 3, 2));
+    }
+
+    #[test]
+    fn refused() {
+        let of = |limit, super_segment| DroptailParams { limit, super_segment, ..Default::default() }.validate();
+        assert!(of(Limit::Packets(5), 0).unwrap_err().message.contains("1 to 45"));
+        assert!(of(Limit::Packets(5), 46).unwrap_err().message.contains("1 to 45"));
+        assert!(of(Limit::Bytes(Bytes(9000)), 2).unwrap_err().message.contains("limit in packets"));
+        assert!(of(Limit::Bytes(Bytes(9000)), 1).is_ok() && of(Limit::Packets(5), 45).is_ok());
     }
 }
