@@ -11,7 +11,8 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, store_at, wide_console, writing
-from bloatlab.studies import STUDIES, Options, study
+from bloatlab.live import LiveError
+from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
 
 
 def command(
@@ -26,6 +27,7 @@ def command(
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
     store: Path | None = None,
     no_store: Annotated[bool, Parameter(negative=())] = False,
+    on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
 
@@ -52,16 +54,23 @@ def command(
         Folder where runs are kept, so that none is done twice. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
         Run everything and keep nothing but the report.
+    on_kernels
+        Run the cases on kernels, too, one after another on the wall clock, each once. Needs root and TUN; not every study has it.
     """
     if name not in STUDIES:
         raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")
     wanted = study(name)
+    if on_kernels and name not in ON_KERNELS:
+        raise BadInput(f"--live: {name} has no cases for kernels; there is {', '.join(sorted(ON_KERNELS))}")
     asked = _asked(experiments, wanted.EXPERIMENTS)
     out = output or Path("runs") / name
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
-    options = Options(out, seeds, jobs, quick, asked, console, store_at(store, console, refused=no_store))
-    outcome = writing(out, lambda: wanted.reproduce(options))
+    options = Options(out, seeds, jobs, quick, asked, console, store_at(store, console, refused=no_store), on_kernels)
+    try:
+        outcome = writing(out, lambda: wanted.reproduce(options))
+    except LiveError as error:
+        raise BadInput(f"--live: {error}") from None
     if form == "json":
         sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)

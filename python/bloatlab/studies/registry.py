@@ -17,7 +17,8 @@ from bloatlab.sweep import Store
 class Options:
     """How to reproduce a study. `console` is where a person follows it; data goes elsewhere.
 
-    `store` is where runs are kept and found again; None runs everything and keeps nothing.
+    `store` is where runs are kept and found again; None runs everything and keeps nothing. `live` runs the cases on kernels,
+    too, in a study that is in `ON_KERNELS`.
     """
 
     out: Path
@@ -27,6 +28,7 @@ class Options:
     experiments: Sequence[str] = ()
     console: Console = field(default_factory=lambda: Console(stderr=True))
     store: Store | None = None
+    live: bool = False
 
 
 class Outcome(Protocol):
@@ -68,7 +70,11 @@ class Study(Protocol):
 STUDIES: dict[str, str] = {
     "cablelabs2012": "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
     "scte2013": "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE, 2013)",
+    "csc458": "The Mininet bufferbloat lab, simulated and on kernels (CSC458, University of Toronto)",
 }
+
+#: Studies whose cases run on the live bench, too.
+ON_KERNELS = frozenset({"csc458"})
 
 
 def study(name: str) -> Study:

@@ -1,0 +1,179 @@
+"""The same scenario simulated and on kernels, laid side by side.
+
+    agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
+
+of the median round-trip time of pings, the median time of files, the mean queue (3 ms of it in packets of 1500 bytes at the
+link's rate), and the throughput of transfers that never end (of which 3 ms mean nothing: 15 %). Simulated is the median over
+seeds. A live run that its own lateness rule calls invalid is shown, judges nothing, and is not run again.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario
+from bloatlab.tables import TextCell, TextTable, number
+
+#: What a difference may be: a share of the live value, or a time, whichever is larger.
+SHARE, LEAST_MS = 0.15, 3.0
+
+#: A full packet, for a queue's time.
+MTU_BITS = 12_000.0
+
+Unit = Literal["ms", "s", "packets", "Mbit/s"]
+_DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One thing that both measure. `least` is the difference that is always allowed, in `unit`."""
+
+    name: str
+    unit: Unit
+    value: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A quantity of a case, simulated and live. `agrees` is None where the live run is invalid or one has no value."""
+
+    case: str
+    name: str
+    unit: Unit
+    simulated: float
+    live: float
+    allowed: float
+    agrees: bool | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The cell as JSON."""
+        return {
+            "case": self.case,
+            "quantity": self.name,
+            "unit": self.unit,
+            "simulated": _finite(self.simulated),
+            "live": _finite(self.live),
+            "allowed": _finite(self.allowed),
+            "agrees": self.agrees,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All cells, and why live runs are invalid, by case."""
+
+    cells: Sequence[Cell]
+    invalid: Mapping[str, str]
+    seeds: int
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether every judged cell agrees; None when none could be judged."""
+        judged = [c.agrees for c in self.cells if c.agrees is not None]
+        return all(judged) if judged else None
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything as JSON."""
+        judged = [c.agrees for c in self.cells if c.agrees is not None]
+        summary = {"cells": len(self.cells), "judged": len(judged), "agree": sum(judged), "seeds": self.seeds}
+        return {"summary": summary, "invalid": dict(self.invalid), "cells": [c.as_data() for c in self.cells]}
+
+    def table(self) -> TextTable:
+        """A row per cell."""
+        rows: list[list[TextCell]] = []
+        for c in self.cells:
+            digits = _DIGITS[c.unit]
+            verdict = {True: TextCell("agrees", "good"), False: TextCell("differs", "bad")}
+            words = "invalid" if c.case in self.invalid else "no value"
+            rows.append(
+                [
+                    TextCell(c.case),
+                    TextCell(c.name),
+                    TextCell(number(c.simulated, digits)),
+                    TextCell(number(c.live, digits), "muted" if c.case in self.invalid else "plain"),
+                    TextCell(c.unit),
+                    TextCell(f"{number(c.simulated - c.live, digits)}"),
+                    TextCell(f"±{number(c.allowed, digits)}"),
+                    verdict[c.agrees] if c.agrees is not None else TextCell(words, "muted"),
+                ]
+            )
+        notes = [f"Simulated: median of {self.seeds} seeds. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
+        notes += [f"{case}: live run invalid: {why}" for case, why in self.invalid.items()]
+        columns = ["case", "quantity", "simulated", "live", "unit", "difference", "allowed", ""]
+        return TextTable("Simulated and live", columns, rows, "\n".join(notes), left=2)
+
+
+def quantities(result: Result) -> list[Quantity]:
+    """What a run has to compare, in a fixed order."""
+    scenario, apps = result.scenario, result.summary["apps"]
+    found: list[Quantity] = []
+    pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
+    for name, app in apps.items():
+        if app["kind"] == "ping":
+            found.append(Quantity(f"{name} RTT", "ms", _median(pings.filter(pl.col("app") == name)["rtt_ms"]), LEAST_MS))
+        elif _endless(scenario, name):
+            bits = (app["goodput_bytes"] + app["goodput_bytes_reverse"]) * 8e-6
+            found.append(Quantity(f"{name} throughput", "Mbit/s", bits / result.summary["duration_s"], 0.0))
+    files = result.table("files")
+    for name in files["app"].unique(maintain_order=True):
+        took = _median(files.filter(pl.col("app") == name)["took_s"])
+        found.append(Quantity(f"{name} time", "s", took, LEAST_MS / 1e3))
+    recorded = set(result.table("queue_histogram")["link"].unique())
+    for name, link in result.summary["links"].items():
+        rate = _rate(scenario, name)
+        if name in recorded and rate is not None:
+            found.append(Quantity(f"{name} queue", "packets", link["queue_packets"]["mean"], LEAST_MS * rate / 1e3 / MTU_BITS))
+    return sorted(found, key=lambda q: q.name)
+
+
+def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
+    """One case's cells: `simulated` of each seed, `live` of the one live run."""
+    cells: list[Cell] = []
+    for real in live:
+        values = [q.value for run in simulated for q in run if q.name == real.name and not math.isnan(q.value)]
+        ours = statistics.median(values) if values else math.nan
+        allowed = max(SHARE * real.value, real.least)
+        both = not (math.isnan(ours) or math.isnan(real.value))
+        agrees = abs(ours - real.value) <= allowed if valid and both else None
+        cells.append(Cell(case, real.name, real.unit, ours, real.value, allowed, agrees))
+    return cells
+
+
+def invalid_because(result: Result) -> str | None:
+    """Why a live run is not to be used; None for one that is."""
+    facts = result.summary["live"]
+    return None if facts["valid"] else str(facts["invalid_because"])
+
+
+def _median(values: pl.Series) -> float:
+    return statistics.median(values.to_list()) if len(values) else math.nan
+
+
+def _endless(scenario: Scenario, app: str) -> bool:
+    """A file transfer without an end."""
+    traffic = scenario.data["app"][app]["traffic"]
+    return isinstance(traffic, dict) and "ftp" in traffic and traffic["ftp"].get("size") is None
+
+
+def _rate(scenario: Scenario, link: str) -> float | None:
+    """Bit/s of a directed link, as its scenario has it."""
+    given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
+    if given is None:
+        return None
+    text = str(given)
+    for unit, factor in (("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    return float(text)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,169 @@
+"""The lab's network as a scenario: doc 002's set-up, and what its report recommends against bufferbloat.
+
+    h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
+                            <=down, 10 Mbit/s=
+
+Q is the room of both queues of s0 - h2, as Mininet's `max_queue_size` sets it for both interfaces of a link. A flow from h1
+to h2 that never ends, a ping each 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 each 2 s.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bloatlab.scenario import AppDict, LinkDict, Scenario, from_dict
+
+UP = "up"
+LONG, PING, PAGE = "long", "ping", "page"
+
+#: index.html of the course's kit (SPEC 4.7), bytes.
+PAGE_BYTES = 177_669
+MTU = 1500
+SECONDS = 60
+
+QUEUES = (5, 20, 100)
+CONGESTION = ("reno", "cubic", "bbr")
+TODAY = ("codel", "fq_codel", "pie")
+
+#: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate (SPEC 4.7).
+SUPER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """The lab's own parameters, as its command line has them: rates in Mbit/s, delay in ms per link and direction."""
+
+    bw_host: float = 1000.0
+    bw_net: float = 10.0
+    delay: float = 1.0
+    seconds: int = SECONDS
+
+    @property
+    def rtt_ms(self) -> float:
+        """Round trip of propagation: two links, there and back."""
+        return 4.0 * self.delay
+
+    def packet_ms(self, size: int = MTU) -> float:
+        """Time to send a packet of `size` bytes through the bottleneck."""
+        return size * 8.0 / (self.bw_net * 1000.0)
+
+    def eq2_ms(self, packets: float) -> float:
+        """Doc 002, equation (2): the round-trip time behind so many packets of MTU size."""
+        return packets * self.packet_ms() + self.rtt_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One configuration: who controls the window, and the queue of the bottleneck.
+
+    `segments` is how many segments count as one packet of a drop-tail limit. A `queue` by name stands at its defaults.
+    """
+
+    congestion: str
+    limit: int | None = None
+    segments: int = 1
+    queue: str = "droptail"
+
+    @property
+    def key(self) -> str:
+        """Name in results."""
+        queue = self.queue if self.limit is None else f"Q={self.limit}"
+        return f"{queue} {self.congestion}" + (f" x{self.segments}" if self.segments > 1 else "")
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def discipline(self) -> Mapping[str, Any]:
+        """The queue as a scenario has it."""
+        if self.limit is None:
+            return {self.queue: {}}
+        return {"droptail": {"limit": f"{self.limit}p", "super_segment": self.segments}}
+
+
+def kit() -> list[Case]:
+    """What Mininet runs: super-segments in the queue. The published tables are of Reno."""
+    return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
+
+
+def plain() -> list[Case]:
+    """The same where a packet is a packet: what equation (2) says, and what the live bench does."""
+    return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
+
+
+def today() -> list[Case]:
+    """Queue management of today at its defaults, under Reno."""
+    return [Case("reno", queue=name) for name in TODAY]
+
+
+def cases() -> list[Case]:
+    """All of the study's."""
+    return [*kit(), *plain(), *today()]
+
+
+def live_cases() -> list[Case]:
+    """Those that run on kernels, too: packets there are not larger than the MTU."""
+    return [*plain(), *today()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Starts:
+    """When the applications begin: what tells one seed from another. Each has its own stream.
+
+    The long flow within the first second, the pings within their interval, the pages within theirs after 5 s: long enough
+    for the first slow start to be over, as in the lab, where the first fetch comes after the set-up of the others.
+    """
+
+    seed: int
+    spread_s: Mapping[str, tuple[float, float]] = field(
+        default_factory=lambda: {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
+    )
+
+    def of(self, name: str) -> str:
+        base, spread = self.spread_s[name]
+        share = random.Random(f"csc458/{self.seed}/{name}").random()  # noqa: S311
+        return f"{round((base + share * spread) * 1e9)}ns"
+
+
+def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
+    """The validated scenario of one run."""
+    lab = lab or Lab()
+    return from_dict(
+        {
+            "name": f"csc458 {case.key}",
+            "seed": seed,
+            "duration": f"{lab.seconds}s",
+            "link": _links(case, lab),
+            "app": _apps(seed),
+            "tcp": {"lab": {"preset": "linux-6", "congestion_control": case.congestion}},
+            "record": {"interval": "10ms", "links": [UP], "apps": [LONG]},
+        },
+        source=f"csc458 {case.key}",
+    )
+
+
+def _links(case: Case, lab: Lab) -> dict[str, LinkDict]:
+    def link(start: str, end: str, mbit: float, queue: Mapping[str, Any]) -> LinkDict:
+        rate = f"{mbit:g}mbit"
+        return {"from": start, "to": end, "rate": rate, "delay": f"{lab.delay:g}ms", "queue": queue}
+
+    wide = {"droptail": {"limit": "1000p"}}
+    return {
+        "nic": link("h1", "s0", lab.bw_host, wide),
+        "back": link("s0", "h1", lab.bw_host, wide),
+        UP: link("s0", "h2", lab.bw_net, case.discipline),
+        "down": link("h2", "s0", lab.bw_net, case.discipline),
+    }
+
+
+def _apps(seed: int) -> dict[str, AppDict]:
+    starts = _Starts(seed)
+    page = {"direction": "down", "size": f"{PAGE_BYTES}B", "interval": "2s"}
+    return {
+        LONG: {"from": "h1", "to": ["h2"], "tcp": "lab", "start": starts.of(LONG), "traffic": {"ftp": {}}},
+        PING: {"from": "h1", "to": ["h2"], "start": starts.of(PING), "traffic": {"ping": {"interval": "100ms"}}},
+        PAGE: {"from": "h2", "to": ["h1"], "tcp": "lab", "start": starts.of(PAGE), "traffic": {"ftp": page}},
+    }

@@ -1,0 +1,142 @@
+"""One run reduced to the numbers that tables and claims need. The same for a simulation and for a live run.
+
+Keys end in their unit. NaN stands for what there is none of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bloatlab.run import Result
+from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
+
+#: What a run is reduced to.
+Measures = dict[str, float]
+
+#: A queue counts as full from here to its longest: the report's "full" is read off a plot.
+FULL = 0.9
+
+#: Time from h1 into the queue of s0: one link (1 ms) and little else.
+INTO_QUEUE_S = 0.001
+
+Floats = NDArray[np.float64]
+
+
+def measure(result: Result) -> Measures:
+    """Everything that a table or a claim asks of one run of the lab's own network."""
+    return fetches(result) | pings(result) | flow(result) | queue(result) | equation_2(result, Lab())
+
+
+def fetches(result: Result) -> Measures:
+    """Times of page fetches, as the lab's `helper.py` takes mean and standard deviation (of the population)."""
+    took = fetch_times(result)
+    if len(took) == 0:
+        return {"fetches": 0.0, **dict.fromkeys(("fetch_mean_s", "fetch_sd_s", "fetch_median_s"), math.nan)}
+    return {
+        "fetches": float(len(took)),
+        "fetch_mean_s": float(np.mean(took)),
+        "fetch_sd_s": float(np.std(took)),
+        "fetch_median_s": float(np.median(took)),
+    }
+
+
+def fetch_times(result: Result) -> Floats:
+    """Seconds of each fetch that was finished."""
+    return result.table("files").filter(pl.col("app") == PAGE)["took_s"].to_numpy()
+
+
+def pings(result: Result) -> Measures:
+    """Round-trip times of pings."""
+    rtt = answered(result)["rtt_ms"].to_numpy()
+    if len(rtt) == 0:
+        return dict.fromkeys(("rtt_median_ms", "rtt_p95_ms", "rtt_max_ms", "pings_lost_percent"), math.nan)
+    return {
+        "rtt_median_ms": float(np.median(rtt)),
+        "rtt_p95_ms": float(np.quantile(rtt, 0.95)),
+        "rtt_max_ms": float(np.max(rtt)),
+        "pings_lost_percent": result.summary["apps"][PING]["ping"]["lost_percent"],
+    }
+
+
+def answered(result: Result) -> pl.DataFrame:
+    """Pings with an answer: `t_s`, `rtt_ms`."""
+    frame = result.table("pings").filter(pl.col("app") == PING)
+    return frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan()).sort("t_s")
+
+
+def flow(result: Result) -> Measures:
+    """The long flow: what it carried, what it lost, how its window moved."""
+    app = result.summary["apps"][LONG]
+    window = cwnd(result)["cwnd_bytes"].to_numpy()
+    steps = np.diff(window[window > 0])
+    moves = steps[steps != 0]
+    return {
+        "throughput_mbit": app["goodput_bytes"] * 8e-6 / result.summary["duration_s"],
+        "retransmits": float(app["retransmits"]),
+        "page_retransmits": float(result.summary["apps"][PAGE]["retransmits"]),
+        "timeouts": float(app["timeouts"]),
+        "cuts": float((app["fast_recoveries"] or 0) + app["timeouts"]),
+        "cwnd_up_share": float(np.mean(moves > 0)) if len(moves) else math.nan,
+    }
+
+
+def cwnd(result: Result) -> pl.DataFrame:
+    """The long flow's congestion window: `t_s`, `cwnd_bytes`."""
+    forward = (pl.col("app") == LONG) & (pl.col("direction") == "forward")
+    return result.table("flow_series").filter(forward).sort("t_s").select("t_s", "cwnd_bytes").fill_nan(0).fill_null(0)
+
+
+def queue(result: Result) -> Measures:
+    """The bottleneck's queue, in segments, and its drops."""
+    link = result.summary["links"][UP]
+    shares = result.table("queue_histogram").filter(pl.col("link") == UP)
+    longest = link["queue_packets"]["max"]
+    full = shares.filter(pl.col("packets") >= FULL * longest)["time_share"].sum()
+    return {
+        "queue_mean_packets": link["queue_packets"]["mean"],
+        "queue_max_packets": float(longest),
+        "empty_share": float(shares.filter(pl.col("packets") == 0)["time_share"].sum()),
+        "full_share": float(full),
+        "dropped_percent": 100.0 * link["dropped_packets"] / max(link["offered_packets"], 1),
+        "utilisation": link["utilisation"],
+    }
+
+
+def queue_series(result: Result) -> pl.DataFrame:
+    """The bottleneck's queue: `t_s`, `packets` (mean of the bin, in segments)."""
+    up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
+    return up.select("t_s", pl.col("queue_packets_mean").fill_nan(0).fill_null(0).alias("packets"))
+
+
+def equation_2(result: Result, lab: Lab) -> Measures:
+    """Doc 002, equation (2), sample by sample: each ping beside the queue that it met."""
+    frame, series = answered(result), queue_series(result)
+    if frame.height < 2 or series.height < 2:
+        return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)
+    t, packets = series["t_s"].to_numpy(), series["packets"].to_numpy()
+    bins = np.searchsorted(t, frame["t_s"].to_numpy() + INTO_QUEUE_S, side="right") - 1
+    rtt = frame["rtt_ms"].to_numpy()
+    says = lab.rtt_ms + packets[bins] * lab.packet_ms()
+    still = np.std(rtt) == 0 or np.std(says) == 0
+    return {
+        "eq2_off_median_ms": float(np.median(np.abs(rtt - says))),
+        "eq2_off_p95_ms": float(np.quantile(np.abs(rtt - says), 0.95)),
+        "eq2_correlation": math.nan if still else float(np.corrcoef(rtt, says)[0, 1]),
+    }
+
+
+def series(result: Result) -> Mapping[str, pl.DataFrame]:
+    """What figures and the lab's text files draw on: queue and window each 0.1 s, pings, fetches."""
+    tenth = pl.int_range(pl.len()) % 10 == 0
+    fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
+    return {
+        "queue": queue_series(result).filter(tenth),
+        "cwnd": cwnd(result).filter(tenth),
+        "ping": answered(result).select("t_s", "rtt_ms"),
+        "fetch": fetched,
+    }

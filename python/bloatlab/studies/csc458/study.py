@@ -1,0 +1,187 @@
+"""The study as one command: run the cases (on kernels, too, if asked), compare, draw, bind.
+
+What it leaves in its folder:
+
+    report.html          everything below for a reader
+    scorecard.json       cells, claims and summary as data: what `-f json` prints
+    runs.parquet         one row per run: case, seed, scenario hash and every measure
+    figures/*.svg        the report's figures from our runs, and .png beside each
+    live/CASE/           the result of each live run (with --live), as `bloatlab live` leaves it
+    provenance.json      machine, time, versions: the only file that differs between two equal runs
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+from rich.console import Console
+
+from bloatlab import live
+from bloatlab.plots import save_figure
+from bloatlab.results import save, write_json, write_table
+from bloatlab.run import Result
+from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.claims import Checked, check_all
+from bloatlab.studies.csc458 import figures, page, terminal
+from bloatlab.studies.csc458.build import Case, Lab, build, cases, live_cases
+from bloatlab.studies.csc458.claims import CLAIMS
+from bloatlab.studies.csc458.compare import NIC, scorecard
+from bloatlab.studies.csc458.measure import Measures, measure, series
+from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.registry import Options
+from bloatlab.studies.scorecard import Scorecard
+from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
+
+QUICK_SECONDS = 20
+QUICK_SEEDS = 2
+QUICK_WARNING = (
+    f"A quick look: {QUICK_SECONDS} s instead of {Lab().seconds} s and {QUICK_SEEDS} seeds. A window at Q = 100 takes longer "
+    "than that from one loss to the next, so no agreement or difference here proves anything."
+)
+
+_Runs = dict[str, list[Measures]]
+
+
+@dataclass(frozen=True)
+class Live:
+    """The runs on kernels: what each measured, and why some are invalid."""
+
+    measures: Mapping[str, Measures]
+    invalid: Mapping[str, str]
+
+    def as_data(self) -> dict[str, Any]:
+        """Measures and verdicts as JSON."""
+        return {
+            case: {"valid": case not in self.invalid, "invalid_because": self.invalid.get(case), **_plain(own)}
+            for case, own in self.measures.items()
+        }
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The study reproduced: the scorecard, the claims, what was left where, and how long it took."""
+
+    scorecard: Scorecard
+    claims: Sequence[Checked]
+    simulated: Mapping[str, Sequence[Measures]]
+    live: Live | None
+    folder: Path
+    runs: int
+    found: int
+    seconds: float
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the stated share is reached; None for a quick look."""
+        return self.scorecard.met
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / "report.html"
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON: `cells`, `claims`, a `summary`, and `live` with --live."""
+        data = self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
+        return data if self.live is None else data | {"live": self.live.as_data()}
+
+    def print(self, console: Console) -> None:
+        """The tables, for a person at a terminal."""
+        terminal.show(self, console)
+
+
+def reproduce(options: Options) -> Reproduction:
+    """Run the cases, compare, and write the folder `options.out`; with `options.live` on kernels, too."""
+    lab = Lab(seconds=QUICK_SECONDS) if options.quick else Lab()
+    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
+    begun = time.perf_counter()
+    options.console.print(f"[bold]csc458[/]  {len(cases())} cases, {len(seeds)} seeds of {lab.seconds} s", highlight=False)
+    gathered = _simulate(lab, seeds, options)
+    runs = {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in gathered.rows().items()}
+    kernels = _on_kernels(lab, options) if options.live else None
+    done = Reproduction(
+        scorecard(runs, QUICK_WARNING if options.quick else ""),
+        check_all(CLAIMS, runs),
+        runs,
+        kernels,
+        options.out,
+        len(gathered.points),
+        gathered.found,
+        time.perf_counter() - begun,
+    )
+    _write(done, gathered)
+    return done
+
+
+def _reduced(result: Result) -> Measures:
+    """One run's measures; the network card of equation (1) has only a wait."""
+    if result.scenario.name == NIC:
+        return {"wait_max_s": result.summary["links"][NIC]["sojourn_ms"]["max"] / 1e3}
+    return measure(result)
+
+
+def _kept(result: Result) -> Mapping[str, pl.DataFrame]:
+    """Of the first seed of the cases that figures draw, the series that they draw; of the others nothing."""
+    drawn = {f"csc458 {case.key}" for case in figures.needed()}
+    return series(result) if result.seed == 1 and result.scenario.name in drawn else {}
+
+
+MEASURE = Measure("csc458", _reduced, _kept)
+
+
+def _simulate(lab: Lab, seeds: range, options: Options) -> Gathered[At]:
+    def scenario(case: Case | str, seed: int) -> Scenario:
+        return network_card(seed) if isinstance(case, str) else build(case, seed, lab)
+
+    points = Grid({"case": [*cases(), NIC]}, scenario, seeds).points()
+    return gather(points, MEASURE, store=options.store, jobs=options.jobs, watch=watch("all cases", options.console))
+
+
+def network_card(seed: int) -> Scenario:
+    """Equation (1): 1000 packets of 1500 bytes behind a link of 100 Mbit/s, filled by datagrams at twice that."""
+    link = {"from": "h1", "to": "net", "rate": "100mbit", "queue": {"droptail": {"limit": "1000p"}}}
+    flood = {"from": "h1", "to": ["net"], "traffic": {"cbr": {"rate": "200mbit", "size": "1500B"}}}
+    back = {"from": "net", "to": "h1"}
+    data: Any = {"name": NIC, "seed": seed, "duration": "1s", "link": {NIC: link, "back": back}, "app": {"flood": flood}}
+    return from_dict(data, source=NIC)
+
+
+def _on_kernels(lab: Lab, options: Options) -> Live:
+    """Each live case once, one after another; every result kept. Raises `live.LiveError` where there is no bench."""
+    measures: dict[str, Measures] = {}
+    invalid: dict[str, str] = {}
+    live.clean()
+    for place, case in enumerate(live_cases(), start=1):
+        begun = time.perf_counter()
+        result = live.run(build(case, 1, lab))
+        save(result, options.out / "live" / file_name(case.key), seconds=time.perf_counter() - begun)
+        measures[case.key] = measure(result)
+        facts = result.summary["live"]
+        if not facts["valid"]:
+            invalid[case.key] = str(facts["invalid_because"])
+        verdict = "invalid" if case.key in invalid else "valid"
+        options.console.print(f"live {place} of {len(live_cases())}  {case.key}  {verdict}", highlight=False)
+    return Live(measures, invalid)
+
+
+def _write(done: Reproduction, gathered: Gathered[At]) -> None:
+    """The study's folder."""
+    folder = done.folder
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    write_json(folder / "scorecard.json", done.as_data())
+    write_table(gathered.frame(), folder / "runs.parquet")
+    kept = zip(gathered.points, gathered.values, strict=True)
+    drawings = figures.draw({str(p.key["case"]): value.frames for p, value in kept if p.seed == 1 and value.frames})
+    for drawing in drawings:
+        save_figure(drawing.figure(), folder / "figures" / drawing.name)
+    page.write_report(done, drawings)
+    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
+
+
+def _plain(own: Measures) -> dict[str, float | None]:
+    return {name: value if value == value else None for name, value in own.items()}  # noqa: PLR0124  NaN is null

@@ -1,0 +1,25 @@
+"""The reproduction at a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from bloatlab.studies import layout as shared
+from bloatlab.studies.csc458 import layout
+from bloatlab.studies.terminal import last_words, rich_table
+
+if TYPE_CHECKING:
+    from bloatlab.studies.csc458.study import Reproduction
+
+
+def show(done: Reproduction, console: Console) -> None:
+    """Everything that fits a terminal."""
+    tables = [layout.published_table(done.scorecard), layout.cases_table(done.simulated)]
+    if done.live is not None:
+        tables.append(layout.live_table(done.simulated, done.live.measures, done.live.invalid))
+    for table in (*tables, shared.claims_table(done.claims), shared.shares_table(done.scorecard)):
+        console.print(rich_table(table))
+        console.print()
+    last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)
