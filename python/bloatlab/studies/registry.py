@@ -71,6 +71,7 @@ STUDIES: dict[str, str] = {
     "cablelabs2012": "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
     "scte2013": "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE, 2013)",
     "csc458": "The Mininet bufferbloat lab, simulated and on kernels (CSC458, University of Toronto)",
+    "mmcn1999": "Lightweight Active Router-Queue Management for Multimedia Networking (UNC, January 1999)",
 }
 
 #: Studies whose cases run on the live bench, too.

@@ -1,0 +1,199 @@
+"""The workload of the slides and the queues that are compared, as scenarios.
+
+    ftp, mm, udp --100 Mbit/s--> r1 --10 Mbit/s, the queue, 20 ms--> r2 --100 Mbit/s--> sink
+
+30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from 20
+to 60 s. Not in the slides, ours: the round trip of 40 ms; Reno with 1500-byte packets; the blast's datagrams are shaken
+within their spacing, since exact ones would lock into the phase of a drop-tail queue; sessions in three parts of the run,
+so that their delays and drops can be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.scenario import Scenario, from_dict
+
+SECONDS = 100
+BLAST_S = (20, 60)
+LINK_MBIT = 10.0
+#: One way, without queues: 20 ms, and 0.1 ms on each access link.
+PROPAGATION_MS = 20.2
+LINK = "bottleneck"
+SESSIONS = 6
+
+EXPERIMENTS = {
+    "thresholds": "how to pick thresholds: mm-th x udp-th, and the shares that result",
+    "classes": "more classes: voice and video apart from other tagged traffic",
+}
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A queue that is compared, and the state that it holds beside the packets."""
+
+    key: str
+    name: str
+    queue: Json
+    state: str
+
+
+SCHEMES = (
+    Scheme("fifo", "FIFO", {"droptail": {"limit": "60p"}}, "none"),
+    Scheme("red", "RED", {"red": {"variant": "altq"}}, "one average"),
+    Scheme("fred", "FRED", {"fred": {}}, "packets and strikes per active flow"),
+    Scheme("cbt", "CBT", {"cbt": {}}, "packets, average per class (3)"),
+    Scheme("dcbt", "D-CBT", {"dcbt": {}}, "bytes, average per class; time per active flow"),
+    Scheme("cbq", "CBQ", {"cbq": {}}, "queue, deficit, share per class (3)"),
+    Scheme("fq_codel", "fq_codel", {"fq_codel": {}}, "queue, bytes per flow (1024 slots)"),
+    Scheme("pie", "PIE", {"pie": {}}, "one probability"),
+    Scheme("sfq_codel", "SFQ-CoDel", {"sfq_codel": {}}, "queue, bytes per flow (1024 slots)"),
+)
+PAPER = ("fifo", "red", "fred", "cbt", "cbq")
+
+
+#: The case in which a FIFO drops all alike: arrivals that hardly depend on each other.
+LAW = "fifo, blast of fifty flows, smooth sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One point: a queue, and how the workload differs from the slides'."""
+
+    key: str
+    queue: Json
+    ftps: int = 30
+    session: str = "proshare"
+    calls: int = 0
+    blasts: int = 1
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def main_cases() -> list[Case]:
+    """The nine queues under the slides' workload."""
+    return [Case(s.key, s.queue) for s in SCHEMES]
+
+
+def sensitivity_cases() -> list[Case]:
+    """What the slides leave open: packets of a session, 30 or 240 FTPs, an irregular blast, weights of the averages, FRED's readings."""
+    by_key = {s.key: s.queue for s in SCHEMES}
+    cases = [Case(f"{key}, smooth sessions", by_key[key], session="cbr") for key in PAPER]
+    cases += [Case(f"{key}, 240 FTPs", by_key[key], ftps=240) for key in PAPER]
+    cases += [Case(f"{key}, blast of ten flows", by_key[key], blasts=10) for key in PAPER]
+    cases += [Case(f"cbt, weight {label}", cbt(weight=w)) for label, w in _WEIGHTS]
+    cases += [
+        Case(LAW, by_key["fifo"], session="cbr", blasts=50),
+        Case("cbt, averages by the clock", cbt(sampling="time")),
+        Case("fred, drop all", {"fred": {"many_flows": "drop_all"}}),
+    ]
+    return cases
+
+
+_WEIGHTS = (("1/128", 1 / 128), ("1/16", 1 / 16), ("1", 1.0))
+
+
+def experiment_cases(name: str) -> list[Case]:
+    """The points of an experiment. Raises `KeyError` for an unknown one."""
+    match name:
+        case "thresholds":
+            return [
+                Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm in (2, 5, 10, 20) for udp in (1, 2, 5, 10)
+            ]
+        case "classes":
+            return [
+                Case("one tagged class", cbt(), calls=4),
+                Case("voice and video", cbt(apart=True), calls=4),
+            ]
+        case _:
+            raise KeyError(name)
+
+
+def cbt(mm: int = 10, udp: int = 2, weight: float = 0.002, sampling: str = "arrivals", *, apart: bool = False) -> Json:
+    """CBT with other thresholds, weights of the classes without RED, or classes. RED of TCP keeps its weight."""
+
+    def threshold(name: str, packets: int, match: Json) -> Json:
+        return {
+            "name": name,
+            "match": match,
+            "test": {"threshold": f"{packets}p"},
+            "weight": weight,
+            "sampling": sampling,
+        }
+
+    def marked(*dscp: int) -> Json:
+        return {"protocol": ["udp", "icmp"], "dscp": list(dscp)}
+
+    red = {"min_th": "15p", "max_th": "30p", "max_p": 0.1}
+    tagged = (
+        [threshold("voice", 10, marked(46)), threshold("video", mm, marked(34))]
+        if apart
+        else [threshold("tagged", mm, marked(34, 46))]
+    )
+    tcp = {"name": "tcp", "match": {"protocol": ["tcp"]}, "test": {"red": red}, "sampling": sampling}
+    return {"cbt": {"classes": [tcp, *tagged, threshold("other", udp, {})]}}
+
+
+def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
+    """The scenario of one point."""
+    link = {"rate": f"{LINK_MBIT:g}mbit", "delay": "20ms", "queue": dict(case.queue)}
+    access = {"rate": "100mbit", "delay": "100us", "both_ways": True}
+    links: dict[str, Any] = {
+        LINK: {"from": "r1", "to": "r2", **link},
+        "back": {"from": "r2", "to": "r1", "rate": f"{LINK_MBIT:g}mbit", "delay": "20ms"},
+        "out": {"from": "r2", "to": "sink", **access},
+    }
+    links |= {f"in_{node}": {"from": node, "to": "r1", **access} for node in ("ftp", "mm", "udp")}
+    return from_dict(
+        {
+            "name": f"mmcn1999 {case.key}",
+            "seed": seed,
+            "duration": f"{seconds}s",
+            "link": links,
+            "app": _ftps(case) | _sessions(case, seconds) | _blast(case),
+            "record": {"interval": "500ms", "links": [LINK]},
+        }
+    )
+
+
+def _ftps(case: Case) -> dict[str, Any]:
+    # series are kept for applications of at most 32 flows
+    groups = range(case.ftps // 30)
+    one = {"from": "ftp", "to": ["sink"], "tcp": "ns2-reno", "traffic": {"ftp": {"flows": 30}}}
+    return {f"ftp{g}": one | {"start": f"{g * 10}ms"} for g in groups}
+
+
+def _sessions(case: Case, seconds: int) -> dict[str, Any]:
+    traffic = (
+        {"proshare": {}} if case.session == "proshare" else {"cbr": {"rate": "210kbit", "size": 700, "randomize": 1.0}}
+    )
+    parts = (("before", 0, BLAST_S[0]), ("blast", *BLAST_S), ("after", BLAST_S[1], seconds))
+    base = {"from": "mm", "to": ["sink"]}
+    video = {
+        f"mm_{part}_{i}": base | {"dscp": 34, "start": f"{a}s", "stop": f"{b}s", "traffic": traffic}
+        for part, a, b in parts
+        for i in range(SESSIONS)
+    }
+    voice = {
+        f"voice_{part}_{i}": base | {"dscp": 46, "start": f"{a}s", "stop": f"{b}s", "traffic": {"voip": {}}}
+        for part, a, b in parts
+        for i in range(case.calls)
+    }
+    return video | voice
+
+
+def _blast(case: Case) -> dict[str, Any]:
+    a, b = BLAST_S
+    traffic = {"cbr": {"rate": f"{10_000 // case.blasts}kbit", "size": 1000, "randomize": 1.0}}
+    one = {"from": "udp", "to": ["sink"], "start": f"{a}s", "stop": f"{b}s", "traffic": traffic}
+    return {f"blast{i}": one for i in range(case.blasts)}
+
+
+def names(cases: Sequence[Case]) -> list[str]:
+    """Their keys."""
+    return [c.key for c in cases]

@@ -1,0 +1,122 @@
+"""One run reduced to what tables, gates and figures need. All of it is of the blast's time, 20 to 60 s, if not said.
+
+drop rate     datagrams dropped over datagrams sent, in the queue compared
+latency       mean one-way delay without the path's propagation: waiting and serialisation
+jitter        mean difference of the delay from one packet of a session to its next
+buffer share  bytes of a class in the queue over all, by Little's law: throughput x (delay - propagation)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bloatlab.run import Result
+from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
+
+#: Seconds of the blast.
+SPAN_S = BLAST_S[1] - BLAST_S[0]
+
+
+def measure(result: Result) -> dict[str, float]:
+    """The measures of one run, by name."""
+    apps = result.summary["apps"]
+    tcp = tcp_series(result)
+    mm, voice = (_datagrams(apps, prefix) for prefix in ("mm_blast_", "voice_blast_"))
+    blast = _datagrams(apps, "blast")
+    during = tcp.filter((pl.col("t_s") >= BLAST_S[0]) & (pl.col("t_s") < BLAST_S[1]))
+    tcp_kbs, tcp_ms = _tcp(during)
+    queued = {
+        "tcp": tcp_kbs * tcp_ms,
+        "mm": (mm["kbs"] * mm["latency"]) + (voice["kbs"] * voice["latency"] if voice["kbs"] else 0.0),
+        "udp": blast["kbs"] * blast["latency"] if blast["kbs"] else 0.0,
+    }
+    total = sum(queued.values())
+    link = result.summary["links"][LINK]
+    return {
+        "tcp_kbs": tcp_kbs,
+        "tcp_before_kbs": _tcp(tcp.filter(pl.col("t_s").is_between(5, BLAST_S[0], closed="left")))[0],
+        "tcp_after_kbs": _tcp(tcp.filter(pl.col("t_s") >= BLAST_S[1] + 5))[0],
+        "mm_drop_percent": mm["drop"],
+        "mm_latency_ms": mm["latency"],
+        "mm_p95_ms": mm["p95"],
+        "mm_jitter_ms": mm["jitter"],
+        "mm_kbs": mm["kbs"],
+        "blast_kbs": blast["kbs"],
+        "blast_drop_percent": blast["drop"],
+        "udp_drop_percent": 100.0 * (mm["lost"] + blast["lost"]) / (mm["sent"] + blast["sent"]),
+        "share_tcp_percent": 100.0 * queued["tcp"] / total,
+        "share_mm_percent": 100.0 * queued["mm"] / total,
+        "share_udp_percent": 100.0 * queued["udp"] / total,
+        "voice_drop_percent": voice["drop"],
+        "voice_latency_ms": voice["latency"],
+        "voice_jitter_ms": voice["jitter"],
+        "queue_packets_mean": link["queue_packets"]["mean"],
+        "queue_packets_max": float(link["queue_packets"]["max"]),
+    }
+
+
+def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    """Sessions whose name begins so, together: weighted by the packets that arrived."""
+    chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
+    sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
+    arrived = sum(a["packets"] for a in chosen)
+    if not sent or not arrived:
+        return {
+            "drop": math.nan,
+            "latency": math.nan,
+            "p95": math.nan,
+            "jitter": math.nan,
+            "kbs": 0.0,
+            "sent": 0.0,
+            "lost": 0.0,
+        }
+
+    def mean(value: Any) -> float:
+        return sum(a["packets"] * (value(a) or 0.0) for a in chosen) / arrived
+
+    return {
+        "drop": 100.0 * dropped / sent,
+        "latency": mean(lambda a: a["delay_ms"]["mean"]) - PROPAGATION_MS,
+        "p95": mean(lambda a: a["delay_ms"]["p95"]) - PROPAGATION_MS,
+        "jitter": mean(lambda a: a["jitter_ms"]),
+        "kbs": sum(a["wire_bytes"] for a in chosen) / SPAN_S / 1000.0,
+        "sent": float(sent),
+        "lost": float(dropped),
+    }
+
+
+def tcp_series(result: Result) -> pl.DataFrame:
+    """Bin by bin, all transfers: bytes on the wire that arrived, and their mean delay weighted by them."""
+    series = result.table("flow_series").filter(
+        pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
+    )
+    weight = pl.col("wire_bytes").filter(pl.col("delay_ms_mean").is_not_nan())
+    delay = pl.col("delay_ms_mean").filter(pl.col("delay_ms_mean").is_not_nan())
+    return (
+        series.group_by("t_s")
+        .agg(pl.col("wire_bytes").sum(), byte_ms=(weight * delay).sum(), weighed=weight.sum())
+        .sort("t_s")
+    )
+
+
+def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
+    """kB/s on the wire, and mean waiting in ms."""
+    t = bins["t_s"].to_numpy()
+    width = float(t[1] - t[0])
+    kbs = float(np.sum(bins["wire_bytes"].to_numpy())) / (len(t) * width) / 1000.0
+    weighed = float(bins["weighed"].sum())
+    return kbs, (float(bins["byte_ms"].sum()) / weighed - PROPAGATION_MS if weighed else math.nan)
+
+
+def series(result: Result) -> Mapping[str, pl.DataFrame]:
+    """Of the first seed, what the figures draw: TCP in kB/s over time."""
+    if result.seed != 1:
+        return {}
+    tcp = tcp_series(result)
+    width = float(tcp["t_s"][1] - tcp["t_s"][0])
+    return {"tcp": tcp.select("t_s", (pl.col("wire_bytes") / width / 1000.0).alias("kbs"))}
