@@ -14,6 +14,7 @@
 //!
 //! Bounds: 2^40 events per run (18 hours at 60 ns each), 2^21 targets of a kind; scheduling in the past panics.
 
+use std::hint::select_unpredictable;
 use units::Time;
 
 /// What an event is for.
@@ -59,6 +60,12 @@ impl Target {
     }
 }
 
+/// The lesser of two keys, without a branch: which link is next cannot be guessed.
+#[inline]
+fn lesser(a: u128, b: u128) -> u128 {
+    select_unpredictable(b < a, b, a)
+}
+
 /// A tournament: the least of one key per leaf, [`u128::MAX`] for none.
 ///
 /// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves begin at `first`.
@@ -89,7 +96,7 @@ impl Tournament {
         self.keys[i] = key;
         // bounded: each turn goes one level up
         while i > 1 {
-            best = best.min(self.keys[i ^ 1]);
+            best = lesser(best, self.keys[i ^ 1]);
             i /= 2;
             self.keys[i] = best;
         }
@@ -173,7 +180,7 @@ impl Heap {
             // a tournament of four: two independent comparisons, then one
             let a = usize::from(c[1] < c[0]);
             let b = 2 + usize::from(c[3] < c[2]);
-            let m = if c[b] < c[a] { b } else { a };
+            let m = select_unpredictable(c[b] < c[a], b, a);
             let least = c[m];
             if least >= key {
                 break;
@@ -275,7 +282,7 @@ impl Events {
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
         let line = self.lines.top();
-        let key = line.min(self.other);
+        let key = lesser(line, self.other);
         let at = Time((key >> 64) as u64);
         // nothing ever happens at the end of time: that is an empty set
         if at > until || at == Time::NEVER {

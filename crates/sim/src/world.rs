@@ -475,8 +475,8 @@ impl<S: Sink> Core<S> {
         };
         let ends = [end(first_way, first_way + 1), end(first_way + 1, first_way)];
         match self.conns.get_mut(slot as usize) {
-            Some(conn) => *conn = Conn { ends },
-            None => self.conns.push(Conn { ends }),
+            Some(conn) => *conn = Conn::new(ends),
+            None => self.conns.push(Conn::new(ends)),
         }
         self.tally.rows[row as usize].latest = flow;
         self.net.fated.resize(self.net.fated.len().max(2 * self.conns.len()), 0);
