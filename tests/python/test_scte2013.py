@@ -104,6 +104,12 @@ def test_free_parameters_are_one_set_with_arguments():
         assert len(unknown.why) > 40
 
 
+def test_the_readme_has_the_parameters_as_they_are():
+    text = (Path(bloatlab.__file__).parent / "studies/scte2013/README.md").read_text()
+    for unknown in UNKNOWNS:
+        assert f"| `{unknown.field}` | {unknown.what} | {getattr(Free(), unknown.field)} |" in text
+
+
 def test_readings_by_hand():
     sizes = np.array(BUFFERS_MS, dtype=float)
     slope, r2 = line(25.0 + 0.9 * sizes)
