@@ -81,6 +81,9 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Turns of 20 ms between two looks of the caller.
+const LOOK: u64 = 5;
+
 /// Longest run with a shell: its series have as many bins as this has.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
@@ -198,15 +201,18 @@ fn inside(
             })?),
             None => None,
         };
-        let mut go_on = true;
+        let (mut go_on, mut turn) = (true, 0u64);
         while go_on
             && !packets.is_finished()
             && !programs.is_finished()
             && command.as_ref().is_none_or(|c| !c.is_finished())
         {
             command::pause();
-            let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
-            go_on = look(plan, &view);
+            turn += 1;
+            if turn % LOOK == 0 {
+                let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
+                go_on = look(plan, &view);
+            }
         }
         crate::fault::at("end")?;
         drop(told);
