@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import Checked
-from bloatlab.studies.scorecard import Scorecard, Verdict
+from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
 from bloatlab.tables import TextCell, TextTable, Tone, number
 
 #: How a verdict looks.
@@ -81,18 +81,23 @@ def statements_table(card: Scorecard, title: str) -> TextTable:
     rows = [
         [
             TextCell(c.where),
-            TextCell(c.case),
-            TextCell(c.metric),
+            TextCell(f"{c.case}: {c.metric}"),
             TextCell(f"{c.printed} {c.unit}".strip()),
-            TextCell("-" if math.isnan(c.ours) else significant(c.ours)),
-            TextCell("" if c.low == c.high or math.isnan(c.low) else f"{significant(c.low)} to {significant(c.high)}"),
+            TextCell(_with_interval(c)),
             TextCell(str(c.verdict), TONES[c.verdict]),
             TextCell(c.reason),
         ]
         for c in card.cells
     ]
-    columns = ["where", "case", "statement", "published", "ours", "central 80 %", "verdict", "why"]
-    return TextTable(title, columns, rows, left=4, words_last=True)
+    columns = ["where", "statement", "published", "ours (central 80 %)", "verdict", "why"]
+    return TextTable(title, columns, rows, left=5, words_last=True)
+
+
+def _with_interval(cell: Cell) -> str:
+    if math.isnan(cell.ours):
+        return "-"
+    between = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
+    return f"{significant(cell.ours)}{between}"
 
 
 def significant(value: float) -> str:

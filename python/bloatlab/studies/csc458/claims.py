@@ -20,7 +20,9 @@ def _medians(runs: Runs, keys: Sequence[str], measure: str) -> list[float] | Non
     return found if len(found) == len(values) else None
 
 
-def _judge(keys: Sequence[str], measure: str, say: Callable[[list[float]], tuple[str, bool]]) -> Callable[[Runs], Judged]:
+def _judge(
+    keys: Sequence[str], measure: str, say: Callable[[list[float]], tuple[str, bool]]
+) -> Callable[[Runs], Judged]:
     def judge(runs: Runs) -> Judged:
         values = _medians(runs, keys, measure)
         return None if values is None else say(values)
@@ -64,7 +66,9 @@ def _follows(runs: Runs) -> Judged:
     of, off = (_medians(runs, list(_KIT.values()), m) for m in ("eq2_correlation", "eq2_off_median_ms"))
     if of is None or off is None:
         return None
-    words = "r = " + ", ".join(f"{x:.3f}" for x in of) + "; off by " + ", ".join(f"{x:.1f}" for x in off) + " ms (median)"
+    words = (
+        "r = " + ", ".join(f"{x:.3f}" for x in of) + "; off by " + ", ".join(f"{x:.1f}" for x in off) + " ms (median)"
+    )
     return words, min(of) >= 0.95 and max(off) <= Lab().packet_ms()
 
 
@@ -72,7 +76,9 @@ def _lost(runs: Runs) -> Judged:
     lost, again = (_medians(runs, [_KIT[5], _KIT[20]], m) for m in ("dropped_percent", "retransmits"))
     if lost is None or again is None:
         return None
-    words = f"{lost[0]:.1f} % lost, {again[0]:.0f} retransmissions of the flow; at Q = 20 {lost[1]:.1f} %, {again[1]:.0f}"
+    words = (
+        f"{lost[0]:.1f} % lost, {again[0]:.0f} retransmissions of the flow; at Q = 20 {lost[1]:.1f} %, {again[1]:.0f}"
+    )
     return words, lost[0] > lost[1]
 
 

@@ -89,7 +89,16 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
         for label, case in shown.items()
     ]
     panels = [
-        Panel("Round-trip time of pings", "time (s)", "RTT (ms)", of("ping", "t_s", "rtt_ms"), y_range=(1.0, None), log_y=True),
+        Panel(
+            "Round-trip time of pings",
+            "time (s)",
+            "RTT (ms)",
+            of("ping", "t_s", "rtt_ms"),
+            y_range=(1.0, None),
+            log_y=True,
+        ),
         Panel("Page fetches", "time (s)", "fetch time (s)", of("fetch", "start_s", "took_s")),
     ]
-    return Drawn("", "remedies", "Two remedies of the report (a smaller buffer, BBR) and queue management of today.", panels)
+    return Drawn(
+        "", "remedies", "Two remedies of the report (a smaller buffer, BBR) and queue management of today.", panels
+    )

@@ -95,12 +95,16 @@ def live_table(runs: Runs, live: Mapping[str, Measures], invalid: Mapping[str, s
         for place, (measure, _, digits) in enumerate(LIVE_COLUMNS):
             row.append(_cell(runs, case, measure, digits))
             row.append(
-                TextCell("-" if own is None else number(own[measure], digits), "muted" if own is None or reason else "plain")
+                TextCell(
+                    "-" if own is None else number(own[measure], digits), "muted" if own is None or reason else "plain"
+                )
             )
             if place < 2:
                 known = case.congestion == "reno" and case.limit in _PRINTED and case.segments > 1
                 row.append(TextCell(_PRINTED[case.limit or 0][place] if known else "", "marked"))
-        row.append(TextCell("" if own is None else f"invalid: {reason}" if reason else "valid", "bad" if reason else "good"))
+        row.append(
+            TextCell("" if own is None else f"invalid: {reason}" if reason else "valid", "bad" if reason else "good")
+        )
         rows.append(row)
     columns, groups = ["case"], [("", 1)]
     for place, (_, heading, _) in enumerate(LIVE_COLUMNS):
@@ -108,7 +112,9 @@ def live_table(runs: Runs, live: Mapping[str, Measures], invalid: Mapping[str, s
         columns.extend(names)
         groups.append((heading, len(names)))
     note = "One live run a case; an invalid one (its own lateness rule) is shown and never counted or run again."
-    return TextTable("Simulated, live, published", [*columns, "live run"], rows, note, [*groups, ("", 1)], words_last=True)
+    return TextTable(
+        "Simulated, live, published", [*columns, "live run"], rows, note, [*groups, ("", 1)], words_last=True
+    )
 
 
 def setup_table() -> TextTable:

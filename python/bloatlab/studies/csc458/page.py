@@ -54,7 +54,9 @@ _LEAD = (
     "its queues count super-segments of two segments as one packet. Here both ways stand side by side."
 )
 _TABLES_LEAD = "Ours is the median over seeds, in brackets or on pointing the central 80 %. Green is within tolerance."
-_FIGURES_LEAD = "From seed 1, as the lab samples: queue and window each 0.1 s. Dashed: Q and 2 Q, and equation (2) for both."
+_FIGURES_LEAD = (
+    "From seed 1, as the lab samples: queue and window each 0.1 s. Dashed: Q and 2 Q, and equation (2) for both."
+)
 _LIVE_LEAD = (
     "The same scenarios on this machine’s kernel TCP, one run each. There a packet is a packet: compare live with the rows "
     "without x2. Published values are of super-segments."

@@ -100,7 +100,9 @@ def reproduce(options: Options) -> Reproduction:
     lab = Lab(seconds=QUICK_SECONDS) if options.quick else Lab()
     seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
     begun = time.perf_counter()
-    options.console.print(f"[bold]csc458[/]  {len(cases())} cases, {len(seeds)} seeds of {lab.seconds} s", highlight=False)
+    options.console.print(
+        f"[bold]csc458[/]  {len(cases())} cases, {len(seeds)} seeds of {lab.seconds} s", highlight=False
+    )
     gathered = _simulate(lab, seeds, options)
     runs = {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in gathered.rows().items()}
     kernels = _on_kernels(lab, options) if options.live else None
@@ -147,7 +149,13 @@ def network_card(seed: int) -> Scenario:
     link = {"from": "h1", "to": "net", "rate": "100mbit", "queue": {"droptail": {"limit": "1000p"}}}
     flood = {"from": "h1", "to": ["net"], "traffic": {"cbr": {"rate": "200mbit", "size": "1500B"}}}
     back = {"from": "net", "to": "h1"}
-    data: Any = {"name": NIC, "seed": seed, "duration": "1s", "link": {NIC: link, "back": back}, "app": {"flood": flood}}
+    data: Any = {
+        "name": NIC,
+        "seed": seed,
+        "duration": "1s",
+        "link": {NIC: link, "back": back},
+        "app": {"flood": flood},
+    }
     return from_dict(data, source=NIC)
 
 
