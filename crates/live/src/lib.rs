@@ -8,7 +8,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`plan`] | which node is where; what is refused |
-//! | [`bench`] | the network of ports, sans-I/O: the part that a fake clock can run |
+//! | [`mod@bench`] | the network of ports, sans-I/O: the part that a fake clock can run |
 //! | [`header`], [`flows`], [`store`] | real packets: what disciplines see of them, and their bytes |
 //! | `link` | the thread that moves packets by the clock |
 //! | `programs` | the scenario's applications over kernel sockets |
