@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from bloatlab.cli import collisions, listing, live, reproduce, run, schema, show, store, sweep
+from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.sweep import Interrupted
@@ -53,6 +53,8 @@ for _name, _module in (
     ("run", run),
     ("live", live),
     ("sweep", sweep),
+    ("compare", compare),
+    ("lab", lab),
     ("reproduce", reproduce),
     ("show", show),
     ("list", listing),

@@ -1,0 +1,119 @@
+"""`bloatlab compare`: scenarios simulated and on kernels, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab import live
+from bloatlab.cli.common import BadInput, scenario, wide_console, writing
+from bloatlab.cli.live import EXIT_INVALID
+from bloatlab.compare import Cell, Compared, compare, invalid_because, quantities
+from bloatlab.results import save, write_json
+from bloatlab.run import run
+from bloatlab.scenario import Scenario
+from bloatlab.studies.csc458.build import Lab, build, live_cases
+from bloatlab.studies.folder import file_name
+from bloatlab.studies.terminal import rich_table
+
+#: The study whose cases may be named instead of files.
+STUDY = "csc458"
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A scenario by seed, under its name."""
+
+    name: str
+    scenario: Callable[[int], Scenario]
+
+
+def command(
+    *files: str,
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
+    seconds: Annotated[int, Parameter(name="--time", validator=validators.Number(gte=1))] = 60,
+    only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+) -> int:
+    """Run scenarios simulated and on kernels, and lay the medians side by side.
+
+    Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the live
+    value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is shown,
+    and judges nothing. Needs root and TUN. Exit codes: 0 all agree; 1 some differ; 3 no live run was valid.
+
+    Parameters
+    ----------
+    files
+        Scenarios; or csc458, for the cases of that study that run on kernels (Q = 5, 20, 100 with reno, cubic, bbr; codel,
+        fq_codel, pie).
+    sets
+        Lay a value over each file's scenario.
+    output
+        Folder for compare.json and the live results.
+    form
+        text prints the table; json prints cells and summary, and nothing else on standard output.
+    seeds
+        Seeds of the simulations, from 1; ours is the median over them.
+    seconds
+        Length of csc458's runs, s.
+    only
+        Of csc458's cases those with this text in their name. May be given again.
+    """
+    cases = [case for name in files for case in _cases(name, sets, seconds, only)]
+    if not cases:
+        raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
+    if output is not None:
+        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    try:
+        done = _compare(cases, seeds, output, Console(stderr=True))
+    except live.LiveError as error:
+        raise BadInput(str(error)) from None
+    if output is not None:
+        writing(output, lambda: write_json(output / "compare.json", done.as_data()))
+    if form == "json":
+        sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
+    else:
+        console = wide_console()
+        console.print(rich_table(done.table()))
+        judged = [c.agrees for c in done.cells if c.agrees is not None]
+        console.print(f"{sum(judged)} of {len(judged)} judged cells agree; {len(done.invalid)} of {len(cases)} live runs invalid.")
+    return EXIT_INVALID if done.agrees is None else 0 if done.agrees else 1
+
+
+def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) -> list[_Case]:
+    if name == STUDY:
+        chosen = [c for c in live_cases() if not only or any(word in c.key for word in only)]
+        return [_Case(c.key, lambda seed, c=c: build(c, seed, Lab(seconds=seconds))) for c in chosen]
+    given = scenario(Path(name), sets)
+    return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
+
+
+def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: Console) -> Compared:
+    """The live runs one after another, each beside its simulations; nothing else runs meanwhile."""
+    cells: list[Cell] = []
+    invalid: dict[str, str] = {}
+    live.clean()
+    for place, case in enumerate(cases, start=1):
+        begun = time.perf_counter()
+        real = live.run(case.scenario(1))
+        if output is not None:
+            folder = output / file_name(case.name)
+            took = time.perf_counter() - begun
+            writing(folder, lambda folder=folder, took=took, real=real: save(real, folder, seconds=took))
+        simulated = [quantities(run(case.scenario(seed))) for seed in range(1, seeds + 1)]
+        why = invalid_because(real)
+        if why is not None:
+            invalid[case.name] = why
+        cells += compare(case.name, simulated, quantities(real), valid=why is None)
+        console.print(f"{place} of {len(cases)}  {case.name}  {'valid' if why is None else 'invalid: ' + why}", highlight=False)
+    return Compared(cells, invalid, seeds)

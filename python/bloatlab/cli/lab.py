@@ -1,0 +1,93 @@
+"""`bloatlab lab`: one run of the Mininet bufferbloat lab, by its own flags, in its own formats."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab import live
+from bloatlab.cli.common import BadInput, wide_console, writing
+from bloatlab.cli.live import EXIT_INVALID
+from bloatlab.cli.show import print_result
+from bloatlab.results import save
+from bloatlab.run import run
+from bloatlab.studies.csc458.build import Case, Lab, build
+from bloatlab.studies.csc458.lab import write_lab
+
+_Positive = Annotated[float, Parameter(validator=validators.Number(gt=0))]
+
+
+def command(
+    *,
+    bw_net: _Positive = 10.0,
+    bw_host: _Positive = 1000.0,
+    delay: Annotated[float, Parameter(validator=validators.Number(gte=0))] = 1.0,
+    maxq: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 100,
+    cong: Literal["reno", "cubic", "bbr"] = "reno",
+    seconds: Annotated[int, Parameter(name=["--time", "-t"], validator=validators.Number(gte=1))] = 60,
+    folder: Annotated[Path, Parameter(name=["--dir", "-d"])],
+    super_segment: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=45))] = 1,
+    queue: str | None = None,
+    seed: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
+    on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+) -> int:
+    """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
+
+    Writes q.txt, ping.txt, cwnd.txt and download.txt in the formats of the lab's own programs, the plots, and the whole
+    result below result/. With --live on this machine's kernel (root and TUN), else simulated. Exit code 3: the live run was
+    too late too often.
+
+    Parameters
+    ----------
+    bw_net
+        Rate of s0 - h2, Mbit/s.
+    bw_host
+        Rate of h1 - s0, Mbit/s.
+    delay
+        Propagation delay of each link in each direction, ms.
+    maxq
+        Room of the queues of s0 - h2, packets.
+    cong
+        Congestion control of all TCP.
+    seconds
+        Length of the run, s. The first page is fetched after 5 to 7 s.
+    folder
+        Where everything goes.
+    super_segment
+        Segments that count as one packet of --maxq: 2 is what Mininet does at this rate, with segmentation offload.
+    queue
+        Another queue at its defaults in place of drop-tail: codel, fq_codel, pie, ...
+    seed
+        Seed of the start times.
+    on_kernels
+        On the wall clock, over this machine's kernel TCP.
+    quiet
+        Print nothing but errors.
+    """
+    lab = Lab(bw_host, bw_net, delay, seconds)
+    case = Case(cong, maxq, super_segment) if queue is None else Case(cong, queue=queue)
+    scenario = build(case, seed, lab)
+    writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+    begun = time.perf_counter()
+    if on_kernels:
+        live.clean()
+        try:
+            result = live.run(scenario)
+        except live.LiveError as error:
+            raise BadInput(f"--live: {error}") from None
+    else:
+        result = run(scenario)
+    took = time.perf_counter() - begun
+    writing(folder, lambda: save(result, folder / "result", seconds=took))
+    writing(folder, lambda: write_lab(result, folder, case.limit, lab))
+    if not quiet:
+        print_result(result, wide_console())
+    if on_kernels and not result.summary["live"]["valid"]:
+        Console(stderr=True).print(f"[red]invalid[/]: {result.summary['live']['invalid_because']}", highlight=False)
+        return EXIT_INVALID
+    return 0
