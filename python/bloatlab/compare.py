@@ -2,9 +2,9 @@
 
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
-of the median round-trip time of pings, the median time of files, the mean queue (3 ms of it in packets of 1500 bytes at the
-link's rate), and the throughput of transfers that never end (of which 3 ms mean nothing: 15 %). Simulated is the median over
-seeds. A live run that its own lateness rule calls invalid is shown, judges nothing, and is not run again.
+of the median round-trip time of pings, the median time of files, the mean queue (3 ms of it in packets of 1500 bytes at
+the link's rate), and the throughput of transfers that never end (of which 3 ms mean nothing: 15 %). Simulated is the
+median over seeds. A live run that its own lateness rule calls invalid is shown, judges nothing, and is not run again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def quantities(result: Result) -> list[Quantity]:
     pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
     for name, app in apps.items():
         if app["kind"] == "ping":
-            found.append(Quantity(f"{name} RTT", "ms", _median(pings.filter(pl.col("app") == name)["rtt_ms"]), LEAST_MS))
+            found.append(
+                Quantity(f"{name} RTT", "ms", _median(pings.filter(pl.col("app") == name)["rtt_ms"]), LEAST_MS)
+            )
         elif _endless(scenario, name):
             bits = (app["goodput_bytes"] + app["goodput_bytes_reverse"]) * 8e-6
             found.append(Quantity(f"{name} throughput", "Mbit/s", bits / result.summary["duration_s"], 0.0))
@@ -130,7 +132,9 @@ def quantities(result: Result) -> list[Quantity]:
     for name, link in result.summary["links"].items():
         rate = _rate(scenario, name)
         if name in recorded and rate is not None:
-            found.append(Quantity(f"{name} queue", "packets", link["queue_packets"]["mean"], LEAST_MS * rate / 1e3 / MTU_BITS))
+            found.append(
+                Quantity(f"{name} queue", "packets", link["queue_packets"]["mean"], LEAST_MS * rate / 1e3 / MTU_BITS)
+            )
     return sorted(found, key=lambda q: q.name)
 
 

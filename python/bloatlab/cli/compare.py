@@ -47,15 +47,15 @@ def command(
 ) -> int:
     """Run scenarios simulated and on kernels, and lay the medians side by side.
 
-    Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the live
-    value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is shown,
-    and judges nothing. Needs root and TUN. Exit codes: 0 all agree; 1 some differ; 3 no live run was valid.
+    Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the
+    live value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is
+    shown, and judges nothing. Needs root and TUN. Exit codes: 0 all agree; 1 some differ; 3 no live run was valid.
 
     Parameters
     ----------
     files
-        Scenarios; or csc458, for the cases of that study that run on kernels (Q = 5, 20, 100 with reno, cubic, bbr; codel,
-        fq_codel, pie).
+        Scenarios; or csc458, for the cases of that study that run on kernels (Q = 5, 20, 100 with reno, cubic, bbr;
+        codel, fq_codel, pie).
     sets
         Lay a value over each file's scenario.
     output
@@ -86,7 +86,9 @@ def command(
         console = wide_console()
         console.print(rich_table(done.table()))
         judged = [c.agrees for c in done.cells if c.agrees is not None]
-        console.print(f"{sum(judged)} of {len(judged)} judged cells agree; {len(done.invalid)} of {len(cases)} live runs invalid.")
+        console.print(
+            f"{sum(judged)} of {len(judged)} judged cells agree; {len(done.invalid)} of {len(cases)} live runs invalid."
+        )
     return EXIT_INVALID if done.agrees is None else 0 if done.agrees else 1
 
 
@@ -115,5 +117,7 @@ def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: C
         if why is not None:
             invalid[case.name] = why
         cells += compare(case.name, simulated, quantities(real), valid=why is None)
-        console.print(f"{place} of {len(cases)}  {case.name}  {'valid' if why is None else 'invalid: ' + why}", highlight=False)
+        console.print(
+            f"{place} of {len(cases)}  {case.name}  {'valid' if why is None else 'invalid: ' + why}", highlight=False
+        )
     return Compared(cells, invalid, seeds)

@@ -39,8 +39,8 @@ def command(
     """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
 
     Writes q.txt, ping.txt, cwnd.txt and download.txt in the formats of the lab's own programs, the plots, and the whole
-    result below result/. With --live on this machine's kernel (root and TUN), else simulated. Exit code 3: the live run was
-    too late too often.
+    result below result/. With --live on this machine's kernel (root and TUN), else simulated. Exit code 3: the live run
+    was too late too often.
 
     Parameters
     ----------

@@ -36,6 +36,10 @@ Run it over a grid of values and seeds, as a table:
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
 
+Lay simulated and live runs of a scenario side by side (as root), or run the Mininet bufferbloat lab:
+    bloatlab compare csc458
+    bloatlab lab --bw-net 10 --delay 1 --maxq 100 --cong reno --time 60 --dir bb-q100
+
 Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input, 3 a live run was too late.
 """
 

@@ -55,7 +55,7 @@ def command(
     no_store
         Run everything and keep nothing but the report.
     on_kernels
-        Run the cases on kernels, too, one after another on the wall clock, each once. Needs root and TUN; not every study has it.
+        Run the cases on kernels, too, each once on the wall clock. Needs root and TUN; not every study has it.
     """
     if name not in STUDIES:
         raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")

@@ -1,0 +1,84 @@
+"""Simulated beside live: the rule by hand, and one real comparison where the bench can run."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from bloatlab import live
+from bloatlab.cli.main import call
+from bloatlab.compare import Compared, Quantity, compare, quantities
+from bloatlab.run import run
+from bloatlab.scenario import from_dict, load
+from bloatlab.studies.csc458.build import Case, Lab, build
+
+
+def agrees(simulated: float, real: float, least: float = 3.0, *, valid: bool = True) -> bool | None:
+    (cell,) = compare(
+        "a", [[Quantity("ping RTT", "ms", simulated, least)]], [Quantity("ping RTT", "ms", real, least)], valid=valid
+    )
+    return cell.agrees
+
+
+def test_the_larger_of_a_share_and_3_ms():
+    # 15 % of 10 ms is 1.5 ms, so 3 ms count; of 100 ms it is 15
+    assert [agrees(x, 10.0) for x in (7.0, 13.0, 6.9, 13.1)] == [True, True, False, False]
+    assert [agrees(x, 100.0) for x in (85.0, 115.0, 84.9, 115.1)] == [True, True, False, False]
+    # of a throughput only the share
+    assert [agrees(x, 10.0, 0.0) for x in (8.5, 8.4)] == [True, False]
+
+
+def test_an_invalid_run_judges_nothing():
+    assert agrees(10.0, 10.0, valid=False) is None
+    assert agrees(math.nan, 10.0) is None
+    cells = compare("a", [], [Quantity("x", "ms", 1.0, 3.0)], valid=True)
+    assert Compared(cells, {}, 1).agrees is None
+
+
+def test_the_median_of_seeds_is_compared():
+    runs = [[Quantity("x", "ms", v, 3.0)] for v in (1.0, 10.0, 99.0)]
+    (cell,) = compare("a", runs, [Quantity("x", "ms", 12.0, 3.0)], valid=True)
+    assert (cell.simulated, cell.agrees) == (10.0, True)
+    table = Compared([cell], {"b": "too late"}, 3).table()
+    assert "too late" in table.note
+
+
+def test_what_a_run_has_to_compare(scenario_file: Path):
+    names = {q.name: q for q in quantities(run(build(Case("reno", 20), 1, Lab(seconds=8))))}
+    assert set(names) == {"long throughput", "page time", "ping RTT", "up queue"}
+    # 3 ms at 10 Mbit/s: 2.5 packets of 1500 bytes
+    assert names["up queue"].least == pytest.approx(2.5)
+    # a way back has the rate of the way there
+    both = load(scenario_file).data
+    both["link"]["up"]["both_ways"] = True
+    del both["link"]["down"]
+    found = {q.name for q in quantities(run(from_dict(both)))}
+    assert {"file throughput", "up queue", "~up queue"} <= found
+
+
+def _why_not() -> str:
+    try:
+        live.run(build(Case("reno", 20), 1, Lab(seconds=1)))
+    except live.LiveError as error:
+        return str(error)
+    return ""
+
+
+def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Verdicts depend on the machine's load; that every cell has one, and that an invalid run has none, does not."""
+    why = _why_not()
+    if why:
+        pytest.skip(f"live bench: {why}")
+    code = call(
+        ["compare", "csc458", "--only", "Q=20 reno", "--time", "9", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
+    )
+    data = json.loads(capsys.readouterr().out)
+    assert code in (0, 1, 3)
+    assert len(data["cells"]) == 4
+    judged = [c["agrees"] for c in data["cells"]]
+    assert (code == 3) == all(j is None for j in judged) == bool(data["invalid"])
+    assert (tmp_path / "Q=20_reno" / "summary.json").exists()
+    assert json.loads((tmp_path / "compare.json").read_text()) == data

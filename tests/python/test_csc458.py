@@ -1,0 +1,163 @@
+"""The lab study: its scenarios, rules and gates in short runs; the lab's own file formats."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.run import Result, run
+from bloatlab.studies import published
+from bloatlab.studies.claims import Runs, check_all
+from bloatlab.studies.csc458.build import Case, Lab, build, cases, kit, live_cases, plain
+from bloatlab.studies.csc458.claims import CLAIMS
+from bloatlab.studies.csc458.compare import BANDS, NIC, asked, scorecard
+from bloatlab.studies.csc458.measure import equation_2, measure
+from bloatlab.studies.csc458.study import network_card
+from bloatlab.studies.scorecard import Verdict
+
+SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[str, Result]:
+    """Reno behind 20 and 100 packets, both ways of counting; seed 1."""
+    wanted = [c for c in (*kit(), *plain()) if c.congestion == "reno" and c.limit != 5]
+    return {c.key: run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
+
+
+def test_every_case_has_a_name_of_its_own_and_a_scenario():
+    keys = [c.key for c in cases()]
+    assert len(set(keys)) == len(keys) == 21
+    assert {build(c, 1).name for c in cases()} == {f"csc458 {key}" for key in keys}
+    assert all(c.segments == 1 for c in live_cases())
+
+
+def test_seeds_differ_by_starts_and_by_nothing_else():
+    one, two = (build(Case("reno", 20), seed).data for seed in (1, 2))
+    assert build(Case("reno", 20), 1) == build(Case("reno", 20), 1)
+    for data in (one, two):
+        del data["seed"]
+    assert one != two
+    for data in (one, two):
+        for app in data["app"].values():
+            del app["start"]
+    assert one == two
+
+
+def test_equation_2_by_hand():
+    # 100 x 1500 x 8 / 10^7 s + 4 ms
+    assert [Lab().eq2_ms(q) for q in (5, 20, 100)] == [10.0, 28.0, 124.0]
+    assert Lab(bw_net=1.5, delay=5.0).eq2_ms(20) == pytest.approx(180.0)
+
+
+@pytest.mark.parametrize(("key", "ms"), [("Q=20 reno", 28), ("Q=100 reno", 124)])
+def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result], key: str, ms: float):
+    # the ping's own 98 bytes twice, and what is left of a packet in transmission: at most 1.4 ms more
+    assert ms - 1.4 <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
+
+
+@pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
+def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
+    """At most two segments a place; pings stand in some places, and a place may hold one segment only."""
+    assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
+
+
+def test_each_ping_follows_the_queue_that_it_met(ran: dict[str, Result]):
+    found = equation_2(ran["Q=100 reno"], Lab())
+    assert found["eq2_correlation"] > 0.99
+    assert found["eq2_off_median_ms"] < Lab().packet_ms()
+    # and equation (2) of another rate does not fit
+    assert equation_2(ran["Q=100 reno"], Lab(bw_net=20.0))["eq2_off_median_ms"] > 20.0
+
+
+def test_equation_1_is_what_a_full_network_card_shows():
+    result = run(network_card(1))
+    assert result.summary["links"][NIC]["sojourn_ms"]["max"] == pytest.approx(120.0, abs=0.12)
+
+
+def as_published() -> dict[str, list[dict[str, float]]]:
+    runs: dict[str, list[dict[str, float]]] = {}
+    for want in asked():
+        (seed,) = runs.setdefault(want.run, [{}])
+        seed[want.measure] = want.published
+    return runs
+
+
+def test_every_number_of_the_report_is_judged():
+    numbers = {r.metric for r in published.rows("csc458") if r.note.startswith("result") and r.value[:1].isdigit()}
+    assert numbers <= {want.metric for want in asked()}
+    card = scorecard(as_published())
+    assert [c.verdict for c in card.cells] == [Verdict.WITHIN] * 10
+    assert card.met
+
+
+@pytest.mark.parametrize(("where", "value"), [((100, 0), 1.05), ((100, 0), 2.25), ((20, 0), 0.9), ((5, 0), 2.1)])
+def test_outside_a_band_is_outside(where: tuple[int, int], value: float):
+    runs = as_published()
+    runs[Case("reno", where[0], 2).key][0]["fetch_mean_s"] = value
+    outside = [c.case for c in scorecard(runs).cells if c.verdict is Verdict.OUTSIDE]
+    assert outside == [f"Q={where[0]}"]
+
+
+def test_bands_hold_the_gates_of_other_runs():
+    metric = "web fetch time mean"
+    assert [(BANDS[q, metric].low, BANDS[q, metric].high) for q in (20, 100)] == [(0.5, 0.85), (1.1, 2.2)]
+
+
+def test_a_claim_without_runs_is_not_run_and_one_that_fails_differs():
+    none: Runs = {}
+    assert {c.holds for c in check_all(CLAIMS, none)} == {None}
+    runs = {Case("reno", q, 2).key: [{"fetch_mean_s": s}] for q, s in ((5, 0.9), (20, 0.6), (100, 1.2))}
+    holds = {c.ident: c.holds for c in check_all(CLAIMS, runs)}
+    assert (holds["order"], holds["ratio"]) == (True, True)
+    runs[Case("reno", 5, 2).key] = [{"fetch_mean_s": 0.5}]
+    runs[Case("reno", 100, 2).key] = [{"fetch_mean_s": 1.1}]
+    holds = {c.ident: c.holds for c in check_all(CLAIMS, runs)}
+    assert (holds["order"], holds["ratio"]) == (False, False)
+
+
+def test_the_lab_writes_what_its_own_programs_write(tmp_path: Path):
+    folder = tmp_path / "bb-q20"
+    flags = ["--bw-net", "10", "--delay", "1", "--maxq", "20", "--cong", "cubic", "--time", "12"]
+    assert call(["lab", *flags, "--dir", str(folder), "-q"]) == 0
+    queue = [line.split(",") for line in (folder / "q.txt").read_text().splitlines()]
+    assert len(queue) == 120
+    assert max(int(packets) for _, packets in queue) <= 20
+    pings = (folder / "ping.txt").read_text().splitlines()[1:]
+    rtt = [float(line.split(" ")[-2].split("=")[1]) for line in pings if "bytes from" in line]  # as plot_ping.py reads
+    assert 100 <= len(rtt) <= 120
+    assert 4.0 < min(rtt) < max(rtt) < 29.5
+    windows = [line.split(" ") for line in (folder / "cwnd.txt").read_text().splitlines()]
+    assert {len(fields) for fields in windows} == {10}  # as plot_tcpprobe.py wants
+    assert {fields[2] for fields in windows} == {"10.0.0.2:5001"}
+    assert min(int(fields[6]) for fields in windows) >= 1
+    times = (folder / "download.txt").read_text().split()
+    assert 2 <= len(times) <= 4
+    assert all(re.fullmatch(r"\d\.\d{3}", t) for t in times)
+    for name in ("q", "rtt", "cwnd-iperf", "download", "lab"):
+        assert (folder / f"{name}.png").stat().st_size > 5000
+
+
+def test_what_the_lab_and_the_study_refuse(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    for arguments, words in (
+        (["lab"], "--dir"),
+        (["lab", "--dir", str(tmp_path), "--maxq", "0"], "--maxq"),
+        (["lab", "--dir", str(tmp_path), "--cong", "vegas"], "vegas"),
+        (["lab", "--dir", "/proc/nowhere"], "cannot write"),
+        (["lab", "--dir", str(tmp_path), "--queue", "codle"], "codle"),
+        (["reproduce", "cablelabs2012", "--live"], "no cases for kernels"),
+        (["compare"], "nothing to compare"),
+        (["compare", "missing.toml"], "no such file"),
+    ):
+        assert call(arguments) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_quick_look_leaves_a_whole_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert call(["reproduce", "csc458", "--quick", "-o", str(tmp_path), "-f", "json", "--no-store"]) == 0
+    assert '"claims"' in capsys.readouterr().out
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 4
