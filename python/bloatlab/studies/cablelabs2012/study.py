@@ -15,8 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 from rich.console import Console
@@ -31,10 +30,10 @@ from bloatlab.studies.cablelabs2012.claims import CLAIMS
 from bloatlab.studies.cablelabs2012.compare import scorecard
 from bloatlab.studies.cablelabs2012.experiments import Trial, plateau, tables, trials
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
-from bloatlab.studies.claims import Checked, check_all
+from bloatlab.studies.claims import check_all
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.reproduced import Reproduced
 from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
 
 QUICK_SECONDS = 60
@@ -51,32 +50,12 @@ _Runs = dict[str, list[Measures]]
 _Ran = Gathered[At]
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """The study reproduced: the scorecard, the claims, what was left where, and how long it took."""
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
 
-    scorecard: Scorecard
-    claims: Sequence[Checked]
     paper: Mapping[str, Sequence[Measures]]
     experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
-    folder: Path
-    runs: int
-    found: int
-    seconds: float
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the stated shares are reached; None for a quick look."""
-        return self.scorecard.met
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
-
-    def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims` and a `summary`."""
-        return self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
 
     def print(self, console: Console) -> None:
         """Tables 3 to 8, claims and shares, for a person at a terminal."""
@@ -101,14 +80,14 @@ def reproduce(options: Options) -> Reproduction:
     card = scorecard({t.key: runs[t.key] for t in tables()}, proves_nothing=QUICK_WARNING if options.quick else "")
     ran = [main, *extra.values()]
     done = Reproduction(
-        card,
-        check_all(CLAIMS, runs),
-        runs,
-        {name: _measures(r) for name, r in extra.items()},
-        options.out,
-        sum(len(r.points) for r in ran),
-        sum(r.found for r in ran),
-        time.perf_counter() - begun,
+        scorecard=card,
+        claims=check_all(CLAIMS, runs),
+        paper=runs,
+        experiments={name: _measures(r) for name, r in extra.items()},
+        folder=options.out,
+        runs=sum(len(r.points) for r in ran),
+        found=sum(r.found for r in ran),
+        seconds=time.perf_counter() - begun,
     )
     _write(done, ran)
     return done

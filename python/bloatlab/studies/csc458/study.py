@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -26,7 +25,7 @@ from bloatlab.plots import save_figure
 from bloatlab.results import save, write_json, write_table
 from bloatlab.run import Result
 from bloatlab.scenario import Scenario, from_dict
-from bloatlab.studies.claims import Checked, check_all
+from bloatlab.studies.claims import check_all
 from bloatlab.studies.csc458 import figures, page, terminal
 from bloatlab.studies.csc458.build import Case, Lab, build, cases, live_cases
 from bloatlab.studies.csc458.claims import CLAIMS
@@ -34,7 +33,7 @@ from bloatlab.studies.csc458.compare import NIC, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.reproduced import Reproduced
 from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
 
 QUICK_SECONDS = 20
@@ -62,32 +61,16 @@ class Live:
         }
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """The study reproduced: the scorecard, the claims, what was left where, and how long it took."""
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
 
-    scorecard: Scorecard
-    claims: Sequence[Checked]
     simulated: Mapping[str, Sequence[Measures]]
     live: Live | None
-    folder: Path
-    runs: int
-    found: int
-    seconds: float
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the stated share is reached; None for a quick look."""
-        return self.scorecard.met
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims`, a `summary`, and `live` with --live."""
-        data = self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
+        """The scorecard as JSON, and `live` with --live."""
+        data = super().as_data()
         return data if self.live is None else data | {"live": self.live.as_data()}
 
     def print(self, console: Console) -> None:
@@ -107,14 +90,14 @@ def reproduce(options: Options) -> Reproduction:
     runs = {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in gathered.rows().items()}
     kernels = _on_kernels(lab, options) if options.live else None
     done = Reproduction(
-        scorecard(runs, QUICK_WARNING if options.quick else ""),
-        check_all(CLAIMS, runs),
-        runs,
-        kernels,
-        options.out,
-        len(gathered.points),
-        gathered.found,
-        time.perf_counter() - begun,
+        scorecard=scorecard(runs, QUICK_WARNING if options.quick else ""),
+        claims=check_all(CLAIMS, runs),
+        simulated=runs,
+        live=kernels,
+        folder=options.out,
+        runs=len(gathered.points),
+        found=gathered.found,
+        seconds=time.perf_counter() - begun,
     )
     _write(done, gathered)
     return done

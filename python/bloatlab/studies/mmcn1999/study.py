@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,7 +18,7 @@ from bloatlab.report import Block, Page, Prose, Section, TableBlock, write
 from bloatlab.results import write_json, write_table
 from bloatlab.scenario import Scenario, version
 from bloatlab.studies import layout as shared
-from bloatlab.studies.claims import Checked, Runs
+from bloatlab.studies.claims import Runs
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.mmcn1999 import layout
 from bloatlab.studies.mmcn1999.build import (
@@ -35,7 +34,7 @@ from bloatlab.studies.mmcn1999.compare import findings, medians, scorecard
 from bloatlab.studies.mmcn1999.measure import measure, series
 from bloatlab.studies.page import Drawn, facts, figure_block
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.reproduced import Reproduced
 from bloatlab.studies.terminal import last_words, rich_table
 from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
 from bloatlab.tables import TextTable
@@ -48,35 +47,16 @@ SENSITIVITY_SEEDS = 2
 MEASURED = Measure("mmcn1999", measure, series)
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
     """The study reproduced."""
 
-    scorecard: Scorecard
-    claims: Sequence[Checked]
     runs_by_key: Runs
     experiments: Mapping[str, Sequence[str]]
-    folder: Path
-    runs: int
-    found: int
-    seconds: float
-
-    @property
-    def met(self) -> bool | None:
-        """Whether every gated ordering holds; None for a quick look."""
-        return self.scorecard.met
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims`, a `summary`, and the medians of every case."""
-        return self.scorecard.as_data() | {
-            "claims": [claim.as_data() for claim in self.claims],
-            "medians": medians(self.runs_by_key),
-        }
+        """The scorecard as JSON, and the medians of every case."""
+        return super().as_data() | {"medians": medians(self.runs_by_key)}
 
     def print(self, console: Console) -> None:
         """The tables, for a person at a terminal."""
@@ -118,14 +98,14 @@ def reproduce(options: Options) -> Reproduction:
     runs = {str(at["case"]): [dict(row) for row in rows] for r in ran for at, rows in r.rows().items()}
     card = scorecard({c.key: runs[c.key] for c in main_cases()}, proves_nothing=QUICK_WARNING if options.quick else "")
     done = Reproduction(
-        card,
-        findings(runs),
-        runs,
-        {name: names(cases) for name, cases in asked.items()},
-        options.out,
-        sum(len(r.points) for r in ran),
-        sum(r.found for r in ran),
-        time.perf_counter() - begun,
+        scorecard=card,
+        claims=findings(runs),
+        runs_by_key=runs,
+        experiments={name: names(cases) for name, cases in asked.items()},
+        folder=options.out,
+        runs=sum(len(r.points) for r in ran),
+        found=sum(r.found for r in ran),
+        seconds=time.perf_counter() - begun,
     )
     _write(done, ran)
     return done

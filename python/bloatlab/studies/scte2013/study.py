@@ -15,18 +15,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 from rich.console import Console
 
 from bloatlab.plots import save_figure
 from bloatlab.results import write_json, write_table
-from bloatlab.studies.claims import Checked, Runs, check_all
+from bloatlab.studies.claims import Runs, check_all
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.reproduced import Reproduced
 from bloatlab.studies.scte2013 import figures, page, terminal
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.claims import CLAIMS
@@ -54,32 +52,12 @@ CONSIDERED = Measure("scte2013-considerations", consider)
 _Ran = Gathered[At]
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """The study reproduced: the scorecard, the claims, every measure, what was left where, and how long it took."""
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
 
-    scorecard: Scorecard
-    claims: Sequence[Checked]
     experiments: Sequence[Experiment]
     measures: Runs
-    folder: Path
-    runs: int
-    found: int
-    seconds: float
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the stated shares are reached; None for a quick look."""
-        return self.scorecard.met
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
-
-    def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims` and a `summary`."""
-        return self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
 
     def print(self, console: Console) -> None:
         """Statements, experiments, claims and shares, for a person at a terminal."""
@@ -102,14 +80,14 @@ def reproduce(options: Options) -> Reproduction:
     runs = measures_of(ran)
     card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
     done = Reproduction(
-        card,
-        check_all(CLAIMS, runs),
-        [*ALWAYS, *asked],
-        runs,
-        options.out,
-        sum(len(r.points) for r in (*ran.values(), drawn)),
-        sum(r.found for r in (*ran.values(), drawn)),
-        time.perf_counter() - begun,
+        scorecard=card,
+        claims=check_all(CLAIMS, runs),
+        experiments=[*ALWAYS, *asked],
+        measures=runs,
+        folder=options.out,
+        runs=sum(len(r.points) for r in (*ran.values(), drawn)),
+        found=sum(r.found for r in (*ran.values(), drawn)),
+        seconds=time.perf_counter() - begun,
     )
     _write(done, ran, drawn)
     return done
