@@ -17,7 +17,7 @@ from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
-#: Everything that a result can have: every kind of application, a modem, TCP and UDP.
+#: Everything that a result can have: every kind of application, a queue with classes, TCP and UDP.
 EVERYTHING = """
 duration = "20s"
 [link.up]
@@ -25,6 +25,7 @@ from = "a"
 to = "b"
 rate = "5mbit"
 both_ways = true
+queue = "cbt"
 [app.file]
 from = "a"
 to = ["b"]
@@ -109,6 +110,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
         "Application": set().union(*(keys(app) for app in apps.values())),
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
+    found["Link"] = {re.sub(r"^classes\..*", "classes.NAME", k) for k in found["Link"]}
     shortened = {
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
         for name, all_ in found.items()
