@@ -153,6 +153,9 @@ pub struct TcpParams {
     pub reduction: Reduction,
     /// Duplicate ACKs (or discontiguous SACKed runs) that mean a loss. 3.
     pub dupthresh: u8,
+    /// A retransmission that a later transmission has overtaken is lost, too, and sent again.   Source: RFC 8985 §6.2, with a
+    /// reordering window of 0. Needs recovery by SACK; without it only a timeout repairs such a loss (RFC 6675).
+    pub lost_retransmissions: bool,
     /// The first two duplicate ACKs let one new segment out each.   Source: RFC 3042.
     pub limited_transmit: bool,
     /// A timeout keeps what was SACKed (RFC 6675 §5.1 allows both; Linux keeps).
@@ -326,6 +329,9 @@ impl TcpParams {
         }
         if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
             return no("recovery", "bbr models the path from SACK; expected recovery = \"sack\"".into());
+        }
+        if self.lost_retransmissions && self.recovery != Recovery::Sack {
+            return no("lost_retransmissions", "true is not valid without SACK; expected recovery = \"sack\"".into());
         }
         self.validate_timers()
     }

@@ -66,6 +66,7 @@ pub(crate) fn linux_6() -> TcpParams {
         recovery: Recovery::Sack,
         reduction: Reduction::Prr,
         dupthresh: 3,
+        lost_retransmissions: false,
         limited_transmit: true,
         keep_sack_after_rto: true,
         idle_restart: IdleRestart::Decay,

@@ -110,6 +110,11 @@ pub(crate) struct Scoreboard {
     high: u32,
     /// Without SACK: bytes that duplicate ACKs say have left the network.
     pub(crate) dup_bytes: u32,
+    /// RACK.xmit_ts: send time of the newest segment that was delivered, if any was (RFC 8985 §5.2).
+    newest: Option<u32>,
+    /// The moment, and the least round trip so far, for [`Scoreboard::note_delivered`]; microseconds.
+    pub(crate) now_us: u32,
+    pub(crate) min_rtt_us: u32,
     /// How many entries `few` holds, or [`IN_RING`].
     held: u8,
     few: [Entry; FEW],
@@ -127,6 +132,9 @@ impl Scoreboard {
             rtx: 0,
             high: 0,
             dup_bytes: 0,
+            newest: None,
+            now_us: 0,
+            min_rtt_us: u32::MAX,
             held: 0,
             few: [NONE; FEW],
             ring: VecDeque::new(),
@@ -231,6 +239,9 @@ impl Scoreboard {
             self.base += size;
             self.pipe -= e.in_pipe();
             clean &= e.flags & (SACKED | EVER) == 0;
+            if !e.has(SACKED) {
+                self.note_delivered(e);
+            }
             taken.sent = Some(e.sent);
             if e.has(SACKED) {
                 taken.sacked += e.bytes();
@@ -297,7 +308,40 @@ impl Scoreboard {
         new
     }
 
+    /// A segment has arrived. A retransmission that seems faster than any round trip was not what arrived.
+    ///
+    /// Source: RFC 8985 §6.2 step 2.
+    #[inline]
+    fn note_delivered(&mut self, e: Entry) {
+        if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
+            return;
+        }
+        if self.newest.is_none_or(|newest| (e.sent.wrapping_sub(newest) as i32) > 0) {
+            self.newest = Some(e.sent);
+        }
+    }
+
+    /// Retransmissions that something sent later has overtaken are lost, too.
+    ///
+    /// Source: RFC 8985 §6.2 step 5, with a reordering window of 0.
+    pub(crate) fn mark_overtaken(&mut self) {
+        let Some(newest) = self.newest else { return };
+        // bound: the ring
+        for at in 0..self.rtx.min(self.len() as u32) {
+            let e = self.entry(at as usize);
+            let overtaken = (newest.wrapping_sub(e.sent) as i32) > 0;
+            if e.flags & (SACKED | RETX) == RETX && overtaken {
+                e.flags &= !RETX;
+                let size = e.bytes();
+                self.pipe -= size;
+                self.rtx = self.rtx.min(at);
+            }
+        }
+    }
+
     fn mark_sacked(&mut self, at: usize) -> u64 {
+        let delivered = *self.entry(at);
+        self.note_delivered(delivered);
         let e = self.entry(at);
         let (size, in_pipe) = (e.bytes(), e.in_pipe());
         e.flags |= SACKED;
@@ -476,6 +520,65 @@ mod tests {
         b.mark_lost(3, MSS);
         b.check(3, MSS);
         new
+    }
+
+    /// Head lost and sent again at 99 us, where a round trip takes 20 at least.
+    fn resent() -> Scoreboard {
+        let mut b = ten();
+        b.min_rtt_us = 20;
+        b.now_us = 50;
+        assert_eq!(seg(&mut b, 1, 4), 3000);
+        let piece = b.next_lost().unwrap();
+        b.retransmitted(piece, 99, false);
+        b.mark_overtaken();
+        // what was SACKed is older
+        assert_eq!((b.next_lost(), b.pipe()), (None, 7000));
+        b
+    }
+
+    #[test]
+    fn a_retransmission_that_a_later_segment_overtakes_is_lost() {
+        let mut b = resent();
+        b.push(10_001, MSS, false, 99);
+        b.push(11_001, MSS, false, 100);
+        b.now_us = 140;
+        // sent in the same microsecond: no evidence
+        seg(&mut b, 10, 11);
+        b.mark_overtaken();
+        assert_eq!(b.pipe(), 7000 + 2000 - 1000);
+        assert!(b.entry(0).has(RETX));
+        // sent after it
+        seg(&mut b, 11, 12);
+        b.mark_overtaken();
+        b.check(3, MSS);
+        let piece = b.next_lost().unwrap();
+        assert_eq!(piece.seq, 1);
+        let pipe = b.pipe();
+        b.retransmitted(piece, 141, false);
+        b.mark_overtaken();
+        // the new one is the newest of all
+        assert_eq!((b.pipe(), b.entry(0).has(RETX)), (pipe + 1000, true));
+        b.check(3, MSS);
+    }
+
+    #[test]
+    fn a_retransmission_acknowledged_too_soon_overtakes_nothing() {
+        for (at, overtakes) in [(118, false), (120, true)] {
+            let mut b = ten();
+            b.min_rtt_us = 20;
+            // 0 and 2 lost; 0 goes again at 99, 2 at 100
+            seg(&mut b, 1, 2);
+            seg(&mut b, 3, 8);
+            for sent in [99, 100] {
+                let piece = b.next_lost().unwrap();
+                b.retransmitted(piece, sent, false);
+            }
+            b.now_us = at;
+            seg(&mut b, 2, 3);
+            b.mark_overtaken();
+            assert_eq!(b.next_lost().is_some(), overtakes, "at {at}");
+            b.check(3, MSS);
+        }
     }
 
     #[test]

@@ -172,6 +172,7 @@ impl Sender {
             return;
         }
         let flight_before = self.in_flight();
+        self.board.now_us = micros(now);
         let acked = segment.ack - self.una;
         let mut sample = None;
         let mut delivered = acked;
@@ -202,6 +203,9 @@ impl Sender {
         {
             self.dupacks += 1;
             delivered = u64::from(p.mss);
+        }
+        if p.lost_retransmissions && matches!(self.state, State::Recovery | State::Loss) {
+            self.board.mark_overtaken();
         }
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return;
@@ -235,6 +239,7 @@ impl Sender {
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
         let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
         let us = micros(now).wrapping_sub(from?);
+        self.board.min_rtt_us = self.board.min_rtt_us.min(us);
         self.rtt.sample(p, us);
         Some(us)
     }
