@@ -499,7 +499,7 @@ mod tests {
         let spec = read("queue = { droptail = { limit = '417p' } }").unwrap();
         assert_eq!(
             serde_json::to_string(&spec).unwrap(),
-            r#"{"droptail":{"limit":"417p","ns2_off_by_one":false,"drop_head":false}}"#
+            r#"{"droptail":{"limit":"417p","ns2_off_by_one":false,"drop_head":false,"super_segment":1}}"#
         );
         let spec = read("queue = { codel = {} }").unwrap();
         // tc-codel(8): limit 1000 packets, target 5 ms, interval 100 ms, noecn
