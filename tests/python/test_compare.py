@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
     # 3 ms at 10 Mbit/s: 2.5 packets of 1500 bytes
     assert names["up queue"].least == pytest.approx(2.5)
     # a way back has the rate of the way there
-    both = load(scenario_file).data
+    both: Any = load(scenario_file).data
     both["link"]["up"]["both_ways"] = True
     del both["link"]["down"]
     found = {q.name for q in quantities(run(from_dict(both)))}

@@ -74,8 +74,8 @@ def _windows(result: Result) -> str:
     for t, cwnd, threshold, srtt in (
         frame.filter(forward).select("t_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms").iter_rows()
     ):
-        infinite = threshold is None or threshold != threshold  # noqa: PLR0124  NaN: not yet
-        segments = NO_THRESHOLD if infinite else round(threshold / MSS)
+        # none or NaN: not yet
+        segments = NO_THRESHOLD if threshold is None or threshold != threshold else round(threshold / MSS)  # noqa: PLR0124
         ms = 0 if srtt is None or srtt != srtt else round(srtt)  # noqa: PLR0124
         ends = f"{H1}:{CLIENT_PORT} {H2}:{PORT}"
         lines.append(f"{t:.9f} {ends} 0 0x0 0x0 {round(cwnd / MSS)} {segments} 0 {ms}\n")
