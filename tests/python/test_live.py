@@ -151,10 +151,13 @@ def test_curl_fetches_the_page(lab: Path):
 
 @bench
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="live bench: iperf3 is not installed")
-def test_iperf3_sends_through(lab: Path):
-    send = 'sleep 0.5; iperf3 -J -t 2 -c "$BLOATLAB_RIGHT"'
+def test_iperf3_sends_through(lab: Path, tmp_path: Path):
+    # into a file: the server's own words go to the same output
+    found = tmp_path / "iperf3.json"
+    send = f'sleep 0.5; iperf3 -J -t 2 -c "$BLOATLAB_RIGHT" > {found}'
     done = bloatlab_live(lab, "-q", "--set", "duration=20s", "--serve", "iperf3 -s -1", "--", "sh", "-c", send)
-    assert 1e6 < json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] < 10e6, done.stderr
+    assert found.exists(), done.stderr
+    assert 1e6 < json.loads(found.read_text())["end"]["sum_received"]["bits_per_second"] < 10e6, done.stderr
 
 
 @pytest.mark.parametrize(
