@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bloatlab import live
 from bloatlab.cli.main import call
 from bloatlab.compare import Compared, Quantity, compare, quantities
 from bloatlab.run import run
 from bloatlab.scenario import from_dict, load
 from bloatlab.studies.csc458.build import Case, Lab, build
+from kernel import bench
 
 
 def agrees(simulated: float, real: float, least: float = 3.0, *, valid: bool = True) -> bool | None:
@@ -60,19 +60,9 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
     assert {"file throughput", "up queue", "~up queue"} <= found
 
 
-def _why_not() -> str:
-    try:
-        live.run(build(Case("reno", 20), 1, Lab(seconds=1)))
-    except live.LiveError as error:
-        return str(error)
-    return ""
-
-
+@bench
 def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Verdicts depend on the machine's load; that every cell has one, and that an invalid run has none, does not."""
-    why = _why_not()
-    if why:
-        pytest.skip(f"live bench: {why}")
     code = call(
         ["compare", "csc458", "--only", "Q=20 reno", "--time", "9", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
     )

@@ -18,6 +18,7 @@ import bloatlab
 from bloatlab import live
 from bloatlab.cli.main import call
 from bloatlab.scenario import ScenarioError
+from kernel import bench
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import live_torture  # pyright: ignore[reportMissingImports]
@@ -45,18 +46,6 @@ from = "h2"
 to = ["h1"]
 traffic.voip = {}
 """
-
-
-def why_not() -> str:
-    """Why the bench cannot run here; nothing if it can."""
-    if not Path("/dev/net/tun").exists():
-        return "/dev/net/tun is not there"
-    if os.geteuid() != 0:
-        return "needs root"
-    return ""
-
-
-bench = pytest.mark.skipif(bool(why_not()), reason=f"live bench: {why_not()}")
 
 
 @pytest.fixture
@@ -177,6 +166,14 @@ def test_refusals_in_one_line(capsys: pytest.CaptureFixture[str], lab: Path, arg
     code, said = say(capsys, lab, *arguments)
     assert (code, len(said.strip().splitlines())) == (2, 1)
     assert message in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="gives up root's rights with setpriv")
+def test_without_rights_it_says_which_are_missing(lab: Path):
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run([*bare, *COMMAND, str(lab)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "it takes CAP_SYS_ADMIN" in done.stderr
 
 
 def test_hosts_that_cannot_be_put_apart_are_refused():

@@ -1,0 +1,41 @@
+"""What this machine's kernel allows: asked of the kernel itself, not of the bench that is under test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+#: Exit status 0 if a process like this one may have a network namespace and, in it, a TUN device that is up.
+PROBE = """
+import ctypes, fcntl, os, socket, struct, sys
+
+CLONE_NEWNET, TUNSETIFF, SIOCSIFFLAGS = 0x40000000, 0x400454CA, 0x8914
+IFF_UP, IFF_TUN, IFF_NO_PI = 0x1, 0x1, 0x1000
+try:
+    step = "a network namespace"
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    step = "a TUN device"
+    device = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"probe", IFF_TUN | IFF_NO_PI))
+    step = "a TUN device that is up"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"probe", IFF_UP))
+except OSError as error:
+    sys.exit(f"cannot have {step}: {error.strerror}")
+"""
+
+
+@cache
+def why_no_bench() -> str:
+    """Why the live bench cannot run here; nothing if it can."""
+    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+#: Skips a test where the kernel allows no live bench, and says why.
+bench = pytest.mark.skipif(bool(why_no_bench()), reason=f"live bench: {why_no_bench()}")
