@@ -50,7 +50,7 @@ State = dict[str, list[str]]
 
 
 def host_state() -> State:
-    """Links, addresses, routes, rules, namespaces, mounts and processes of the host."""
+    """Links, addresses, routes, rules, wake-up latency, namespaces, mounts and processes of the host."""
     read = {
         "links": "/proc/net/dev",
         "addresses": "/proc/net/fib_trie",
@@ -70,6 +70,7 @@ def host_state() -> State:
         " ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]
     ]
     state["rules"] = _ip("rule")
+    state["wake-up latency of processors"] = _latency()
     state["named namespaces"] = (
         sorted(p.name for p in Path("/run/netns").glob("*")) if Path("/run/netns").is_dir() else []
     )
@@ -84,6 +85,14 @@ def _ip(what: str) -> list[str]:
     try:
         return subprocess.run(["ip", what], capture_output=True, text=True, check=False).stdout.splitlines()
     except FileNotFoundError:
+        return []
+
+
+def _latency() -> list[str]:
+    """What processors may take to wake up, us: the least that anybody asks for."""
+    try:
+        return [str(int.from_bytes(Path("/dev/cpu_dma_latency").read_bytes(), sys.byteorder, signed=True))]
+    except OSError:
         return []
 
 

@@ -17,6 +17,9 @@ class RunOutput(TypedDict):
 class ScenarioError(ValueError):
     """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, what is valid."""
 
+class PanicException(BaseException):
+    """A bug's assertion in the core. Like `KeyboardInterrupt` no `Exception`, so that nothing takes it for an answer."""
+
 def version() -> str:
     """The version of the core, as in Cargo.toml."""
 
@@ -55,7 +58,7 @@ def live(
     """Run on the wall clock, without the GIL; see `bloatlab.live.run`.
 
     `look` is called about ten times a second with what there is to see; what it raises ends the run and comes out.
-    Raises `ScenarioError` and `LiveError`.
+    Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of its threads.
     """
 
 def live_clean() -> int:

@@ -12,15 +12,19 @@
 //! | [`header`], [`flows`], [`store`] | real packets: what disciplines see of them, and their bytes |
 //! | `link` | the thread that moves packets by the clock |
 //! | `programs` | the scenario's applications over kernel sockets |
+//! | `congestion` | which congestion controls the kernel has |
 //! | `command` | the user's commands, and the end of what they started |
 //! | `run`, `outcome` | a run from set-up to take-down, and its result |
 //! | `space`, [`tun`], `sys` | namespaces and devices |
+//! | `awake` | processors that do not halt while a run lasts |
 //!
 //! This is the only crate that reads the clock or waits.
 
+mod awake;
 pub mod bench;
 mod clock;
 mod command;
+mod congestion;
 pub mod craft;
 mod ends;
 mod fault;

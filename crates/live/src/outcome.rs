@@ -29,11 +29,13 @@ pub(crate) struct Parts<'a, S: Sink> {
     pub link: LinkThread<S>,
     pub programs: Programs,
     pub code: Option<i32>,
+    /// Processors were kept from halting.
+    pub awake: bool,
 }
 
 /// Summary and tables.
 pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
-    let Parts { scenario, plan, mut link, programs, code } = parts;
+    let Parts { scenario, plan, mut link, programs, code, awake } = parts;
     let ended = link.ended;
     let mut tally = programs.core.tally;
     crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
@@ -70,7 +72,7 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
         figures,
     }
     .outcome();
-    outcome.summary["live"] = verdict(plan, &link, code);
+    outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
     // what is still inside belongs to somebody; a packet without an owner is a bug
@@ -103,12 +105,13 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
-fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>) -> Value {
+fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake: bool) -> Value {
     let late = too_late(link.lateness.percentile(99.0), plan.rtt);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
         "valid": late.is_none(), "invalid_because": late, "lateness_ms": delay_json(&link.lateness),
-        "rtt_ms": plan.rtt.millis(), "real_time": link.real_time, "kernel": kernel.trim(),
+        "rtt_ms": plan.rtt.millis(), "real_time": link.real_time, "processors_awake": awake,
+        "kernel": kernel.trim(),
         "foreign_packets": link.bench.foreign, "unwritten_packets": link.unwritten,
         "left": addresses(plan, Side::Left), "right": addresses(plan, Side::Right), "command_exit_code": code,
         "congestion": plan.apps.iter().map(|a| (a.name.clone(), json!(a.congestion))).collect::<serde_json::Map<_, _>>(),

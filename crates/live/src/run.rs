@@ -7,9 +7,11 @@
 //! Everything that a run makes is held by values of this process: dropping them, whether at the end, after an error, in a
 //! panic or because the process was killed, is what takes it away.
 
+use crate::awake::Awake;
 use crate::bench::Bench;
 use crate::clock::Clock;
 use crate::command::{self, CommandLine};
+use crate::congestion;
 use crate::ends::Ends;
 use crate::link::{LinkThread, Shared, View};
 use crate::outcome::Parts;
@@ -67,6 +69,8 @@ pub enum Failure {
     Cannot(String),
     /// The caller said so.
     Cancelled,
+    /// A thread of the run panicked: which, and with what message.
+    Bug(String),
 }
 
 impl From<Problem> for Failure {
@@ -97,6 +101,7 @@ pub fn run(
     mut look: impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
     let plan = Plan::new(scenario, options.congestion.as_deref(), options.max_rate)?;
+    check_congestion(&plan, options.congestion.as_deref())?;
     for line in options.background.iter().chain(&options.command) {
         let program = line.words.first().map_or("", String::as_str);
         command::find(program).map_err(|m| Problem::new("command", m))?;
@@ -142,6 +147,19 @@ fn make_spaces() -> Result<[Space; 2], Failure> {
     Ok([make()?, make()?])
 }
 
+/// Refuses congestion controls that the kernel does not have.
+fn check_congestion(plan: &Plan, asked: Option<&str>) -> Result<(), Problem> {
+    if let Some(name) = asked {
+        return congestion::check(name).map_err(|m| Problem::new("congestion", m));
+    }
+    for app in plan.apps.iter().filter(|a| !crate::plan::is_udp(&a.app.traffic)) {
+        for (key, name) in ["tcp", "tcp_server"].into_iter().zip(&app.congestion) {
+            congestion::check(name).map_err(|m| Problem::new(format!("app.{}.{key}", app.name), m))?;
+        }
+    }
+    Ok(())
+}
+
 /// What can be known before anything is made.
 fn preflight() -> Result<(), Failure> {
     tun::available().map_err(Failure::Cannot)
@@ -168,6 +186,7 @@ fn inside(
     let environment = environment(plan);
     let ends = Ends::new(crate::ends::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, ends, captures);
+    let awake = Awake::ask();
     // whatever happens below, the threads of the scope are told to end before they are waited for
     let told = Told(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
@@ -228,7 +247,7 @@ fn inside(
     for pcap in pcaps.into_iter().flatten() {
         pcap.finish()?;
     }
-    Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code }))
+    Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code, awake: awake.granted() }))
 }
 
 /// Tells the threads of a run to stop when it goes out of scope.
@@ -250,7 +269,7 @@ fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Fai
         Ok(answer) => Ok(answer?),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            Err(Failure::Cannot(format!("a bug: the {what} thread panicked: {}", text.unwrap_or("no message"))))
+            Err(Failure::Bug(format!("the {what} thread panicked: {}", text.unwrap_or("no message"))))
         }
     }
 }

@@ -67,8 +67,21 @@ fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
     (r, measure::emodel::mos(r))
 }
 
+/// A panic is an exception in Python, whose message it carries: nothing else is said on standard error, unless
+/// BLOATLAB_TRACEBACK asks where it happened.
+fn quiet_panics() {
+    let loud = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::env::var_os("BLOATLAB_TRACEBACK").is_some() {
+            loud(info);
+        }
+    }));
+}
+
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    quiet_panics();
+    m.add("PanicException", m.py().get_type::<pyo3::panic::PanicException>())?;
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;

@@ -2,7 +2,7 @@
 
 use crate::{refuse, scenario_of};
 use ::live::{CommandLine, Failure, Options, Plan, Side, View};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use units::Problem;
@@ -64,6 +64,7 @@ pub(crate) fn live(
         Ok(outcome) => crate::run::to_python(py, outcome),
         Err(Failure::Refused(problem)) => Err(refuse("", &[problem])),
         Err(Failure::Cannot(message)) => Err(LiveError::new_err(message)),
+        Err(Failure::Bug(message)) => Err(PyRuntimeError::new_err(message)),
         Err(Failure::Cancelled) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
     }
 }

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
+from bloatlab.run import Bug
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.sweep import Interrupted
 
@@ -95,7 +96,7 @@ def call(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
+    except (Exception, Bug) as error:
         if os.environ.get("BLOATLAB_TRACEBACK"):
             raise
         _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")

@@ -486,11 +486,10 @@ impl Core {
     }
 }
 
-/// Sets the congestion control of a socket; the message names what the kernel offers.
+/// Sets the congestion control of a socket.   Errors: the kernel does not let this namespace have it.
 fn congestion(fd: &OwnedFd, name: &str) -> io::Result<()> {
     net::sockopt::set_tcp_congestion(fd, name).map_err(|e| {
-        let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
         let e = io::Error::from(e);
-        io::Error::new(e.kind(), format!("TCP congestion control \"{name}\": {e} (this kernel has {})", there.trim()))
+        io::Error::new(e.kind(), format!("TCP congestion control \"{name}\": {e}"))
     })
 }
