@@ -1,5 +1,6 @@
 //! Parameters of a service flow and of the upstream channel.
 
+use packet::LEAST_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem};
@@ -177,9 +178,9 @@ impl DocsisParams {
             return Err(Problem::new("grant_variation", "needs max_grant: without a limit there is nothing to vary"));
         }
         match self.transmit_limit {
-            Limit::Packets(0) | Limit::Bytes(Bytes(0)) => Err(Problem::new(
+            Limit::Packets(0) | Limit::Bytes(Bytes(0..LEAST_BYTES)) => Err(Problem::new(
                 "transmit_limit",
-                format!("{} is not valid; expected at least 1p", self.transmit_limit),
+                format!("{} is not valid; expected at least 1p or {LEAST_BYTES}B", self.transmit_limit),
             )),
             Limit::Time(d) => {
                 Err(Problem::new("transmit_limit", format!("{d} is not valid; expected packets (\"32p\") or bytes")))

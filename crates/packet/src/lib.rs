@@ -11,4 +11,4 @@ mod meta;
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
 pub use link::{Backlog, LinkView};
-pub use meta::{Ecn, Flags, NodeId, PacketMeta};
+pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, PacketMeta};

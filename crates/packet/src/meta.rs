@@ -62,6 +62,10 @@ impl Flags {
     }
 }
 
+/// The smallest IP packet: an IPv4 header (20, RFC 791) and a UDP or ICMP header (8, RFC 768, 792), nothing in it. TCP's
+/// smallest is 40. A queue with room for less could hold no packet.   Unit: bytes.
+pub const LEAST_BYTES: u64 = 28;
+
 /// A packet: 32 bytes, plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {

@@ -1,7 +1,7 @@
 //! How much a queue may hold.
 
-use packet::{Backlog, LinkView, PacketMeta};
-use units::{BitRate, Limit, Problem};
+use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
+use units::{BitRate, Bytes, Limit, Problem};
 
 /// A [`Limit`] as a test on arrivals: packets, bytes, or time at the link's sustained rate.
 ///
@@ -42,19 +42,38 @@ impl Room {
         }
     }
 
-    /// Refuses a limit under which nothing can ever wait.
+    /// Refuses a limit under which nothing can ever wait: less than a packet, or less than [`LEAST_BYTES`]. How many bytes a
+    /// time is depends on the link: here it only must not be zero, and [`Room::validate_at`] judges it where the rate is known.
     pub fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
-        let least = 1 + u64::from(ns2_off_by_one);
-        let value = match limit {
-            Limit::Packets(n) => u64::from(n),
-            Limit::Bytes(b) => b.0,
-            Limit::Time(d) => d.0,
+        let short = u64::from(ns2_off_by_one);
+        let (holds, least) = match limit {
+            Limit::Packets(n) => (u64::from(n) > short, format!("{}p", 1 + short)),
+            Limit::Bytes(b) => Self::judge(b, short),
+            Limit::Time(d) => (!d.is_zero(), "a positive duration".into()),
         };
-        if value >= least {
+        Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
+    }
+
+    /// Refuses a limit in time that is less than the smallest packet at this sustained rate.
+    pub fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
+        let Limit::Time(span) = limit else { return Ok(()) };
+        let bytes = Bytes(rate.bytes_in(span));
+        let (holds, least) = Self::judge(bytes, u64::from(ns2_off_by_one));
+        Self::refuse(holds, limit, format!(" ({bytes} at {rate})"), &least, ns2_off_by_one)
+    }
+
+    fn judge(bytes: Bytes, short: u64) -> (bool, String) {
+        let least = LEAST_BYTES + short;
+        (bytes.0 >= least, format!("{least}B, the smallest IP packet (better 1500B or more)"))
+    }
+
+    fn refuse(holds: bool, limit: Limit, there: String, least: &str, ns2_off_by_one: bool) -> Result<(), Problem> {
+        if holds {
             return Ok(());
         }
         let why = if ns2_off_by_one { " (ns-2 stores one less than the limit)" } else { "" };
-        Err(Problem::new("limit", format!("{limit} is not valid: nothing could wait; expected at least {least}p{why}")))
+        let message = format!("{limit}{there} is not valid: nothing could wait; expected at least {least}{why}");
+        Err(Problem::new("limit", message))
     }
 }
 
@@ -85,5 +104,21 @@ mod tests {
         assert!(Room::validate(Limit::Packets(0), false).is_err());
         assert!(Room::validate(Limit::Packets(1), true).unwrap_err().message.contains("2p"));
         assert!(Room::validate(Limit::Packets(1), false).is_ok());
+        // IPv4 and UDP headers: 20 + 8
+        let bytes = |n, ns2| Room::validate(Limit::Bytes(Bytes(n)), ns2);
+        assert!(bytes(0, false).is_err() && bytes(27, false).unwrap_err().message.contains("28B"));
+        assert!(bytes(28, false).is_ok() && bytes(28, true).is_err() && bytes(29, true).is_ok());
+        assert!(Room::validate(Limit::Time(Duration::ZERO), false).is_err());
+    }
+
+    #[test]
+    fn a_time_is_judged_by_the_rate() {
+        let at = |us, ns2, bits| Room::validate_at(Limit::Time(Duration::from_micros(us)), ns2, BitRate(bits));
+        // 28 bytes are 224 bits: 224 us at 1 Mbit/s
+        assert!(at(224, false, 1_000_000).is_ok() && at(224, true, 1_000_000).is_err());
+        let refusal = at(223, false, 1_000_000).unwrap_err().message;
+        assert!(refusal.starts_with("223us (27B at 1mbit) is not valid"), "{refusal}");
+        assert!(at(223, false, 2_000_000).is_ok());
+        assert!(Room::validate_at(Limit::Packets(0), false, BitRate(1)).is_ok(), "not a time");
     }
 }

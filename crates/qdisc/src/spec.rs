@@ -278,6 +278,11 @@ macro_rules! disciplines {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $($(Self::$Variant(p) => Params::validate(p),)*)+ }.map_err(|p| p.under(self.name()))
             }
+            /// Refuses a limit in time under which nothing could wait at this sustained rate. [`Spec::validate`] does the rest.
+            pub fn validate_at(&self, rate: units::BitRate) -> Result<(), Problem> {
+                let check = |l| crate::Room::validate_at(l, false, rate).map_err(|p| p.under(self.name()));
+                self.limit().map_or(Ok(()), check)
+            }
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {
                 match self { $($(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)*)+ }
@@ -540,6 +545,30 @@ mod tests {
         assert_eq!(spec.validate().unwrap_err().under("queue").path, "queue.codel.target");
         let spec: Spec = serde_json::from_str(r#"{"droptail":{"limit":"0p"}}"#).unwrap();
         assert_eq!(spec.validate().unwrap_err().path, "droptail.limit");
+    }
+
+    #[test]
+    fn no_limit_is_less_than_a_packet() {
+        let refusal = |text: &str| serde_json::from_str::<Spec>(text).unwrap().validate().unwrap_err();
+        let mut limits = 0;
+        for info in QDISCS {
+            let schema = serde_json::to_value((info.params)()).unwrap();
+            for field in ["limit", "queue_limit", "memory_limit"] {
+                if schema["properties"].get(field).is_none() {
+                    continue;
+                }
+                let problem = refusal(&format!(r#"{{"{}":{{"{field}":"27B"}}}}"#, info.name));
+                assert_eq!(problem.path, format!("{}.{field}", info.name));
+                assert!(problem.message.contains("28B"), "{problem}");
+                limits += 1;
+            }
+        }
+        // every discipline but cbq, whose classes have theirs; a second one in sfq, fq_codel and fq_pie, two more in fair
+        assert_eq!(limits, QDISCS.len() - 1 + 5);
+        let mut cbq = crate::class::CbqParams::default();
+        cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));
+        assert_eq!(Spec::Cbq(cbq).validate().unwrap_err().path, "cbq.classes.1.limit");
+        assert_eq!(refusal(r#"{"sfq_hss":{"law":{"pie":{"limit":"27B"}}}}"#).path, "sfq_hss.law.pie.limit");
     }
 
     #[test]

@@ -103,6 +103,8 @@ fn bad_values_name_path_value_and_what_is_valid() {
         ("duration = \"10s\"", "duration = \"0s\"", "duration", "above zero"),
         ("duration = \"10s\"", "", "", "\"duration\" is missing"),
         ("limit = \"417p\"", "limit = \"0p\"", "link.up.queue.codel.limit", "0p is not valid"),
+        ("limit = \"417p\"", "limit = \"10B\"", "link.up.queue.codel.limit", "at least 28B, the smallest IP packet"),
+        ("limit = \"417p\"", "limit = \"10us\"", "link.up.queue.codel.limit", "10us (6B at 5mbit) is not valid"),
         ("traffic.ftp = {}", "traffic.ftp = { flows = 0 }", "app.upload.traffic.ftp.flows", "expected 1 to"),
         ("to = \"server\"\nrate = \"5mbit\"", "to = \"home\"\nrate = \"5mbit\"", "link.up.to", "to itself"),
     ];

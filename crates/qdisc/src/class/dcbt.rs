@@ -64,12 +64,13 @@ impl Params for DcbtParams {
         Some(self.limit)
     }
     fn validate(&self) -> Result<(), Problem> {
+        cbt::validate(self.limit, self.packet, &self.classes, true)?;
         check_weight("weight", self.weight)?;
         threshold("min_th", self.min_th, self.limit)?;
         if self.active_for.is_zero() {
             return Err(Problem::new("active_for", "0s is not valid; expected a positive duration"));
         }
-        cbt::validate(self.limit, self.packet, &self.classes, true)
+        Ok(())
     }
     fn build(&self) -> Cbt {
         Cbt::new(self.limit, self.packet, &self.classes, Some(Active::new(self)))
