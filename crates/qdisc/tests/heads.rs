@@ -149,6 +149,8 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
         let verdict = head(law, us, sojourn, 10, Ecn::NotEct, &mut rng);
         (verdict == Verdict::Drop, law.state().count, law.state().drop_next.0 / 1000)
     };
+    // nothing yet: drop_next runs an interval ahead
+    assert_eq!(see(&mut law, 900_000, 0), (false, 0, 1_000_000));
     // above target at 1 s: the first drop is due after an interval
     assert_eq!(see(&mut law, 1_000_000, 10), (false, 1, 1_100_000));
     assert_eq!(see(&mut law, 1_099_999, 10), (false, 1, 1_100_000));
@@ -165,7 +167,36 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     // above again: from count 1 on, after a whole interval
     assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
     assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
-    assert_eq!(see(&mut law, 1_551_000, 5), (false, 0, 1_650_000));
+    // the last one is taken, and drop_next runs ahead again
+    assert_eq!(see(&mut law, 1_551_000, 5), (false, 0, 1_651_000));
+}
+
+#[test]
+fn cobalt_goes_on_with_the_count_it_has() {
+    let mut rng = Rng::named(1, "q");
+    let mut law = CobaltParams { ecn: true, ..Default::default() }.law();
+    let mut see = |law: &mut Cobalt, us, sojourn, ecn| {
+        let verdict = head(law, us, sojourn, 10, ecn, &mut rng);
+        (verdict, law.state().count, law.state().drop_next.0 / 1000)
+    };
+    see(&mut law, 900_000, 0, Ecn::NotEct);
+    for us in [1_000_000, 1_100_000, 1_171_000, 1_229_000] {
+        see(&mut law, us, 10, Ecn::NotEct);
+    }
+    assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (4, 1_278_445));
+    // below and above again: due 100 / sqrt(4) = 50 ms later
+    see(&mut law, 1_240_000, 5, Ecn::NotEct);
+    assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
+    // a drop that is 200 ms late: the next one is due at 1300 + 100 / sqrt(5) = 1344.72, which is past: at once
+    assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
+    // a mark instead: + 100 / sqrt(6) = 1385.55 is past as well, and is not made up for
+    let mark = Verdict::Mark(MarkReason::Law);
+    assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
+    // an empty queue takes one, if due: 1500 + 100 / sqrt(5) = 1544.72
+    law.empty(Time(1_499 * MS));
+    assert_eq!((law.state().count, law.state().drop_next), (6, Time(1_500 * MS)));
+    law.empty(Time(1_510 * MS));
+    assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (5, 1_544_721));
 }
 
 #[test]

@@ -1,13 +1,18 @@
 //! COBALT: CoDel whose count falls gradually, and BLUE for what does not respond.
 //!
 //! ```text
-//! CoDel   sojourn > target: dropping; from interval after its beginning: drop (or mark), count + 1,
-//!         drop_next + interval / sqrt(count)
-//!         else, while drop_next is due: count - 1, drop_next + interval / sqrt(count)
+//! CoDel   sojourn > target: dropping, drop_next <- now + interval / sqrt(count) at its beginning; when drop_next is due:
+//!         drop (or mark), count + 1, drop_next + interval / sqrt(count)
+//!         else, while drop_next is due: count - 1, drop_next + interval / sqrt(count); an empty queue: once
+//! rest    count = 0: drop_next <- now + interval;  drop_next past and nothing dropped: drop_next <- now
 //! BLUE    overflow: p + 1/256; empty: p - 1/4096; each at most once per target; every head is dropped with p, ECN or not
 //! ```
 //!
-//! Source: CAKE (sch_cake), ns-3 cobalt-queue-disc; SPEC 1.18.
+//! The last line keeps marks from being made up for: a mark that comes late does not bring the next ones forward, as late drops
+//! do. (Whether drop_next was past is asked before a beginning moves it: after a silence of more than an interval, a first
+//! packet above target makes the second one due.)
+//!
+//! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc; SPEC 1.18.
 //! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16); a time constant of several MTUs (CAKE's
 //! `mtu_time`) belongs to its shaper and is left out, but like CAKE the last packet of the queue is never dropped at the head.
 
@@ -104,32 +109,45 @@ impl CobaltState {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// CAKE's `cobalt_should_drop`, CoDel's part: true to mark or drop.
+    /// CAKE's `cobalt_should_drop`, CoDel's part: whether to mark or drop, and the `drop_next` that [`CobaltState::rest`] asks
+    /// about.
     #[inline]
-    fn codel(&mut self, cfg: &CobaltParams, sojourn: Duration, now: Time) -> bool {
-        let next_due = self.count > 0 && now >= self.drop_next;
+    fn codel(&mut self, cfg: &CobaltParams, sojourn: Duration, now: Time) -> (bool, Time) {
+        let was = self.drop_next;
+        let next_due = self.count > 0 && now >= was;
         let over_target = sojourn > cfg.target;
         if over_target {
             if !self.dropping {
-                self.drop_next = now + cfg.interval;
+                self.drop_next = now;
+                self.advance(cfg.interval);
             }
             self.count = self.count.max(1);
         }
         self.dropping = over_target;
         if !next_due {
-            return false;
+            return (false, was);
         }
-        if self.dropping {
+        if over_target {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
-            return true;
+        } else {
+            // bound: each turn takes one from count, which each drop has raised by one
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.advance(cfg.interval);
+            }
         }
-        // bound: each turn takes one from count, which each drop has raised by one
-        while self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.advance(cfg.interval);
+        (over_target, self.drop_next)
+    }
+
+    /// The end of CAKE's `cobalt_should_drop`: `drop_next` does not stay in the past, unless to make up for drops.
+    #[inline]
+    fn rest(&mut self, cfg: &CobaltParams, due_at: Time, dropped: bool, now: Time) {
+        if self.count == 0 {
+            self.drop_next = now + cfg.interval;
+        } else if now > due_at && !dropped {
+            self.drop_next = now;
         }
-        false
     }
 }
 
@@ -152,13 +170,14 @@ impl Law for Cobalt {
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let (cfg, s) = (&self.cfg, &mut self.state);
         let capable = packet.ecn() != Ecn::NotEct;
-        let due = s.codel(cfg, view.sojourn, view.now);
+        let (due, due_at) = s.codel(cfg, view.sojourn, view.now);
         if cfg.blue_threshold.is_some_and(|t| view.sojourn > t) {
             s.blue_up(cfg, view.now);
         }
         let mark = due && cfg.ecn && capable;
-        let blue = rng.chance(s.p_drop);
-        if (blue || (due && !mark)) && view.backlog.packets > 0 {
+        let drop = rng.chance(s.p_drop) || (due && !mark);
+        s.rest(cfg, due_at, drop, view.now);
+        if drop && view.backlog.packets > 0 {
             return Verdict::Drop;
         }
         match cfg.ce_threshold {
@@ -177,6 +196,10 @@ impl Law for Cobalt {
             s.blue_timer = now;
         }
         s.dropping = false;
+        if s.count > 0 && now >= s.drop_next {
+            s.count -= 1;
+            s.advance(cfg.interval);
+        }
     }
 
     /// CAKE's `cobalt_queue_full`.
