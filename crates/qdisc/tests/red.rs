@@ -2,7 +2,7 @@
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use qdisc::law::ared::{Adaptation, AredParams};
-use qdisc::law::early::{Average, ByteMode, IdleDecay, Ramp, Spacing, Zone};
+use qdisc::law::early::{Average, ByteMode, IdleDecay, Ramp, Spacing, Weight, Zone};
 use qdisc::law::red::{Red, RedParams, RedVariant};
 use qdisc::law::wred::{RampParams, Rio, WredParams};
 use qdisc::law::{Law, LawParams, Verdict, View};
@@ -101,7 +101,7 @@ fn the_average_by_hand() {
     ] {
         for (gap_us, expected) in [(3000u64, whole), (2500, fraction)] {
             let mut a = Average::default();
-            let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), 0.5, idle, packet_time);
+            let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), Weight::new(0.5), idle, packet_time);
             assert_eq!(at(&mut a, 4.0, 0), 2.0);
             assert_eq!(at(&mut a, 8.0, 0), 5.0);
             // the last packet begins to leave and the link finds nothing in the same moment, and asks again later
@@ -116,9 +116,12 @@ fn the_average_by_hand() {
     }
     // the queue is empty while its last packet is being sent: idle for Floyd & Jacobson, not for ns-2
     let mut a = Average::default();
-    a.sample(8.0, Time(0), 0.5, IdleDecay::DecayAndSample, packet_time);
+    let half = Weight::new(0.5);
+    a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
     a.left(0, Time(0), IdleDecay::DecayAndSample);
-    assert_eq!(a.sample(0.0, Time(9 * MS), 0.5, IdleDecay::DecayAndSample, packet_time), 2.0);
+    assert_eq!(a.sample(0.0, Time(9 * MS), half, IdleDecay::DecayAndSample, packet_time), 2.0);
+    // no averaging: nothing is left of it, but after no time at all
+    assert_eq!((Weight::new(1.0).rest(3.0), Weight::new(1.0).rest(0.0)), (0.0, 1.0));
 }
 
 #[test]

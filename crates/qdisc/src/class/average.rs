@@ -13,10 +13,11 @@
 //! Source: Floyd & Jacobson 1993 §4, SPEC 1.2 (`arrivals`); `time` is ours.
 //! Departs: ns-2, ns-3 and ALTQ fold in the current sample (0) after the decay of an idle queue.
 
+use crate::law::early::Weight;
 use packet::LinkView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Time, math};
+use units::Time;
 
 /// When an average takes its samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +33,7 @@ pub enum Sampling {
 /// An average in the unit of its samples (packets or bytes).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Average {
-    w: f64,
+    w: Weight,
     sampling: Sampling,
     avg: f64,
     /// What is queued since `since`, by `time`; by `arrivals`, whether something is.
@@ -43,7 +44,7 @@ pub struct Average {
 impl Average {
     /// An average of weight `w`, at zero and idle.
     pub fn new(w: f64, sampling: Sampling) -> Self {
-        Self { w, sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
+        Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }
 
     /// The average.
@@ -54,7 +55,7 @@ impl Average {
     /// An arrival finds what [`Average::now_queued`] last said; `packet` is the size of a typical one in bytes.
     pub fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
-            self.avg += self.w * (self.q - self.avg);
+            self.avg += self.w.get() * (self.q - self.avg);
         } else {
             self.elapse(now, link, packet);
         }
@@ -63,7 +64,7 @@ impl Average {
 
     /// A packet has left, `q` stays: a sample (FRED).
     pub fn departure(&mut self, q: f64, now: Time) {
-        self.avg += self.w * (q - self.avg);
+        self.avg += self.w.get() * (q - self.avg);
         (self.q, self.since) = (q, now);
     }
 
@@ -79,7 +80,7 @@ impl Average {
     fn elapse(&mut self, now: Time, link: &LinkView, packet: u64) {
         if self.avg != self.q {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
-            self.avg = self.q + (self.avg - self.q) * math::pow(1.0 - self.w, m);
+            self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
         // what has been counted is not counted again: who arrives may be dropped, and q stays
         self.since = now;

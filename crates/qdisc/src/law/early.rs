@@ -98,6 +98,33 @@ pub enum IdleDecay {
     DecayAndSample,
 }
 
+/// The weight of a sample, w, and the logarithm of what it leaves: an idle period then costs an exponential, not a power.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weight {
+    w: f64,
+    ln_rest: f64,
+}
+
+impl Weight {
+    /// A weight in (0, 1].
+    pub fn new(w: f64) -> Self {
+        Self { w, ln_rest: math::ln(1.0 - w) }
+    }
+
+    /// w.
+    #[inline]
+    pub fn get(self) -> f64 {
+        self.w
+    }
+
+    /// (1 - w)^m, what m samples of zero leave; m not negative.
+    #[inline]
+    pub fn rest(self, m: f64) -> f64 {
+        // 0 x ln 0 is not a number, where w is 1
+        if m > 0.0 { math::exp(m * self.ln_rest) } else { 1.0 }
+    }
+}
+
 /// The average queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Average {
@@ -114,16 +141,16 @@ impl Average {
 
     /// An arrival found `queue` waiting; `packet_time` is the time to send a typical packet.
     #[inline]
-    pub fn sample(&mut self, queue: f64, now: Time, w: f64, idle: IdleDecay, packet_time: Duration) -> f64 {
+    pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
             Some(t0) if queue == 0.0 => {
                 let m = now.since(t0).0 as f64 / packet_time.0.max(1) as f64;
                 self.avg *= match idle {
-                    IdleDecay::Decay => math::pow(1.0 - w, m),
-                    IdleDecay::DecayAndSample => math::pow(1.0 - w, m.floor() + 1.0),
+                    IdleDecay::Decay => w.rest(m),
+                    IdleDecay::DecayAndSample => w.rest(m.floor() + 1.0),
                 };
             }
-            _ => self.avg = (1.0 - w) * self.avg + w * queue,
+            _ => self.avg = (1.0 - w.w) * self.avg + w.w * queue,
         }
         self.avg
     }

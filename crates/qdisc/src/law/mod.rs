@@ -46,7 +46,8 @@ pub enum Verdict {
 /// Contract: after [`Verdict::Drop`] from `head`, the host at once shows the next head of the same queue, or calls `empty`.
 /// `empty` is also called when the link asks and nothing is there, or (in a fair discipline) when the queue leaves the
 /// schedule. `tick` is called at `next_tick`, and moves that past now; in a fair discipline only while the queue is active, and
-/// once, late, when it becomes active again.
+/// for the time in between, update by update, when it becomes active again. So a law with nothing left to do while its queue is
+/// empty says so.
 pub trait Law: Send {
     /// A packet arrives; called before the limit is tested.
     #[inline]

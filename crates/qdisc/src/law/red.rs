@@ -12,7 +12,7 @@
 //! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ forgets the average after 60 s of idleness
 //! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s.
 
-use super::early::{self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Zone, amount};
+use super::early::{self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount};
 use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta};
 use schemars::JsonSchema;
@@ -244,7 +244,7 @@ impl LawParams for RedParams {
 struct AtRate {
     rate: BitRate,
     ramp: Ramp,
-    weight: f64,
+    weight: Weight,
     packet_time: Duration,
 }
 
@@ -270,7 +270,7 @@ impl AtRate {
         Self {
             rate,
             ramp: Ramp { min, max, max_p: cfg.max_p, gentle: cfg.gentle },
-            weight,
+            weight: Weight::new(weight),
             packet_time: cfg.packet_time.unwrap_or_else(|| rate.time_for(cfg.rules.avpkt)),
         }
     }
@@ -303,7 +303,7 @@ impl Red {
 
     /// The weight in force; `None` before the first arrival.
     pub fn weight(&self) -> Option<f64> {
-        self.at.map(|at| at.weight)
+        self.at.map(|at| at.weight.get())
     }
 
     /// A new max_p (Adaptive RED).

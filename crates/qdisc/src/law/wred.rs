@@ -13,7 +13,7 @@
 //! in-packets wait, and a law sees arrivals, refusals and departures only: where a host takes packets out for lack of
 //! shared room, the number is corrected downwards when the queue is shorter, and to 0 when it is empty.
 
-use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, amount};
+use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount};
 use super::red::verdict;
 use super::{Law, LawParams, Verdict, View};
 use packet::PacketMeta;
@@ -227,7 +227,7 @@ impl LawParams for WredParams {
             ramps,
             which,
             rio: self.rio.is_some(),
-            weight: self.weight,
+            weight: Weight::new(self.weight),
             rules,
             ecn: self.ecn,
             harddrop: self.harddrop,
@@ -252,7 +252,7 @@ struct WredConfig {
     which: [u8; 64],
     rio: bool,
     measure: Measure,
-    weight: f64,
+    weight: Weight,
     rules: Rules,
     ecn: bool,
     harddrop: bool,
