@@ -16,7 +16,7 @@
 use super::hash::{HashKey, hash, place};
 use super::queues::{NONE, Queues};
 use crate::Cx;
-use packet::{Flags, FlowId, FlowTuple, PacketMeta};
+use packet::{Flags, FlowId, FlowTuple, PacketMeta, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time};
@@ -52,11 +52,13 @@ pub struct HashParams {
     pub key: HashKey,
     /// How often the hash is salted anew; null: never.
     pub perturb: Option<Duration>,
+    /// Datagrams (UDP) share the last queue, and everything else is hashed among the others.
+    pub datagrams_apart: bool,
 }
 
 impl Default for HashParams {
     fn default() -> Self {
-        Self { queues: 1024, key: HashKey::default(), perturb: None }
+        Self { queues: 1024, key: HashKey::default(), perturb: None, datagrams_apart: false }
     }
 }
 
@@ -123,10 +125,27 @@ impl HashParams {
                 format!("{} is not valid; expected at most {MOST_QUEUES}", self.queues),
             ));
         }
+        if self.datagrams_apart && self.queues == 1 {
+            return Err(Problem::new("queues", "1 is not valid with one set apart for datagrams; expected at least 2"));
+        }
         if self.perturb.is_some_and(Duration::is_zero) {
             return Err(Problem::new("perturb", "0s is not valid; expected a positive duration, or null for never"));
         }
         Ok(())
+    }
+}
+
+impl HashParams {
+    /// The place of the queue for a flow.
+    fn place(&self, tuple: &FlowTuple, salt: u32) -> usize {
+        let last = self.queues - 1;
+        if !self.datagrams_apart {
+            place(hash(tuple, self.key, salt), self.queues) as usize
+        } else if tuple.protocol == Protocol::Udp {
+            last as usize
+        } else {
+            place(hash(tuple, self.key, salt), last) as usize
+        }
     }
 }
 
@@ -262,7 +281,7 @@ impl Classifier {
                     return session.queue;
                 }
                 session.epoch = *epoch;
-                queues.at(&mut places[place(hash(&tuple(), p.key, salt), p.queues) as usize])
+                queues.at(&mut places[p.place(&tuple(), salt)])
             }
             ClassifierSpec::SerialSearch(p) => {
                 if known && (session.waiting > 0 || cx.now < session.last + p.timeout) {

@@ -51,7 +51,11 @@ impl Preset for DrrParams {
     fn composition(&self) -> FairParams {
         FairParams {
             limit: self.limit,
-            classifier: ClassifierSpec::Hash(HashParams { queues: self.queues, key: self.key, perturb: None }),
+            classifier: ClassifierSpec::Hash(HashParams {
+                queues: self.queues,
+                key: self.key,
+                ..HashParams::default()
+            }),
             scheduler: SchedulerSpec::Drr(Quantum { quantum: self.quantum }),
             law: self.law.clone(),
             overflow: self.overflow,

@@ -75,6 +75,7 @@ impl Preset for SfqParams {
                 queues: self.queues.unwrap_or(queues),
                 key: self.key.unwrap_or(key),
                 perturb: self.perturb,
+                ..HashParams::default()
             }),
             scheduler: match self.quantum.or(quantum) {
                 Some(quantum) => SchedulerSpec::ByteRoundRobin(Quantum { quantum }),

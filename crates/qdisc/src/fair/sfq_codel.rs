@@ -7,7 +7,10 @@
 //! ```
 //!
 //! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013; SPEC 1.16, 3.7.
-//! Departs: among equally full bins the one made first pays, where ns-2 moves on; no bins of their own for constant-rate flows.
+//! With `isolate_cbr`, constant-rate flows share the last bin, and the others are hashed among the rest (ns-2 `isolate_`, which
+//! its code calls experimental).
+//! Departs: among equally full bins the one made first pays, where ns-2 moves on; a queue sees no application, so constant-rate
+//! is what is UDP, where ns-2 looks at its packet type ("all voice packets in our simulations").
 
 use super::params::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -35,6 +38,8 @@ pub struct SfqCodelParams {
     pub ecn: bool,
     /// Published version of CoDel.
     pub variant: Variant,
+    /// UDP flows share a bin of their own, as ns-2's constant-rate packets do under `isolate_`.
+    pub isolate_cbr: bool,
 }
 
 impl Default for SfqCodelParams {
@@ -48,6 +53,7 @@ impl Default for SfqCodelParams {
             interval: Duration::from_millis(100),
             ecn: false,
             variant: Variant::Draft01,
+            isolate_cbr: false,
         }
     }
 }
@@ -56,7 +62,11 @@ impl Preset for SfqCodelParams {
     fn composition(&self) -> FairParams {
         FairParams {
             limit: self.limit,
-            classifier: ClassifierSpec::Hash(HashParams { queues: self.queues, ..HashParams::default() }),
+            classifier: ClassifierSpec::Hash(HashParams {
+                queues: self.queues,
+                datagrams_apart: self.isolate_cbr,
+                ..HashParams::default()
+            }),
             scheduler: match self.quantum {
                 Some(quantum) => SchedulerSpec::DrrPlusPlus(Quantum { quantum }),
                 None => SchedulerSpec::NewFirst,
