@@ -1,10 +1,12 @@
 //! Fair disciplines against textbook answers: schedules by hand, overflow victims, collisions, forced and filled groups.
 
 use packet::{
-    Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
+    Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol,
 };
 use qdisc::fair::{Fair, FairParams};
-use qdisc::{Cx, Params, Queue, Spec};
+use qdisc::law::{Law, View};
+use qdisc::{AnyLaw, Cx, Params, Queue, Spec};
+use std::collections::BTreeSet;
 use units::{BitRate, Duration, Rng, Time};
 
 #[derive(Default)]
@@ -80,6 +82,20 @@ impl Bench {
 
     fn wait(&mut self, ms: u64) {
         self.now += Duration::from_millis(ms);
+    }
+
+    /// A millisecond passes, and the laws' timers are called if they are due.
+    fn tick(&mut self) {
+        self.wait(1);
+        if self.queue.next_wake().is_some_and(|t| t <= self.now) {
+            let (link, fate) = (LinkView::plain(BitRate(5_000_000)), &mut self.fates);
+            self.queue.wake(&mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
+        }
+    }
+
+    /// PIE of a flow's queue.
+    fn pie(&self, flow: char) -> &AnyLaw {
+        self.queue.discipline().queue_law(self.queue_of(flow))
     }
 }
 
@@ -282,6 +298,51 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
 }
 
 #[test]
+fn datagrams_may_have_a_bin_of_their_own() {
+    let mut b = Bench::new(r#"{"sfq_codel":{"queues":3,"isolate_cbr":true}}"#);
+    for i in 20..26u16 {
+        let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, protocol: Protocol::Udp, ..Default::default() };
+        b.flows.set(FlowId(u32::from(i)), tuple);
+    }
+    b.offer("uabcdefghijklmnopqrstvwxyz", 100);
+    let queues = |b: &Bench, flows: &str| flows.chars().map(|f| b.queue_of(f)).collect::<BTreeSet<_>>();
+    // 20 TCP flows over two bins, 6 of UDP in the third
+    let (tcp, udp) = (queues(&b, "abcdefghijklmnopqrst"), queues(&b, "uvwxyz"));
+    assert_eq!((tcp.len(), udp.len()), (2, 1));
+    assert!(tcp.is_disjoint(&udp));
+}
+
+#[test]
+fn the_pie_of_a_silent_flow_decays_meanwhile() {
+    let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
+    let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
+    // two come for one that leaves, for a second; then the queue runs empty
+    for _ in 0..1000 {
+        b.offer("aa", 1500);
+        b.take(1);
+        b.tick();
+    }
+    while !b.take(1).is_empty() {}
+    let (before, mut clock) = (probability(b.pie('a')), b.pie('a').clone());
+    assert!(before > 0.01, "{before}");
+    // a clock beside it that goes on, and the flow that comes back half a second later
+    let link = LinkView::plain(BitRate(5_000_000));
+    for _ in 0..500 {
+        b.tick();
+        if let Some(now) = clock.next_tick().filter(|t| *t <= b.now) {
+            let view = View { now, backlog: Backlog::default(), sojourn: Duration::ZERO, link: &link };
+            clock.tick(&view);
+        }
+    }
+    assert_eq!(probability(b.pie('a')), before, "an idle queue's law waits for a packet");
+    b.offer("a", 1500);
+    let after = probability(b.pie('a'));
+    assert_eq!(after, probability(&clock));
+    // 33 updates of 15 ms, each x 0.98 at least: 0.51
+    assert!(after < 0.52 * before, "{after} of {before}");
+}
+
+#[test]
 fn misfits_are_refused_with_path_and_what_is_valid() {
     for (spec, path, part) in [
         (r#"{"sfq_hss":{"groups":0}}"#, "sfq_hss.groups", "at least 1"),
@@ -300,6 +361,7 @@ fn misfits_are_refused_with_path_and_what_is_valid() {
         (r#"{"sfq_codel":{"interval":"0s"}}"#, "sfq_codel.interval", "positive"),
         (r#"{"perfect":{"shared_dscp":[3,64]}}"#, "perfect.shared_dscp.1", "0 to 63"),
         (r#"{"perfect":{"overflow":"ns2_sfq"}}"#, "perfect.overflow", "isolated has none"),
+        (r#"{"sfq_codel":{"queues":1,"isolate_cbr":true}}"#, "sfq_codel.queues", "at least 2"),
         (r#"{"fair":{"law_sees":"total"}}"#, "fair.law_sees", "without a law"),
         (r#"{"fair":{"queue_limit":"5p","law":{"codel":{"limit":"9p"}}}}"#, "fair.queue_limit", "set one"),
         (r#"{"fair":{"classifier":{"hash":{"queues":2000000}}}}"#, "fair.classifier.hash.queues", "at most"),

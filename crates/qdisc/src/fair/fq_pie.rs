@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! queue = jenkins(5-tuple; salt) of 1024;   DRR++ as fq_codel;   PIE on each arrival, with the delay of its own queue
-//! timer     the laws of active queues are updated; an idle queue's law rests, and is updated once when it returns
+//! timer     all laws are updated; that of an idle queue when its next packet comes, for all the time that has passed
 //! full      half of the queue with most bytes, from its head, at most drop_batch packets
 //! ```
 //!

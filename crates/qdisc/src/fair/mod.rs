@@ -13,8 +13,8 @@
 //! and a text composes by name (`"sfq_hss + pie"`).
 //!
 //! Source: McKenney 1990; document 000; RFC 8290; SPEC 1.8, 1.12-1.17.
-//! Bounds: enqueue and dequeue take constant time, but for the longest queue (one look at each queue, only on overflow), a
-//! group's ways, rounds without credit (see `Scheduler::turn`) and the law's timer (one look at each active queue).
+//! Bounds: enqueue and dequeue take constant time, but for the longest queue (see `Queues::longest`, only on overflow), a group's
+//! ways, rounds without credit (see `Scheduler::turn`) and the law's timer (one look at each active queue).
 
 mod classifier;
 mod collisions;
@@ -144,11 +144,13 @@ impl Fair {
         }
     }
 
-    /// Queue `i` is idle: if its law's timer ran out meanwhile, it is updated once, before the arrival.
+    /// Queue `i` has been idle: its law is given the updates that it missed, each at its time, before the arrival.
+    ///
+    /// Bound: a law without load comes to rest; PIE at 100 % after some 700 updates.
     fn rouse(&mut self, i: u32, cx: &Cx<'_>) {
         let law = &mut self.queues[i].law;
-        if law.next_tick().is_some_and(|t| t <= cx.now) {
-            law.tick(&View { now: cx.now, backlog: Backlog::default(), sojourn: Duration::ZERO, link: cx.link });
+        while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
+            law.tick(&View { now, backlog: Backlog::default(), sojourn: Duration::ZERO, link: cx.link });
         }
     }
 
@@ -163,7 +165,7 @@ impl Fair {
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Cx<'_>) -> bool {
         // `total` is without the arrival, which is in its queue already
         while !self.fits(arrival, cx) {
-            let Some(victim) = self.queues.longest(|b| rule.by.of(b)) else { return false };
+            let Some(victim) = self.queues.longest(rule.by) else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
             let mut gone = 0;
             for n in 0.. {
@@ -214,10 +216,11 @@ impl Fair {
             return false;
         }
         self.queues[i].fifo.push(*packet);
-        if let Overflow::Longest(rule) = self.overflow
-            && !self.push_out(rule, packet, i, cx)
-        {
-            return false;
+        if let Overflow::Longest(rule) = self.overflow {
+            self.queues.grown(i, rule.by);
+            if !self.push_out(rule, packet, i, cx) {
+                return false;
+            }
         }
         self.total.packets += 1;
         self.total.bytes += packet.bytes();
@@ -305,7 +308,8 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues; an idle one waits for its next packet (Linux fq_pie does so, too).
+    /// Updates the laws of active queues; an idle one has its updates when its next packet comes, which nobody can tell from
+    /// updates in time (Linux fq_pie: all queues, every time).
     fn wake(&mut self, cx: &mut Cx<'_>) {
         self.soonest = None;
         let active = self.in_line();
