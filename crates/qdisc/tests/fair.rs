@@ -1,7 +1,8 @@
 //! Fair disciplines against textbook answers: schedules by hand, overflow victims, collisions, forced and filled groups.
 
 use packet::{
-    Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol,
+    Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
+    Protocol,
 };
 use qdisc::fair::{Fair, FairParams};
 use qdisc::law::{Law, View};

@@ -12,7 +12,9 @@
 //! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ forgets the average after 60 s of idleness
 //! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s.
 
-use super::early::{self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount};
+use super::early::{
+    self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,
+};
 use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta};
 use schemars::JsonSchema;
