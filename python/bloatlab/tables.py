@@ -30,7 +30,8 @@ class TextCell:
 class TextTable:
     """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
 
-    The first `left` columns are words; with `words_last` the last one is, too.
+    The first `left` columns are words; with `words_last` the last one is, too. With `below` a page sets the last one
+    under its row, over the whole width.
     `groups` are optional headings above runs of columns: (heading, how many columns), summing to all columns.
     """
 
@@ -41,6 +42,7 @@ class TextTable:
     groups: Sequence[tuple[str, int]] = ()
     left: int = 1
     words_last: bool = False
+    below: bool = False
 
 
 @dataclass(frozen=True, slots=True)

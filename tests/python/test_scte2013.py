@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bloatlab.studies import published
 from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.scte2013.build import Case, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import ASKED
+from bloatlab.studies.scte2013.considerations import ASKED, consider
 from bloatlab.studies.scte2013.experiments import ALWAYS, BUFFERS_MS, CDF, SERIES, key
 from bloatlab.studies.scte2013.measure import measure, variation
 from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free, differences
@@ -129,22 +130,32 @@ def test_readings_by_hand():
 #: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1, on any machine. A
 #: change belongs in the CHANGELOG.
 GOLDEN: dict[str, tuple[float, float, float]] = {
-    "cobalt": (35.868, 4.727, 5.246),
+    "ared": (37.545, 4.93, 4.708),
+    "blue": (70.691, 4.998, 2.835),
+    "cbq": (70.623, 5.0, 2.817),
+    "cbt": (70.413, 5.0, 2.983),
+    "cobalt": (32.374, 4.789, 4.959),
     "codel": (39.98, 4.954, 4.224),
+    "dcbt": (70.413, 5.0, 2.983),
     "docsis_pie": (40.582, 4.953, 4.409),
     "droptail": (201.181, 5.0, 1.019),
+    "drr": (68.443, 5.0, 0.88),
     "fq_codel": (34.113, 4.999, 3.456),
-    "fq_pie": (33.864, 5.0, 3.467),
+    "fq_pie": (33.998, 5.0, 3.595),
+    "fred": (93.069, 5.0, 2.155),
+    "head_drop": (202.219, 5.0, 0.853),
     "lred100": (137.816, 5.0, 1.239),
     "lred200": (201.181, 5.0, 1.019),
     "lred50": (83.741, 5.0, 2.411),
     "pie": (46.825, 4.963, 4.5),
+    "red": (60.721, 4.998, 3.414),
     "sfq": (65.453, 5.0, 1.685),
     "sfq_codel": (45.39, 4.977, 3.355),
     "sfq_collision": (164.967, 5.0, 1.76),
     "sfq_hss": (65.453, 5.0, 1.685),
     "sfq_lred200": (64.585, 5.0, 1.051),
     "sfq_lred700": (65.453, 5.0, 1.685),
+    "wred": (85.178, 4.999, 2.572),
 }
 
 
@@ -170,6 +181,23 @@ def test_identities_of_a_run():
     assert droptail["ftp_p1_ms"] >= 27.4 * (1 - 1 / 64)
     assert droptail["ftp_p99_ms"] <= (25.0 + 2.4 + 100.0) * (1 + 1 / 64)
     assert droptail["gamer_mean_ms"] == pytest.approx(droptail["ftp_mean_ms"], rel=0.1)
+
+
+def test_a_viewer_and_a_swarm():
+    # two downloads and a viewer share 5 Mbit/s, each in a queue of its own: a third is 1.67, 0.8 of it 1.33; the ladder
+    # has 1 Mbit/s below and 1.5 above
+    video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
+    seen = consider(bloatlab.run(video))
+    assert 0.6 <= seen["video_mbit"] <= 1.5
+    assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
+    # ten Reno uploads fill half a second of buffer; LEDBAT's keep to 0.1 s of delay
+    grid = ASKED["swarm"].grid((1,), 60)
+    reno, ledbat = (
+        consider(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
+    )
+    assert reno["call_p99_ms"] > 400.0 > ledbat["call_p50_ms"]
+    assert reno["swarm_mbit"] > 4.0
+    assert math.isnan(reno["cov_session"])
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def statements_table(card: Scorecard, title: str) -> TextTable:
         for c in card.cells
     ]
     columns = ["where", "statement", "published", "ours (central 80 %)", "verdict", "why"]
-    return TextTable(title, columns, rows, left=5, words_last=True)
+    return TextTable(title, columns, rows, left=5, words_last=True, below=True)
 
 
 def _with_interval(cell: Cell) -> str:
@@ -128,4 +128,4 @@ def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
         for c in outside
     ]
     columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
-    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True)
+    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True, below=True)

@@ -1,7 +1,10 @@
 """Doc 000, "Considerations For All Bufferbloat Mitigation Schemes": each worry as an experiment, every discipline in it.
 
-The paper names these as research to be done and gives no numbers. All disciplines have the same memory, 500 ms of 5 Mbit/s
-(312.5 kB), but for `droptail_bdp`, which has the 50 ms that Buffer Control would choose.
+The paper names these as research to be done and gives no numbers. All disciplines have the same memory, 500 ms of Tmax
+(312.5 kB at 5 Mbit/s), but for `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose three
+classes have 60 packets each. Their other parameters are the defaults of each (`queues.py`), not fitted to the task.
+
+Beside the paper's six: adaptive-bitrate video (which it names under short-lived flows) and a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ from bloatlab.tables import running_mean
 
 BUFFER_MS = 500
 DISCIPLINES = (
-    "droptail", "droptail_bdp", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200", "sfq", "sfq_hss", "sfq_lred200",
-    "sfq_codel", "fq_codel", "fq_pie",
+    "droptail", "droptail_bdp", "head_drop", "red", "ared", "wred", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200",
+    "blue", "fred", "cbt", "dcbt", "cbq", "sfq", "sfq_hss", "drr", "sfq_lred200", "sfq_codel", "fq_codel", "fq_pie",
 )  # fmt: skip
 
 #: Length of a run in s: 50 bursts, 6 changes of rate, some thousand short transfers.
@@ -102,6 +105,25 @@ def _short(discipline: str, load: float, seed: int, length: int, name: str) -> S
     return _typed(described)
 
 
+def _video(discipline: str, sessions: int, seed: int, length: int, name: str) -> ScenarioDict:
+    """A viewer beside so many downloads, all through the buffer in the CMTS; the game's messages come that way, too."""
+    described = _baseline(_case(discipline, length, sessions=sessions, direction="down"), seed, name)
+    app: AppDict = {"from": "user", "to": ["net50"], "tcp": "study", "traffic": {"video": {}}}
+    described["app"]["video"] = _app(app, 5.0, seed)
+    return _typed(described)
+
+
+def _swarm(discipline: str, swarm: str, seed: int, length: int, name: str) -> ScenarioDict:
+    """A seed of fifty peers, ten of them unchoked, instead of the FTP sessions; a game and a call beside it."""
+    described = _baseline(_case(discipline, length), seed, name)
+    del described["app"]["ftp"]
+    stack = "ledbat" if swarm == "ledbat" else "study"
+    app: AppDict = {"from": "user", "to": ["net50"], "tcp": stack, "traffic": {"bittorrent": {}}}
+    described["app"]["swarm"] = _app(app, 0.0, seed)
+    described["app"]["call"] = _app({"from": "user", "to": ["net50"], "traffic": {"voip": {}}}, 1.0, seed)
+    return _typed(described)
+
+
 def _rate_change(discipline: str, sessions: int, seed: int, length: int, name: str) -> ScenarioDict:
     """20 Mbit/s and 5 Mbit/s in turn, as when a burst allowance is used up and has filled again."""
     described = _baseline(_case(discipline, length, sessions=sessions), seed, name)
@@ -155,6 +177,8 @@ _DESCRIBE = {
     "bursts": _bursts,
     "short": _short,
     "rate_change": _rate_change,
+    "video": _video,
+    "swarm": _swarm,
 }
 
 _LATENCY = ("gamer_p50_ms", "gamer_p99_ms")
@@ -178,37 +202,49 @@ CONSIDERATIONS: tuple[Consideration, ...] = tuple(
             "ledbat",
             "five LEDBAT uploads beside so many Reno sessions: does AQM blind LEDBAT? (its share; yielding would be 0)",
             {"others": (0, 5)},
-            (*_LATENCY, "background_share", "rate_mbit", "loss_percent"),
+            (*_LATENCY, "background_share", "rate_mbit", "loss_percent", "cov_session"),
         ),
         (
             "sessions",
-            "session bloat: 1 to 100 sessions",
+            "session bloat: 1 to 100 sessions, and the stability of their bandwidth beside its mean",
             {"sessions": (1, 2, 5, 10, 20, 50, 100)},
-            (*_LATENCY, "ftp_mean_ms", "rate_mbit", "loss_percent", "timeouts"),
+            (*_LATENCY, "ftp_mean_ms", "loss_percent", "goodput_mbit", "cov_total", "cov_session", "fairness"),
         ),
         (
             "low_rate",
             "service flows of 0.25 to 2 Mbit/s, ten sessions",
             {"tmax_mbit": (0.25, 0.5, 1.0, 2.0)},
-            (*_LATENCY, "ftp_mean_ms", "rate_share", "loss_percent", "timeouts"),
+            (*_LATENCY, "ftp_mean_ms", "rate_share", "loss_percent", "cov_session"),
         ),
         (
             "bursts",
             "150 kB at once every 6 s beside five sessions",
             {"transport": ("tcp", "udp")},
-            (*_LATENCY, "burst_p50_s", "burst_p99_s", "burst_done", "rate_mbit", "loss_percent"),
+            (*_LATENCY, "burst_p50_s", "burst_p99_s", "burst_done", "rate_mbit", "loss_percent", "cov_session"),
         ),
         (
             "short",
             "short transfers that offer so much of Tmax, beside five sessions",
             {"load": (0.2, 0.5, 0.8)},
-            (*_LATENCY, "short_p50_s", "short_p99_s", "rate_mbit", "loss_percent"),
+            (*_LATENCY, "short_p50_s", "short_p99_s", "rate_mbit", "loss_percent", "cov_session"),
         ),
         (
             "rate_change",
             "20 and 5 Mbit/s in turn, 25 s each: what follows the step down",
             {"sessions": (5, 20)},
             (*_LATENCY, "worst_ms", "recover_s", "rate_up_share", "loss_percent"),
+        ),
+        (
+            "video",
+            "adaptive-bitrate video beside so many downloads, through a buffer in the CMTS",
+            {"sessions": (2, 5)},
+            ("video_mbit", "video_switches", "video_stalls", "video_stalled_s", *_LATENCY, "rate_mbit", "loss_percent"),
+        ),
+        (
+            "swarm",
+            "a BitTorrent seed (ten of fifty peers unchoked) over LEDBAT or Reno, beside a game and a call",
+            {"swarm": ("ledbat", "reno")},
+            (*_LATENCY, "call_p50_ms", "call_p99_ms", "call_lost_percent", "call_mos", "swarm_mbit", "loss_percent"),
         ),
     )
 )
@@ -236,7 +272,30 @@ def consider(result: Result) -> Measures:
                 f"{name}_p99_s": files["p99_s"] if files else math.inf,
                 f"{name}_done": float(files["done"]) if files else 0.0,
             }
-    return found | _after_changes(result)
+    return found | _viewer(apps) | _swarm_and_call(apps, seconds_) | _after_changes(result)
+
+
+def _viewer(apps: Mapping[str, Any]) -> Measures:
+    """What a viewer sees: mean of the segments' rates, changes of it, stalls after the first picture and their time."""
+    if "video" not in apps:
+        return {}
+    video = apps["video"]["video"]
+    names = {"video_mbit": "mean_bitrate_mbit", "video_switches": "switches", "video_stalls": "stalls"}
+    return {ours: float(video[theirs]) for ours, theirs in names.items()} | {"video_stalled_s": video["stalled_s"]}
+
+
+def _swarm_and_call(apps: Mapping[str, Any], seconds_: float) -> Measures:
+    """What a swarm takes, and what is left of a call beside it."""
+    if "swarm" not in apps:
+        return {}
+    call = apps["call"]
+    return {
+        "swarm_mbit": apps["swarm"]["goodput_bytes"] * 8e-6 / seconds_,
+        "call_p50_ms": call["delay_ms"]["p50"],
+        "call_p99_ms": call["delay_ms"]["p99"],
+        "call_lost_percent": call["voip"]["lost_percent"],
+        "call_mos": call["voip"]["mos"],
+    }
 
 
 def _after_changes(result: Result) -> Measures:

@@ -116,18 +116,20 @@ def fates(result: Result, link: str) -> Measures:
 
 
 def stability(result: Result) -> Measures:
-    """Coefficient of variation of goodput per second: of all FTP sessions together, and of each on its own (mean).
+    """Goodput of the FTP sessions after the warm-up: its mean, and its coefficient of variation from second to second.
 
-    NaN where there are more sessions than series are kept of (32).
+    The latter of all together and of each on its own (their mean). NaN where there are more sessions than series are kept of (32).
     """
     frame = after_warm_up(result, "flow_series")
     frame = frame.filter(pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward"))
     if frame.is_empty():
-        return {"cov_total": math.nan, "cov_session": math.nan, "fairness": math.nan}
+        return dict.fromkeys(("goodput_mbit", "cov_total", "cov_session", "fairness"), math.nan)
+    seconds = float(result.summary["duration_s"]) - warm_up(result)
     total = frame.group_by("t_s").agg(pl.col("goodput_bytes").sum())["goodput_bytes"].to_numpy()
     each = [part["goodput_bytes"].to_numpy() for _, part in frame.group_by("app", "flow", maintain_order=True)]
     means = np.array([part.mean() for part in each])
     return {
+        "goodput_mbit": float(total.sum()) * 8e-6 / seconds,
         "cov_total": variation(total),
         "cov_session": float(np.mean([variation(part) for part in each])),
         "fairness": float(means.sum() ** 2 / (len(means) * (means**2).sum())) if means.any() else math.nan,
@@ -141,14 +143,13 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput of the sessions of each round trip over the whole run in Mbit/s; the share of a forced collision's queue."""
+    """Goodput of the sessions of each round trip over the whole run in Mbit/s, and the share of a forced collision's queue."""
     seconds = float(result.summary["duration_s"])
     found = {
         f"goodput_mbit_{name}": app["goodput_bytes"] * 8e-6 / seconds
         for name, app in result.summary["apps"].items()
         if name.startswith("ftp")
     }
-    found["goodput_mbit"] = sum(found.values())
     return found | {"collided_share": _collided(result)}
 
 

@@ -49,6 +49,12 @@ def _law(name: str, **params: Any) -> Callable[[str, Free], Spec]:
     return spec
 
 
+def _cbq(limit: str, free: Free) -> Spec:
+    """CBQ with its three default classes of 60 packets each: every class has its own buffer, and nothing bounds them all."""
+    del limit, free
+    return {"cbq": {}}
+
+
 def _lred(min_th_ms: float, max_th_ms: float, p_min: float, p_max: float | None) -> Callable[[str, Free], Spec]:
     """LRED alone; without `p_max`, that of Figure 13."""
 
@@ -81,6 +87,18 @@ COLLISION_DSCP = 46
 
 DISCIPLINES: Mapping[str, Discipline] = {
     "droptail": Discipline("C", "saturated tail-dropping", _droptail),
+    "head_drop": Discipline("C", "saturated head-dropping", _law("droptail", drop_head=True)),
+    "red": Discipline("B", "RED (Floyd & Jacobson 1993: 5 and 15 packets, 2 %)", _law("red")),
+    "ared": Discipline("B", "Adaptive RED (Floyd, Gummadi & Shenker 2001, 5 ms)", _law("ared")),
+    "wred": Discipline("B", "WRED (Cisco, one precedence)", _law("wred")),
+    "blue": Discipline("B", "BLUE", _law("blue")),
+    "fred": Discipline("B", "FRED (an account for each flow)", _law("fred")),
+    "cbt": Discipline("B", "CBT (document 003: TCP under RED 15 and 30 packets)", _law("cbt")),
+    "dcbt": Discipline("B", "D-CBT", _law("dcbt")),
+    "cbq": Discipline("A", "CBQ (a queue of 60 packets for each class)", _cbq),
+    "drr": Discipline(
+        "A", "DRR, 256 queues, a packet a turn; the longest pays", _law("drr", queues=256, quantum="1500B")
+    ),
     "codel": Discipline("B", "CoDel (RFC 8289)", _law("codel")),
     "pie": Discipline("B", "PIE (RFC 8033)", _law("pie")),
     "docsis_pie": Discipline("B", "DOCSIS-PIE (RFC 8034)", _law("docsis_pie")),

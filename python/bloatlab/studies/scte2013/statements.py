@@ -39,9 +39,9 @@ from bloatlab.studies.scte2013.explanations import explain
 from bloatlab.studies.scte2013.queues import buffer_bytes
 from bloatlab.tables import Spread
 
-#: Of the statements that arithmetic decides nine in ten must come out (two of thirty are known to be read off a plot: SPEC
-#: 6), of those that runs decide four in five.
-THEORY_SHARE = 0.9
+#: Every statement that arithmetic decides must come out, and four in five of those that runs decide. (Two of the thirty do
+#: not: they were read off a plot, SPEC 6. That is the paper's, and it is missed all the same.)
+THEORY_SHARE = 1.0
 RESULT_SHARE = 0.8
 
 
