@@ -310,8 +310,6 @@ fn kernel_stack(scenario: &Scenario, name: &str, ecn: &mut bool) -> Result<Strin
         congestion_control: stack.congestion_control,
         ecn: stack.ecn,
         hystart: stack.hystart,
-        // the kernel finds them by RACK
-        lost_retransmissions: stack.lost_retransmissions,
         ..tcp::TcpParams::default()
     };
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();

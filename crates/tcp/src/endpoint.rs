@@ -153,6 +153,9 @@ impl Endpoint {
         if now >= self.tx.rto_at {
             match self.rx.phase {
                 Phase::SynSent | Phase::SynReceived => self.on_syn_timeout(p, now, io),
+                Phase::Established if self.tx.timer_is_rack() => {
+                    self.tx.on_rack_timer(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
+                }
                 Phase::Established if p.retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) => {
                     self.fail(io);
                     return;
@@ -199,6 +202,7 @@ impl Endpoint {
             ecn_reductions: c.ecn_reductions,
             duplicates_received: c.duplicates_received,
             rescues: c.rescues,
+            probes: self.tx.probes(),
         }
     }
 
@@ -283,7 +287,7 @@ impl Endpoint {
             _ => Some(self.syn_sent),
         };
         if let Some(from) = from {
-            self.tx.rtt.sample(p, micros(now).wrapping_sub(from));
+            self.tx.sample_rtt(p, micros(now).wrapping_sub(from));
         }
         self.tx.open(p);
         self.rx.phase = Phase::Established;

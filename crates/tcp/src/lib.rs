@@ -2,7 +2,7 @@
 //!
 //! One [`Endpoint`] is one side of a connection. It owns no clock, no socket and no buffer of payload: the host hands it
 //! segments and moments, and gets segments and [`Event`]s back through an [`Io`]. A stack is a point on independent axes
-//! ([`TcpParams`]): recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a congestion
+//! ([`TcpParams`]): loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a congestion
 //! controller from [`cc`]; [`PRESETS`] names whole stacks.
 //!
 //! # Sequence space
@@ -22,7 +22,7 @@
 //!
 //! Checksums, urgent data, PAWS, persist and keep-alive timers (the receiver's window is constant: applications read at
 //! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU, D-SACK and the
-//! undo of spurious recoveries, RACK-TLP. SACK is not negotiated: both ends of a connection use it or neither does.
+//! undo of spurious recoveries. SACK is not negotiated: both ends of a connection use it or neither does.
 
 pub mod cc;
 mod delivery;
@@ -40,7 +40,9 @@ mod stats;
 mod tests;
 
 pub use endpoint::Endpoint;
-pub use params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
+pub use params::{
+    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Recovery, Reduction, TcpParams,
+};
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Model, Probe, State, Stats};

@@ -50,6 +50,18 @@ pub enum Recovery {
     Sack,
 }
 
+/// What tells a lost segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// DupThresh duplicate ACKs, or as much SACKed above it. A retransmission that is lost, too, waits for the timeout.
+    /// Source: RFC 5681 §3.2, RFC 6675 §4.
+    Dupthresh,
+    /// Time: something that was sent later has been delivered, and a reordering window has passed. A flight whose end is lost
+    /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
+    RackTlp,
+}
+
 /// How the window gets from its old size to ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -153,9 +165,8 @@ pub struct TcpParams {
     pub reduction: Reduction,
     /// Duplicate ACKs (or discontiguous SACKed runs) that mean a loss. 3.
     pub dupthresh: u8,
-    /// A retransmission that a later transmission has overtaken is lost, too, and sent again.   Source: RFC 8985 §6.2, with a
-    /// reordering window of 0. Needs recovery by SACK; without it only a timeout repairs such a loss (RFC 6675).
-    pub lost_retransmissions: bool,
+    /// What tells a lost segment.
+    pub loss_detection: LossDetection,
     /// The first two duplicate ACKs let one new segment out each.   Source: RFC 3042.
     pub limited_transmit: bool,
     /// A timeout keeps what was SACKed (RFC 6675 §5.1 allows both; Linux keeps).
@@ -256,6 +267,12 @@ impl TcpParams {
         self.congestion_control == CongestionControl::Ledbat
     }
 
+    /// Losses are found by time.
+    #[inline]
+    pub(crate) fn rack(&self) -> bool {
+        self.loss_detection == LossDetection::RackTlp
+    }
+
     /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.
     #[inline]
     pub(crate) fn sack_blocks(&self) -> usize {
@@ -330,8 +347,8 @@ impl TcpParams {
         if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
             return no("recovery", "bbr models the path from SACK; expected recovery = \"sack\"".into());
         }
-        if self.lost_retransmissions && self.recovery != Recovery::Sack {
-            return no("lost_retransmissions", "true is not valid without SACK; expected recovery = \"sack\"".into());
+        if self.rack() && self.recovery != Recovery::Sack {
+            return no("loss_detection", "rack-tlp is not valid without SACK; expected recovery = \"sack\"".into());
         }
         self.validate_timers()
     }

@@ -1,16 +1,21 @@
 //! Whole stacks by name.
 
 use crate::cc::LedbatParams;
-use crate::params::{CongestionControl, HyStart, IdleRestart, InitialWindow, MinRto, Recovery, Reduction, TcpParams};
+use crate::params::{
+    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Recovery, Reduction, TcpParams,
+};
 use units::{Bytes, Duration};
 
 /// Names of the presets and what each one is.
 pub const PRESETS: &[(&str, &str)] = &[
     (
         "linux-6",
-        "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, PRR, IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
+        "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, RACK-TLP, PRR, IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
     ),
-    ("ledbat", "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6"),
+    (
+        "ledbat",
+        "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh",
+    ),
     (
         "ns2-cubic-2.6.22",
         "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, ACK for every segment",
@@ -66,7 +71,7 @@ pub(crate) fn linux_6() -> TcpParams {
         recovery: Recovery::Sack,
         reduction: Reduction::Prr,
         dupthresh: 3,
-        lost_retransmissions: false,
+        loss_detection: LossDetection::RackTlp,
         limited_transmit: true,
         keep_sack_after_rto: true,
         idle_restart: IdleRestart::Decay,
@@ -98,6 +103,7 @@ fn ledbat() -> TcpParams {
         congestion_control: CongestionControl::Ledbat,
         initial_window: InitialWindow::Segments(2),
         hystart: HyStart::Off,
+        loss_detection: LossDetection::Dupthresh,
         ..linux_6()
     }
 }
@@ -113,6 +119,7 @@ fn ns2() -> TcpParams {
         abc_limit: 1,
         cwnd_validation: false,
         hystart: HyStart::Off,
+        loss_detection: LossDetection::Dupthresh,
         reduction: Reduction::Instant,
         limited_transmit: false,
         idle_restart: IdleRestart::Restart,
@@ -187,6 +194,7 @@ fn rfc() -> TcpParams {
         abc_limit: 1,
         congestion_control: CongestionControl::Reno,
         hystart: HyStart::Off,
+        loss_detection: LossDetection::Dupthresh,
         reduce_from_flight: true,
         reduction: Reduction::Instant,
         idle_restart: IdleRestart::Restart,

@@ -14,9 +14,14 @@
 //! HighRxt) and `high` (one past the highest SACKed entry). The first entry of a SACKed run remembers how far the run
 //! reaches, so repeated blocks are skipped, not walked.
 //!
+//! With RACK-TLP the same cursors stand, and what moves `lost_to` is time: see [`rack`].
+//!
 //! Departs: losses are counted per segment, not per octet (a receiver acknowledges whole segments, and retransmissions
 //! keep the boundaries).
 
+pub(crate) mod rack;
+
+use rack::Rack;
 use std::collections::VecDeque;
 
 const SACKED: u8 = 1;
@@ -110,19 +115,17 @@ pub(crate) struct Scoreboard {
     high: u32,
     /// Without SACK: bytes that duplicate ACKs say have left the network.
     pub(crate) dup_bytes: u32,
-    /// RACK.xmit_ts: send time of the newest segment that was delivered, if any was (RFC 8985 §5.2).
-    newest: Option<u32>,
-    /// The moment, and the least round trip so far, for [`Scoreboard::note_delivered`]; microseconds.
-    pub(crate) now_us: u32,
-    pub(crate) min_rtt_us: u32,
     /// How many entries `few` holds, or [`IN_RING`].
     held: u8,
+    /// Only where losses are found by time.
+    pub(crate) rack: Option<Box<Rack>>,
     few: [Entry; FEW],
     ring: VecDeque<Entry>,
 }
 
 impl Scoreboard {
-    pub(crate) fn new(base: u64) -> Self {
+    /// An empty board from `base` on; `rack` for one whose losses are found by time.
+    pub(crate) fn new(base: u64, rack: bool) -> Self {
         Self {
             base,
             pipe: 0,
@@ -132,10 +135,8 @@ impl Scoreboard {
             rtx: 0,
             high: 0,
             dup_bytes: 0,
-            newest: None,
-            now_us: 0,
-            min_rtt_us: u32::MAX,
             held: 0,
+            rack: rack.then(|| Box::new(Rack::new())),
             few: [NONE; FEW],
             ring: VecDeque::new(),
         }
@@ -239,8 +240,13 @@ impl Scoreboard {
             self.base += size;
             self.pipe -= e.in_pipe();
             clean &= e.flags & (SACKED | EVER) == 0;
-            if !e.has(SACKED) {
-                self.note_delivered(e);
+            if let Some(rack) = &mut self.rack {
+                if e.has(SACKED) {
+                    rack.sacked -= 1;
+                } else {
+                    rack.lost -= u32::from(e.has(LOST));
+                    rack.note_delivered(&e);
+                }
             }
             taken.sent = Some(e.sent);
             if e.has(SACKED) {
@@ -275,8 +281,17 @@ impl Scoreboard {
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
-            _ if self.held == IN_RING => self.ring.partition_point(|e| e.start.wrapping_sub(base) < rel),
-            _ => self.few[..usize::from(self.held)].partition_point(|e| e.start.wrapping_sub(base) < rel),
+            _ => self.search(rel),
+        }
+    }
+
+    /// Position of the first entry that starts at or more than `rel` above the base.
+    fn search(&self, rel: u32) -> usize {
+        let base = self.base as u32;
+        if self.held == IN_RING {
+            self.ring.partition_point(|e| e.start.wrapping_sub(base) < rel)
+        } else {
+            self.few[..usize::from(self.held)].partition_point(|e| e.start.wrapping_sub(base) < rel)
         }
     }
 
@@ -308,42 +323,15 @@ impl Scoreboard {
         new
     }
 
-    /// A segment has arrived. A retransmission that seems faster than any round trip was not what arrived.
-    ///
-    /// Source: RFC 8985 §6.2 step 2.
-    #[inline]
-    fn note_delivered(&mut self, e: Entry) {
-        if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
-            return;
-        }
-        if self.newest.is_none_or(|newest| (e.sent.wrapping_sub(newest) as i32) > 0) {
-            self.newest = Some(e.sent);
-        }
-    }
-
-    /// Retransmissions that something sent later has overtaken are lost, too.
-    ///
-    /// Source: RFC 8985 §6.2 step 5, with a reordering window of 0.
-    pub(crate) fn mark_overtaken(&mut self) {
-        let Some(newest) = self.newest else { return };
-        // bound: the ring
-        for at in 0..self.rtx.min(self.len() as u32) {
-            let e = self.entry(at as usize);
-            let overtaken = (newest.wrapping_sub(e.sent) as i32) > 0;
-            if e.flags & (SACKED | RETX) == RETX && overtaken {
-                e.flags &= !RETX;
-                let size = e.bytes();
-                self.pipe -= size;
-                self.rtx = self.rtx.min(at);
-            }
-        }
-    }
-
     fn mark_sacked(&mut self, at: usize) -> u64 {
-        let delivered = *self.entry(at);
-        self.note_delivered(delivered);
-        let e = self.entry(at);
+        let e = *self.entry(at);
+        if let Some(rack) = &mut self.rack {
+            rack.sacked += 1;
+            rack.lost -= u32::from(e.has(LOST));
+            rack.note_delivered(&e);
+        }
         let (size, in_pipe) = (e.bytes(), e.in_pipe());
+        let e = self.entry(at);
         e.flags |= SACKED;
         e.skip = 1;
         self.pipe -= in_pipe;
@@ -379,6 +367,9 @@ impl Scoreboard {
             e.flags |= LOST;
             let size = e.bytes();
             self.pipe -= size;
+            if let Some(rack) = &mut self.rack {
+                rack.lost += 1;
+            }
         }
     }
 
@@ -416,6 +407,9 @@ impl Scoreboard {
         self.rtx = 0;
         self.above = 0;
         self.runs = 0;
+        if self.rack.is_some() {
+            self.forget_resent();
+        }
     }
 
     #[inline]
@@ -463,6 +457,7 @@ impl Scoreboard {
             e.flags |= RETX;
             let size = e.bytes();
             self.pipe += size;
+            self.note_resent(piece.seq, now_us);
         }
     }
 
@@ -494,10 +489,11 @@ impl Scoreboard {
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);
             if !e.has(SACKED) {
                 assert_eq!(i < lost_to, e.has(LOST), "entry {i}: cursor {lost_to}");
-                assert!(!is_lost || e.has(LOST), "entry {i} must be lost");
+                assert!(!is_lost || e.has(LOST) || self.rack.is_some(), "entry {i} must be lost");
                 assert!(i >= self.rtx as usize || e.has(RETX), "entry {i} was passed by rtx");
             }
         }
+        self.check_rack();
     }
 }
 
@@ -509,7 +505,7 @@ mod tests {
 
     /// Ten segments of 1000 from offset 1.
     fn ten() -> Scoreboard {
-        let mut b = Scoreboard::new(1);
+        let mut b = Scoreboard::new(1, false);
         for i in 0..10 {
             b.push(1 + i * 1000, MSS, false, i as u32);
         }
@@ -520,65 +516,6 @@ mod tests {
         b.mark_lost(3, MSS);
         b.check(3, MSS);
         new
-    }
-
-    /// Head lost and sent again at 99 us, where a round trip takes 20 at least.
-    fn resent() -> Scoreboard {
-        let mut b = ten();
-        b.min_rtt_us = 20;
-        b.now_us = 50;
-        assert_eq!(seg(&mut b, 1, 4), 3000);
-        let piece = b.next_lost().unwrap();
-        b.retransmitted(piece, 99, false);
-        b.mark_overtaken();
-        // what was SACKed is older
-        assert_eq!((b.next_lost(), b.pipe()), (None, 7000));
-        b
-    }
-
-    #[test]
-    fn a_retransmission_that_a_later_segment_overtakes_is_lost() {
-        let mut b = resent();
-        b.push(10_001, MSS, false, 99);
-        b.push(11_001, MSS, false, 100);
-        b.now_us = 140;
-        // sent in the same microsecond: no evidence
-        seg(&mut b, 10, 11);
-        b.mark_overtaken();
-        assert_eq!(b.pipe(), 7000 + 2000 - 1000);
-        assert!(b.entry(0).has(RETX));
-        // sent after it
-        seg(&mut b, 11, 12);
-        b.mark_overtaken();
-        b.check(3, MSS);
-        let piece = b.next_lost().unwrap();
-        assert_eq!(piece.seq, 1);
-        let pipe = b.pipe();
-        b.retransmitted(piece, 141, false);
-        b.mark_overtaken();
-        // the new one is the newest of all
-        assert_eq!((b.pipe(), b.entry(0).has(RETX)), (pipe + 1000, true));
-        b.check(3, MSS);
-    }
-
-    #[test]
-    fn a_retransmission_acknowledged_too_soon_overtakes_nothing() {
-        for (at, overtakes) in [(118, false), (120, true)] {
-            let mut b = ten();
-            b.min_rtt_us = 20;
-            // 0 and 2 lost; 0 goes again at 99, 2 at 100
-            seg(&mut b, 1, 2);
-            seg(&mut b, 3, 8);
-            for sent in [99, 100] {
-                let piece = b.next_lost().unwrap();
-                b.retransmitted(piece, sent, false);
-            }
-            b.now_us = at;
-            seg(&mut b, 2, 3);
-            b.mark_overtaken();
-            assert_eq!(b.next_lost().is_some(), overtakes, "at {at}");
-            b.check(3, MSS);
-        }
     }
 
     #[test]
@@ -609,7 +546,7 @@ mod tests {
 
     #[test]
     fn three_runs_and_the_order_of_next_seg() {
-        let mut b = Scoreboard::new(1);
+        let mut b = Scoreboard::new(1, false);
         // small segments: 100 bytes each, so that bytes alone never decide
         for i in 0..10 {
             b.push(1 + i * 100, 100, false, 0);

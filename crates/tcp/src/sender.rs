@@ -18,6 +18,7 @@
 
 mod output;
 pub(crate) mod paced;
+mod rack;
 
 use crate::cc::{Congestion, Controller, RateSample, Window};
 use crate::receiver::Receiver;
@@ -98,7 +99,7 @@ impl Sender {
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
             cc: Controller::new(p),
             rtt: Rtt::new(p),
-            board: Scoreboard::new(1),
+            board: Scoreboard::new(1, p.rack()),
             shrink: Shrink::default(),
             dupacks: 0,
             timeouts: 0,
@@ -172,7 +173,7 @@ impl Sender {
             return;
         }
         let flight_before = self.in_flight();
-        self.board.now_us = micros(now);
+        self.rack_now(now);
         let acked = segment.ack - self.una;
         let mut sample = None;
         let mut delivered = acked;
@@ -204,9 +205,8 @@ impl Sender {
             self.dupacks += 1;
             delivered = u64::from(p.mss);
         }
-        if p.lost_retransmissions && matches!(self.state, State::Recovery | State::Loss) {
-            self.board.mark_overtaken();
-        }
+        let waits = self.rack_ack(p, now);
+        self.rack_probe_ack(p, segment, acked > 0 || delivered > 0);
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return;
         }
@@ -218,7 +218,9 @@ impl Sender {
         self.advance(cx, &rate, acked, delivered);
         self.model_ack(now, segment, sample, newly_lost);
         self.on_ece(cx, segment);
-        self.restart_timer(p, now, acked);
+        if !waits {
+            self.restart_timer(p, now, acked);
+        }
     }
 
     fn on_sack(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
@@ -228,7 +230,7 @@ impl Sender {
                 newly += self.board.sack(b.start, b.end, p.mss);
             }
         }
-        if newly > 0 {
+        if newly > 0 && !p.rack() {
             self.board.mark_lost(p.dupthresh, p.mss);
         }
         newly
@@ -239,9 +241,18 @@ impl Sender {
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
         let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
         let us = micros(now).wrapping_sub(from?);
-        self.board.min_rtt_us = self.board.min_rtt_us.min(us);
-        self.rtt.sample(p, us);
+        self.sample_rtt(p, us);
         Some(us)
+    }
+
+    /// A round trip of so many microseconds.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, p: &TcpParams, us: u32) {
+        self.rtt.sample(p, us);
+        if let Some(rack) = &mut self.board.rack {
+            rack.min_rtt_us = rack.min_rtt_us.min(us);
+            rack.sampled = true;
+        }
     }
 
     #[inline]
@@ -286,8 +297,16 @@ impl Sender {
         }
         if self.loss_found(p) {
             self.enter_recovery(cx, delivered);
-        } else if self.shrinks() {
+        } else {
             let pipe = self.in_flight();
+            self.shrink_by(p, delivered, pipe);
+        }
+    }
+
+    /// A reduction under way takes in that so much was delivered.
+    #[inline]
+    fn shrink_by(&mut self, p: &TcpParams, delivered: u64, pipe: u64) {
+        if self.shrinks() {
             self.shrink.on_ack(p, &mut self.window, delivered, pipe);
         }
     }
@@ -295,6 +314,9 @@ impl Sender {
     /// Duplicate ACKs or the scoreboard say that the first segment is lost, and no recovery is under way.
     #[inline]
     fn loss_found(&self, p: &TcpParams) -> bool {
+        if p.rack() {
+            return self.rack_loss_found();
+        }
         if !matches!(self.state, State::Open | State::Cwr) {
             return false;
         }
@@ -327,6 +349,7 @@ impl Sender {
             self.shrink.begin(p, &mut self.window, self.next - self.una);
         }
         self.recover = self.next;
+        self.forget_probe();
     }
 
     fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
@@ -343,11 +366,11 @@ impl Sender {
         if p.recovery != Recovery::Sack {
             self.board.dup_bytes = self.dupacks.saturating_mul(p.mss);
         }
-        self.board.mark_head_lost();
-        let pipe = self.in_flight();
-        if self.shrinks() {
-            self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+        if !p.rack() {
+            self.board.mark_head_lost();
         }
+        let pipe = self.in_flight();
+        self.shrink_by(p, delivered, pipe);
         // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
         if let Some(piece) = self.board.next_lost() {
             self.retransmit(cx, piece, false);
@@ -412,6 +435,12 @@ impl Sender {
                 }
                 self.partial_seen = true;
             }
+            if p.rack() {
+                if !self.arm_probe(p, now, true) {
+                    self.rearm_rto(p, now);
+                }
+                return;
+            }
             self.rto_at = now + self.rtt.rto(p.max_rto);
         }
     }
@@ -428,12 +457,20 @@ impl Sender {
         self.cc.on_rto(p, &mut self.window, base);
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p);
-        self.board.mark_all_lost(p.keep_sack_after_rto);
+        if p.rack() && p.keep_sack_after_rto {
+            self.rack_now(now);
+            self.board.time_out();
+            // what is not overdue is still in flight, and does not take the place of the one segment
+            self.window.cwnd += (self.in_flight() / u64::from(p.mss)) as f64;
+        } else {
+            self.board.mark_all_lost(p.keep_sack_after_rto);
+        }
         self.state = State::Loss;
         self.recover = self.next;
         self.dupacks = 0;
         self.board.dup_bytes = 0;
-        self.rto_at = now + self.rtt.rto(p.max_rto);
+        self.forget_probe();
+        self.start_rto(p, now);
         self.output(cx);
     }
 }

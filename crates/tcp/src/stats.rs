@@ -66,6 +66,8 @@ pub struct Stats {
     pub duplicates_received: u32,
     /// RFC 6675 rescue retransmissions.
     pub rescues: u32,
+    /// Tail loss probes of RFC 8985.
+    pub probes: u32,
 }
 
 /// What of [`Stats`] an endpoint counts, all of it rare: the rest follows from its state.

@@ -1,6 +1,7 @@
 //! Two endpoints and a lossy pipe between them: scripts, response functions, and a property over all stacks.
 
 mod net;
+mod rack;
 
 use crate::*;
 use net::{Fate, Net};
@@ -365,7 +366,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
         prop::sample::select(PRESETS).prop_map(|(name, _)| preset(name)),
         prop::sample::select(vec![Recovery::Reno, Recovery::Newreno, Recovery::Sack]),
         prop::sample::select(vec![Reduction::Instant, Reduction::RateHalving, Reduction::Prr]),
-        any::<[bool; 7]>(),
+        any::<[bool; 8]>(),
         1u32..4,
         prop::sample::select(vec![
             CongestionControl::Reno,
@@ -374,8 +375,17 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             CongestionControl::Bbr,
         ]),
     )
+        .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
+            let recovery = if congestion_control == CongestionControl::Bbr { Recovery::Sack } else { recovery };
+            (base, recovery, reduction, b, ack_every, congestion_control)
+        })
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| TcpParams {
-            recovery: if congestion_control == CongestionControl::Bbr { Recovery::Sack } else { recovery },
+            recovery,
+            loss_detection: if b[7] && recovery == Recovery::Sack {
+                LossDetection::RackTlp
+            } else {
+                LossDetection::Dupthresh
+            },
             reduction,
             handshake: b[0],
             timestamps: b[1],

@@ -28,6 +28,10 @@ impl Sender {
         match self.state {
             _ if self.cc.owns_window() => self.in_flight() + size <= self.cwnd_bytes(p),
             State::Recovery | State::Cwr if p.reduction == Reduction::Prr => self.shrink.has_room(size),
+            // what is SACKed makes room by itself
+            State::Open if self.dupacks > 0 && p.rack() && p.limited_transmit => {
+                self.in_flight() + size <= self.cwnd_bytes(p)
+            }
             State::Open if self.dupacks > 0 => {
                 // RFC 3042: two segments beyond the window, one per duplicate ACK
                 let extra = if p.limited_transmit { u64::from(self.dupacks.min(2)) * u64::from(p.mss) } else { 0 };
@@ -39,7 +43,7 @@ impl Sender {
 
     /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
     #[inline]
-    fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
+    pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
         if self.fin_sent {
             return None;
         }
@@ -64,6 +68,7 @@ impl Sender {
             self.after_idle(p, now);
         }
         let mut sent = false;
+        let next = self.next;
         let mut allowance = self.allowance(now);
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
@@ -89,7 +94,7 @@ impl Sender {
                 allowance -= 1;
                 self.send_new(cx, len, fin);
                 sent = true;
-            } else if self.state == State::Recovery && p.recovery == Recovery::Sack {
+            } else if self.state == State::Recovery && p.recovery == Recovery::Sack && !p.rack() {
                 match self.send_hole(cx) {
                     Hole::Filled => sent = true,
                     Hole::Rescued => {
@@ -105,6 +110,9 @@ impl Sender {
         };
         if sent {
             self.note_usage(limited);
+        }
+        if self.next != next {
+            self.arm_probe(p, now, false);
         }
     }
 
@@ -171,7 +179,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
+    pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
         let mut s = Segment { seq: self.next, len, ..Segment::default() };
         if cx.rx.ecn && len > 0 {
             s.ecn = Ecn::Ect0;
@@ -190,6 +198,9 @@ impl Sender {
     pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
         self.board.retransmitted(piece, micros(cx.now), rescue);
         cx.stats.retransmits += 1;
+        if piece.seq == self.una {
+            self.rack_head_resent(cx.p, cx.now);
+        }
         let mut s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
         self.transmit(cx, &mut s, piece.fin);
     }
@@ -206,7 +217,7 @@ impl Sender {
         }
         self.model_sent(now, s.seq, s.len);
         if self.rto_at == Time::NEVER {
-            self.rto_at = now + self.rtt.rto(p.max_rto);
+            self.start_rto(p, now);
         }
         self.last_send = now;
         cx.io.send(s);

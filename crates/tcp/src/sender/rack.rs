@@ -1,0 +1,225 @@
+//! What the sender does by RACK-TLP: one timer for three purposes, and the tail loss probe.
+//!
+//! ```text
+//! PTO = 2 SRTT + (one segment in flight: 200 ms, the longest that its ACK may be held; else 2 ms), not after the RTO
+//! armed when new data leaves or is acknowledged, unless losses are being repaired or something is SACKed
+//!   PTO expires -------> new data, or else the last segment again; from here on the RTO runs
+//!   the probe, a retransmission, repaired a loss: its ACK goes beyond TLP.end_seq -> the window is reduced
+//! after an ACK that leaves segments within the reordering window, the timer waits for the end of that window
+//! ```
+//!
+//! Source: RFC 8985 §6.2 to §8; of Linux the 2 ms, which keep a probe off the tail of a flight whose last ACK is due, the RTO
+//! after a probe or a reordering window (counted from when the first segment was sent last), and that a retransmission that
+//! is lost after a timeout opens a fast recovery.
+//! Departs: without D-SACK, a probe that was not needed is told by the pure duplicate ACK that answers it; if it was an ACK
+//! that was lost and not a segment, the window is reduced all the same.
+
+use super::{Cx, Sender};
+use crate::cc::Congestion;
+use crate::scoreboard::rack::{Probe, Rack, Timer};
+use crate::segment::micros;
+use crate::{Io, Segment, State, TcpParams};
+use packet::Flags;
+use units::{Duration, Time};
+
+/// Longest wait of an ACK at the receiver.   Source: RFC 8985 §7.2, Linux' minimum RTO.
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+/// Added to every other PTO and reordering window.   Source: Linux TCP_TIMEOUT_MIN.
+const LEAST_WAIT: Duration = Duration::from_millis(2);
+/// PTO before the first round trip was measured.   Source: RFC 8985 §7.2.
+const FIRST_PTO: Duration = Duration::from_secs(1);
+
+impl Sender {
+    #[inline]
+    fn rack(&mut self) -> Option<&mut Rack> {
+        self.board.rack.as_deref_mut()
+    }
+
+    /// The timer waits for something milder than a timeout.
+    #[inline]
+    pub(crate) fn timer_is_rack(&self) -> bool {
+        self.board.rack.as_ref().is_some_and(|r| r.timer != Timer::Rto)
+    }
+
+    /// Tail loss probes sent.
+    pub(crate) fn probes(&self) -> u32 {
+        self.board.rack.as_ref().map_or(0, |r| r.probes)
+    }
+
+    /// An ACK begins: RACK must know the moment.
+    #[inline]
+    pub(super) fn rack_now(&mut self, now: Time) {
+        if let Some(rack) = self.rack() {
+            rack.now_us = micros(now);
+        }
+    }
+
+    /// An ACK's cumulative and selective parts are on the board: what is lost now? True if the timer waits for a reordering
+    /// window.   Source: RFC 8985 §6.2.
+    #[inline]
+    pub(super) fn rack_ack(&mut self, p: &TcpParams, now: Time) -> bool {
+        let state = self.state;
+        let Some(rack) = self.rack() else { return false };
+        rack.lost_again = false;
+        // with nothing SACKed and nothing lost, all that was sent before what is delivered is acknowledged
+        rack.settle() && (state != State::Open || rack.sacked > 0) && self.detect(p, now)
+    }
+
+    /// Marks losses, and arms the timer if more may follow.
+    fn detect(&mut self, p: &TcpParams, now: Time) -> bool {
+        let repairing = matches!(self.state, State::Recovery | State::Loss);
+        let srtt = (self.rtt.srtt.0 / 1000) as u32;
+        let wait = self.board.detect_lost(repairing, p.dupthresh, srtt);
+        let Some(us) = wait else { return false };
+        let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
+        self.set_timer(Timer::Reordering, now + wait.min(self.rtt.rto(p.max_rto)));
+        true
+    }
+
+    /// A loss that no recovery has answered yet.
+    #[inline]
+    pub(super) fn rack_loss_found(&self) -> bool {
+        let Some(rack) = &self.board.rack else { return false };
+        match self.state {
+            State::Open | State::Cwr => rack.lost > 0,
+            State::Loss => rack.lost_again,
+            State::Recovery => false,
+        }
+    }
+
+    /// What an ACK says of the probe in flight.   Source: RFC 8985 §7.4.2.
+    pub(super) fn rack_probe_ack(&mut self, p: &TcpParams, segment: &Segment, news: bool) {
+        let Some(rack) = self.rack() else { return };
+        let Some(Probe { end, is_retransmission }) = rack.probe else { return };
+        if segment.ack < end {
+            return;
+        }
+        if !is_retransmission {
+            rack.probe = None;
+        } else if segment.ack > end {
+            // had the probe not been needed, a duplicate ACK would have come before this
+            rack.probe = None;
+            if !self.cc.owns_window() {
+                self.reduce(p, Congestion::Loss);
+                self.end_reduction(p);
+            }
+        } else if !news && segment.flags.has(Flags::PURE_ACK) {
+            rack.probe = None;
+        }
+    }
+
+    fn set_timer(&mut self, timer: Timer, at: Time) {
+        self.rto_at = at;
+        if let Some(rack) = self.rack() {
+            rack.timer = timer;
+        }
+    }
+
+    /// When the RTO of the first segment's last transmission ends, but not before now.
+    fn rto_of_head(&self, p: &TcpParams, now: Time) -> Time {
+        let since = micros(now).wrapping_sub(self.board.outstanding().1);
+        let left = self.rtt.rto(p.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
+        now + left.max(Duration::from_micros(1))
+    }
+
+    /// The timer waits for a timeout: a whole RTO, or what another purpose has left of it.
+    pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
+        let at = if self.timer_is_rack() { self.rto_of_head(p, now) } else { now + self.rtt.rto(p.max_rto) };
+        self.set_timer(Timer::Rto, at);
+    }
+
+    /// The timer starts a whole RTO anew.
+    pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
+        self.set_timer(Timer::Rto, now + self.rtt.rto(p.max_rto));
+    }
+
+    /// The first segment was sent again.
+    #[inline]
+    pub(super) fn rack_head_resent(&mut self, p: &TcpParams, now: Time) {
+        if self.board.rack.as_ref().is_some_and(|r| r.timer != Timer::Reordering) {
+            self.start_rto(p, now);
+        }
+    }
+
+    /// New data has left (`acked` false), or was acknowledged: arms the loss probe's timer if there is to be one.
+    ///
+    /// Source: RFC 8985 §7.2.
+    #[inline]
+    pub(super) fn arm_probe(&mut self, p: &TcpParams, now: Time, acked: bool) -> bool {
+        let open = matches!(self.state, State::Open | State::Cwr);
+        if !self.board.rack.as_ref().is_some_and(|r| open && r.sacked == 0 && r.lost == 0) {
+            return false;
+        }
+        let pto = match (self.rtt.srtt, self.board.outstanding().0) {
+            (Duration::ZERO, _) => FIRST_PTO,
+            (srtt, 1) => srtt * 2 + MAX_ACK_DELAY,
+            (srtt, _) => srtt * 2 + LEAST_WAIT,
+        };
+        let rto_at = if acked { now + self.rtt.rto(p.max_rto) } else { self.rto_of_head(p, now) };
+        self.set_timer(Timer::Probe, rto_at.min(now + pto));
+        true
+    }
+
+    /// A reduction, a recovery or a timeout begins: the probe will not be judged.   Source: RFC 8985 §7.4.1.
+    #[inline]
+    pub(super) fn forget_probe(&mut self) {
+        if let Some(rack) = self.rack() {
+            rack.probe = None;
+        }
+    }
+
+    /// The timer expired for another purpose than a timeout.
+    #[cold]
+    pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let now = cx.now;
+        let Some(rack) = self.rack() else { return };
+        rack.now_us = micros(now);
+        if rack.timer == Timer::Probe {
+            return self.send_probe(cx);
+        }
+        let pipe = self.board.pipe();
+        let waits = self.detect(cx.p, now);
+        if self.board.pipe() < pipe {
+            if self.state == State::Recovery {
+                let pipe = self.in_flight();
+                self.shrink_by(cx.p, 0, pipe);
+            } else {
+                self.enter_recovery(cx, 0);
+            }
+        }
+        if !waits {
+            self.rearm_rto(cx.p, now);
+        }
+        self.output(cx);
+    }
+
+    /// Source: RFC 8985 §7.3.
+    fn send_probe<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let (p, now) = (cx.p, cx.now);
+        if !self.rack().is_some_and(|r| r.probe.is_none() && r.sampled) {
+            return self.rearm_rto(p, now);
+        }
+        let is_retransmission = match self.next_new(p) {
+            Some((len, fin)) => {
+                // beyond the window, but not ahead of the clock
+                if self.allowance(now) == 0 {
+                    self.wait_turn();
+                    return self.rearm_rto(p, now);
+                }
+                self.send_new(cx, len, fin);
+                false
+            }
+            None => {
+                let Some(piece) = self.board.last_hole() else { return self.rearm_rto(p, now) };
+                self.retransmit(cx, piece, true);
+                true
+            }
+        };
+        let probe = Probe { end: self.next, is_retransmission };
+        if let Some(rack) = self.rack() {
+            (rack.probe, rack.sampled) = (Some(probe), false);
+            rack.probes += 1;
+        }
+        self.start_rto(p, now);
+    }
+}

@@ -1,0 +1,230 @@
+//! RACK-TLP by the clock: what is lost, and when what leaves.
+//!
+//! One way is 50 ms unless said otherwise, packets take no time, all segments are full. Round trip 100 ms and SRTT of the
+//! same: PTO 2 * 100 + 2 = 202 ms, min RTT / 4 = 25 ms.
+
+use super::net::{Fate, Net};
+use super::{pass, preset};
+use crate::*;
+use units::Duration;
+
+/// Linux' stack with a window of ten, every segment acknowledged at once and no congestion control in the way.
+fn stack() -> TcpParams {
+    TcpParams { ack_every: 1, idle_restart: IdleRestart::Off, ..preset("linux-6") }
+}
+
+/// The number of a data segment.
+fn index(p: &TcpParams, s: &Segment) -> u64 {
+    (s.seq.max(1) - 1) / u64::from(p.mss)
+}
+
+/// Loses data segment `i` in its first `times` transmissions, for each of the pairs.
+fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
+    let p = p.clone();
+    let mut sent = std::collections::BTreeMap::<u64, u32>::new();
+    move |from, _, s| {
+        if from != 0 || s.len == 0 {
+            return Fate::Pass;
+        }
+        let i = index(&p, s);
+        let nth = sent.entry(i).or_default();
+        *nth += 1;
+        if list.iter().any(|&(at, times)| at == i && *nth <= times) { Fate::Drop } else { Fate::Pass }
+    }
+}
+
+/// A message of `segments` from an established, idle connection whose SRTT is the round trip; the FIN does not come.
+/// Returns what was sent again, and when, in milliseconds since the message was written at 1 s.
+fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
+    p: &TcpParams,
+    segments: u64,
+    fate: F,
+) -> (Net<F>, Vec<(u64, u64)>) {
+    let mut n = Net::new(p, 50, fate);
+    n.connect(0, false);
+    n.run(1.0);
+    n.write(0, segments * u64::from(p.mss), false);
+    n.run(10.0);
+    assert_eq!(n.received[1], segments * u64::from(p.mss));
+    let again = n.log.iter().filter(|l| l.1 == 0 && l.2.retransmission);
+    let again = again.map(|l| (l.0.0 / 1_000_000 - 1000, index(p, &l.2))).collect();
+    (n, again)
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_round_trips() {
+    let p = stack();
+    // segments 8 and 9 of ten are lost; the ACK of 7 comes at 100: the PTO runs until 100 + 202. The probe is 9. Its SACK
+    // says at 402 that 8, sent before it, is lost.
+    let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
+    assert_eq!(again, [(302, 9), (402, 8)]);
+    let st = n.ends[0].stats();
+    assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
+    // without it: a timeout, 100 ms + at least 200 after the last ACK; each segment a round trip after the other
+    let p = TcpParams { loss_detection: LossDetection::Dupthresh, ..p };
+    let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
+    assert_eq!(again[0].1, 8);
+    assert!(again[0].0 >= 400, "{again:?}");
+    assert_eq!((n.ends[0].stats().timeouts, n.ends[0].stats().probes), (1, 0));
+}
+
+#[test]
+fn the_window_answers_a_loss_that_the_probe_repaired() {
+    let p = TcpParams { congestion_control: CongestionControl::Reno, ..stack() };
+    // the last segment alone is lost: its probe repairs it, and nothing says so but an ACK beyond it. One segment is in flight:
+    // 2 SRTT + 200 ms would be 500, and the RTO ends at 400
+    let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
+    assert_eq!(again, [(400, 9)]);
+    // slow start: ten at first, nine acknowledged one by one, and the tenth by the probe
+    let before = n.ends[0].probe(&p);
+    assert_eq!((before.cwnd_bytes / 1448, before.ssthresh_bytes), (20, u64::MAX));
+    n.write(0, 1448, false);
+    n.run(20.0);
+    let after = n.ends[0].probe(&p);
+    // halved by the ACK, which then lets it grow
+    assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
+    assert!(after.cwnd_bytes / 1448 <= 11);
+
+    // nothing is lost, but the last segment comes 350 ms late: it and its probe are acknowledged one after the other
+    let q = p.clone();
+    let (mut n, again) = message(&p, 10, move |from, _, s| {
+        let last = from == 0 && s.len > 0 && index(&q, s) == 9 && !s.retransmission;
+        if last { Fate::Late(Duration::from_millis(350)) } else { Fate::Pass }
+    });
+    assert_eq!(again, [(400, 9)]);
+    n.write(0, 1448, false);
+    n.run(20.0);
+    assert_eq!(n.ends[0].probe(&p).ssthresh_bytes, u64::MAX);
+}
+
+#[test]
+fn a_probe_is_new_data_if_there_is_any() {
+    // a window of four, all lost; the fifth segment is the probe, and its SACK says that all four are lost
+    let p = TcpParams { window_clamp: Some(4), ..stack() };
+    let (n, again) = message(&p, 5, lose(&p, &[(0, 1), (1, 1), (2, 1), (3, 1)]));
+    assert_eq!(n.times(0, |s| s.len > 0 && index(&p, s) == 4), [1.202]);
+    assert_eq!((again[0], n.ends[0].stats().timeouts), ((302, 0), 0));
+    assert_eq!(again.iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_lone_segment_waits_for_its_delayed_ack() {
+    let p = TcpParams { quick_acks: 0, ack_every: 2, ..stack() };
+    // lost: 2 SRTT + 200 ms would be 400, and the RTO is 100 + 200 = 300 ms
+    let (n, again) = message(&p, 1, lose(&p, &[(0, 1)]));
+    assert_eq!(again.len(), 1);
+    let rto = again[0].0;
+    assert!((300..=400).contains(&rto), "{rto}");
+    assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
+    // not lost: the ACK waits 40 ms, which is no reason to send anything again
+    let (n, again) = message(&p, 1, pass);
+    assert_eq!(again, []);
+    assert_eq!(n.ends[0].stats().probes, 0);
+}
+
+#[test]
+fn a_lost_probe_is_followed_by_a_timeout() {
+    let p = stack();
+    // 8 and 9 are lost, and the probe at 302; a whole RTO of 100 + 200 ms follows from there, not another probe
+    let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 2)]));
+    assert_eq!(again, [(302, 9), (602, 8), (702, 9)]);
+    assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 1));
+}
+
+#[test]
+fn a_whole_window_lost() {
+    let p = stack();
+    const ALL: &[(u64, u32)] = &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)];
+    // the probe at 202 is the last segment, SACKed at 302: all others are lost, and are sent again as PRR has it, in order
+    let (n, again) = message(&p, 10, lose(&p, ALL));
+    assert_eq!(again[..2], [(202, 9), (302, 0)]);
+    assert_eq!(again[1..].iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert!(again.last().unwrap().0 <= 802, "{again:?}");
+    assert_eq!(n.ends[0].stats().timeouts, 0);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
+    // segment 0 is lost twice: found at 100 (three SACKs), sent again at 100; data that is sent after it at 100 to 200 is
+    // SACKed from 200 on
+    let p = TcpParams { congestion_control: CongestionControl::Reno, ..stack() };
+    let (n, again) = message(&p, 40, lose(&p, &[(0, 2)]));
+    assert_eq!(again.len(), 2, "{again:?}");
+    assert_eq!((again[0], again[1].1), ((100, 0), 0));
+    assert!((200..=225).contains(&again[1].0), "{again:?}");
+    assert_eq!((n.ends[0].stats().timeouts, n.ends[0].stats().fast_recoveries), (0, 1));
+    // three times: as long again
+    let (n, again) = message(&p, 60, lose(&p, &[(0, 3)]));
+    assert_eq!((again.len(), n.ends[0].stats().timeouts), (3, 0), "{again:?}");
+    assert!(again[2].0 <= 350, "{again:?}");
+}
+
+#[test]
+fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
+    let p = stack();
+    // one segment comes 24 ms late, after two that were sent with it: fewer than DupThresh
+    let late = |ms| {
+        let p = stack();
+        move |from: usize, _: usize, s: &Segment| {
+            let is = from == 0 && s.len > 0 && !s.retransmission && index(&p, s) == 7;
+            if is { Fate::Late(Duration::from_millis(ms)) } else { Fate::Pass }
+        }
+    };
+    let (n, again) = message(&p, 10, late(24));
+    assert_eq!((again, n.ends[0].stats().fast_recoveries), (vec![], 0));
+    // 40 ms late: the window of 25 ms, and Linux' 2, end before
+    let (_, again) = message(&p, 10, late(40));
+    assert_eq!(again, [(127, 7)]);
+    // once reordering was seen, three and more SACKs are no reason, either
+    let first = late(24);
+    let q = p.clone();
+    let mut n = Net::new(&p, 50, move |from: usize, count: usize, s: &Segment| {
+        let second = from == 0 && s.len > 0 && index(&q, s) == 12;
+        if second { Fate::Late(Duration::from_millis(24)) } else { first(from, count, s) }
+    });
+    n.connect(0, false);
+    n.run(1.0);
+    n.write(0, 10 * 1448, false);
+    n.run(2.0);
+    n.write(0, 10 * 1448, false);
+    n.run(9.0);
+    assert_eq!(n.received[1], 20 * 1448);
+    assert_eq!(n.ends[0].stats().retransmits, 0);
+}
+
+#[test]
+fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
+    let p = stack();
+    // 0 is lost; the SACKs of 1, 2 and 3 come together at 100
+    let (n, again) = message(&p, 10, lose(&p, &[(0, 1)]));
+    assert_eq!(again, [(100, 0)]);
+    // 8 is lost: only 9 is above it, so the reordering window must pass
+    let (_, again) = message(&p, 10, lose(&p, &[(8, 1)]));
+    assert_eq!(again, [(127, 8)]);
+    assert_eq!(n.ends[0].stats().probes, 0);
+}
+
+#[test]
+fn what_is_not_overdue_at_a_timeout_stays_in_flight() {
+    let p = stack();
+    // X, the second segment, is lost twice; Y leaves 50 ms before the timeout that follows X's probe
+    let mut n = Net::new(&p, 50, lose(&p, &[(1, 2)]));
+    n.connect(0, false);
+    n.run(1.0);
+    n.write(0, 1448, false);
+    n.run(2.0);
+    n.write(0, 1448, false);
+    // 2 SRTT + 200 ms is beyond the RTO
+    let probe_at = n.ends[0].deadline();
+    n.run(probe_at.secs() + 0.001);
+    assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
+    let rto_at = n.ends[0].deadline();
+    n.run(rto_at.secs() - 0.05);
+    n.write(0, 1448, false);
+    n.run(rto_at.secs() + 0.01);
+    assert_eq!(n.ends[0].stats().timeouts, 1);
+    // X again, and Y
+    assert_eq!(n.ends[0].probe(&p).in_flight, 2 * 1448);
+    n.run(9.0);
+    assert_eq!((n.received[1], n.ends[0].stats().retransmits), (3 * 1448, 2));
+}
