@@ -14,7 +14,7 @@
 use crate::SackBlock;
 use crate::cc::Delivery;
 use std::collections::VecDeque;
-use units::Time;
+use units::{Duration, Time};
 
 /// A segment outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +26,8 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
+    /// Sent more than once.
+    again: bool,
     /// Delivered: the receiver has it, though something before it may be missing.
     done: bool,
 }
@@ -40,6 +42,8 @@ pub(crate) struct Sampler {
     first_at: Time,
     /// Samples are application-limited until this much is delivered; 0 for not.
     limited_until: u64,
+    /// Least round trip so far, microseconds.
+    min_rtt_us: Option<u32>,
     sent: VecDeque<Sent>,
 }
 
@@ -62,6 +66,7 @@ impl Sampler {
             delivered_at: self.delivered_at,
             first_at: self.first_at,
             app_limited: self.limited_until > 0,
+            again: false,
             done: false,
         };
         if self.sent.back().is_none_or(|last| last.end <= start) {
@@ -70,7 +75,7 @@ impl Sampler {
         // a retransmission may cover several segments, or a part of one
         let from = self.sent.partition_point(|s| s.end <= start);
         for s in self.sent.range_mut(from..).take_while(|s| s.start < end).filter(|s| !s.done) {
-            *s = Sent { start: s.start, end: s.end, ..fresh };
+            *s = Sent { start: s.start, end: s.end, again: true, ..fresh };
         }
     }
 
@@ -115,11 +120,16 @@ impl Sampler {
             self.limited_until = 0;
         }
         let interval = s.at.since(s.first_at).max(now.since(s.delivered_at));
+        let rtt_us = (!s.again).then(|| (now.since(s.at).0 / 1000).min(u32::MAX.into()) as u32);
+        self.min_rtt_us = self.min_rtt_us.into_iter().chain(rtt_us).min();
+        let least = Duration::from_micros(u64::from(self.min_rtt_us.unwrap_or(0)));
         let sample = Delivery {
             bytes: self.delivered - s.delivered,
             interval,
             prior_delivered: s.delivered,
             app_limited: s.app_limited,
+            rtt_us,
+            compressed: interval.is_zero() || interval < least,
         };
         (newly, Some(sample))
     }
@@ -128,7 +138,6 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Duration;
 
     const MS: u64 = 1_000_000;
 
@@ -167,11 +176,19 @@ mod tests {
         // sent last: at 8 ms in a flight that began at 0; nothing had been delivered then: 4000 bytes over 20 ms
         assert_eq!(
             sample.unwrap(),
-            Delivery { bytes: 4000, interval: Duration::from_millis(20), prior_delivered: 0, app_limited: false }
+            Delivery {
+                bytes: 4000,
+                interval: Duration::from_millis(20),
+                prior_delivered: 0,
+                app_limited: false,
+                rtt_us: Some(12_000),
+                compressed: false,
+            }
         );
         s.on_send(Time(21 * MS), 0, 1000, 1000);
         let (newly, sample) = s.on_ack(Time(31 * MS), 5000, &[]);
         assert_eq!((newly, s.delivered()), (1000, 5000));
+        // sent once, since the hole was never sent before; the first segment's 20 ms are the least but for it
         assert_eq!(sample.unwrap().prior_delivered, 4000);
     }
 

@@ -41,7 +41,8 @@ mod tests;
 
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Recovery, Reduction, TcpParams,
+    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
+    TcpParams,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

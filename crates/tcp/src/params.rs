@@ -62,6 +62,18 @@ pub enum LossDetection {
     RackTlp,
 }
 
+/// How a sender that paces keeps its rate. Only BBR paces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// What leaves costs its payload at the pacing rate, from the moment when it leaves.   Source:
+    /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+    Exact,
+    /// Linux' own, without the queue discipline fq: a burst that leaves late, for want of window or of an ACK, gets its lateness
+    /// back, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
+    LinuxInternal,
+}
+
 /// How the window gets from its old size to ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -154,6 +166,8 @@ pub struct TcpParams {
     pub tcp_friendliness: bool,
     /// Slow start exit.
     pub hystart: HyStart,
+    /// How BBR keeps its rate.
+    pub pacing: Pacing,
     /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
     pub ledbat: LedbatParams,
     /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).

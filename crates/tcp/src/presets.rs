@@ -2,7 +2,8 @@
 
 use crate::cc::LedbatParams;
 use crate::params::{
-    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Recovery, Reduction, TcpParams,
+    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
+    TcpParams,
 };
 use units::{Bytes, Duration};
 
@@ -66,6 +67,7 @@ pub(crate) fn linux_6() -> TcpParams {
         fast_convergence: true,
         tcp_friendliness: true,
         hystart: HyStart::Hystart,
+        pacing: Pacing::LinuxInternal,
         ledbat: LedbatParams::default(),
         reduce_from_flight: false,
         recovery: Recovery::Sack,
@@ -119,6 +121,7 @@ fn ns2() -> TcpParams {
         abc_limit: 1,
         cwnd_validation: false,
         hystart: HyStart::Off,
+        pacing: Pacing::Exact,
         loss_detection: LossDetection::Dupthresh,
         reduction: Reduction::Instant,
         limited_transmit: false,
@@ -194,6 +197,7 @@ fn rfc() -> TcpParams {
         abc_limit: 1,
         congestion_control: CongestionControl::Reno,
         hystart: HyStart::Off,
+        pacing: Pacing::Exact,
         loss_detection: LossDetection::Dupthresh,
         reduce_from_flight: true,
         reduction: Reduction::Instant,

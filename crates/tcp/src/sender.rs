@@ -216,7 +216,7 @@ impl Sender {
         }
         let newly_lost = flight_before.saturating_sub(delivered).saturating_sub(self.in_flight());
         self.advance(cx, &rate, acked, delivered);
-        self.model_ack(now, segment, sample, newly_lost);
+        self.model_ack(now, segment, newly_lost);
         self.on_ece(cx, segment);
         if !waits {
             self.restart_timer(p, now, acked);
@@ -236,13 +236,18 @@ impl Sender {
         newly
     }
 
-    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule.
+    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule. What the controller gets is the
+    /// newest segment's if there is one, without the time that the receiver held the ACK for it (as Linux has it).
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
         let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
         let us = micros(now).wrapping_sub(from?);
+        let newest = sent.map_or(us, |sent| micros(now).wrapping_sub(sent));
         self.sample_rtt(p, us);
-        Some(us)
+        if let Some(rack) = &mut self.board.rack {
+            rack.min_rtt_us = rack.min_rtt_us.min(newest);
+        }
+        Some(newest)
     }
 
     /// A round trip of so many microseconds.

@@ -42,6 +42,8 @@ const MIN_CWND: f64 = 4.0;
 const FULL_GROWTH: f64 = 1.25;
 /// Rounds without it that say that it is.
 const FULL_ROUNDS: u32 = 3;
+/// Segments at the start of a connection that Linux does not pace.
+pub(crate) const UNPACED: u32 = 10;
 /// Paced a little below the estimate, so that a queue that errors built drains.
 const PACING_MARGIN: f64 = 0.99;
 /// Round trip assumed for the first pacing rate when the handshake gave none. Linux: 1 ms.
@@ -66,6 +68,10 @@ pub struct Delivery {
     pub prior_delivered: u64,
     /// The application, not the network, limited what was sent then.
     pub app_limited: bool,
+    /// Round trip of the newest acknowledged segment, microseconds; none if it was sent more than once.
+    pub rtt_us: Option<u32>,
+    /// The interval is shorter than any round trip: ACKs were compressed, and the rate means nothing.
+    pub compressed: bool,
 }
 
 /// One ACK, as BBR sees it.
@@ -81,10 +87,10 @@ pub struct Ack {
     pub newly_lost: u64,
     /// Bytes in flight after this ACK.
     pub in_flight: u64,
-    /// Round trip measured by it, microseconds.
-    pub rtt_us: Option<u32>,
     /// Its delivery rate, if it gives one.
     pub delivery: Option<Delivery>,
+    /// How long pacing holds back what leaves next.
+    pub held_back: Duration,
     /// State of the sender after it.
     pub state: State,
 }
@@ -279,6 +285,7 @@ impl Bbr {
     fn update_round(&mut self, a: &Ack) {
         self.round_start = false;
         if let Some(d) = a.delivery
+            && !d.compressed
             && d.prior_delivered >= self.next_round_delivered
         {
             self.next_round_delivered = a.delivered;
@@ -289,11 +296,7 @@ impl Bbr {
     }
 
     fn update_btl_bw(&mut self, a: &Ack) {
-        let Some(d) = a.delivery else { return };
-        // an interval below the smallest round trip comes from ACKs that were compressed
-        if d.interval.is_zero() || self.rt_prop.is_some_and(|us| d.interval < Duration::from_micros(u64::from(us))) {
-            return;
-        }
+        let Some(d) = a.delivery.filter(|d| !d.compressed) else { return };
         let rate = d.bytes as f64 / d.interval.secs();
         if !d.app_limited || rate >= self.btl_bw.get() {
             self.btl_bw.update(self.rounds, rate);
@@ -301,6 +304,9 @@ impl Bbr {
     }
 
     fn update_aggregation(&mut self, w: &Window, a: &Ack) {
+        if a.delivery.is_none_or(|d| d.compressed) {
+            return;
+        }
         let acked = a.newly_delivered as f64 / self.mss;
         let g = &mut self.aggregation;
         if self.round_start && self.rounds - g.half_since >= AGGREGATION_ROUNDS {
@@ -319,8 +325,8 @@ impl Bbr {
 
     fn update_rt_prop(&mut self, w: &mut Window, a: &Ack) {
         let expired = a.now > self.rt_prop_at + RTPROP_WINDOW && self.rt_prop.is_some();
-        if let Some(us) = a.rtt_us
-            && (expired || self.rt_prop.is_none_or(|min| us <= min))
+        if let Some(us) = a.delivery.and_then(|d| d.rtt_us)
+            && (expired || self.rt_prop.is_none_or(|min| us < min))
         {
             self.rt_prop = Some(us);
             self.rt_prop_at = a.now;
@@ -365,7 +371,7 @@ impl Bbr {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && a.in_flight as f64 <= self.inflight(1.0) * self.mss {
+        if self.mode == Mode::Drain && self.in_network(a.in_flight as f64, a) <= self.inflight(1.0) {
             self.mode = self.enter_probe_bw(a.now);
         }
     }
@@ -383,11 +389,11 @@ impl Bbr {
         let Mode::ProbeBw(phase) = self.mode else { return };
         let gain = CYCLE[usize::from(phase)];
         let long = a.now.since(self.phase_at) > Duration::from_micros(u64::from(self.rt_prop.unwrap_or(0)));
-        let in_flight = a.in_flight as f64 + a.newly_delivered as f64;
+        let in_network = self.in_network(a.in_flight as f64 + a.newly_delivered as f64, a);
         let over = if gain > 1.0 {
-            long && (a.newly_lost > 0 || in_flight >= self.inflight(gain) * self.mss)
+            long && (a.newly_lost > 0 || in_network >= self.inflight(gain))
         } else if gain < 1.0 {
-            long || in_flight <= self.inflight(1.0) * self.mss
+            long || in_network <= self.inflight(1.0)
         } else {
             long
         };
@@ -395,6 +401,14 @@ impl Bbr {
             self.phase_at = a.now;
             self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len() as u8);
         }
+    }
+
+    /// Segments that will be in the network when the next burst leaves, of `in_flight` bytes now; with that burst, where the
+    /// pace is above the bandwidth.   Source: Linux bbr_packets_in_net_at_edt.
+    fn in_network(&self, in_flight: f64, a: &Ack) -> f64 {
+        let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
+        let delivered = (self.btl_bw.get() * a.held_back.secs() / self.mss).floor();
+        (in_flight / self.mss + burst - delivered).max(0.0)
     }
 
     fn gains(&self) -> (f64, f64) {
@@ -432,7 +446,7 @@ impl Bbr {
 
     fn set_pacing_rate(&mut self, w: &Window, a: &Ack) {
         if !self.seen_rtt
-            && let Some(us) = a.rtt_us
+            && let Some(us) = a.delivery.and_then(|d| d.rtt_us)
         {
             self.seen_rtt = true;
             self.pacing_rate = HIGH_GAIN * PACING_MARGIN * w.cwnd * self.mss / (f64::from(us.max(1)) * 1e-6);
@@ -516,13 +530,15 @@ mod tests {
             delivered,
             newly_lost: 0,
             in_flight,
-            rtt_us: Some(rtt_us),
             delivery: Some(Delivery {
                 bytes: 10_000,
                 interval: Duration::from_millis(10),
                 prior_delivered: delivered.saturating_sub(10_000),
                 app_limited: false,
+                rtt_us: Some(rtt_us),
+                compressed: false,
             }),
+            held_back: Duration::ZERO,
             state: State::Open,
         }
     }
@@ -570,6 +586,8 @@ mod tests {
                 interval: Duration::from_millis(10),
                 prior_delivered: delivered - rate * 1000,
                 app_limited: false,
+                rtt_us: Some(10_000),
+                compressed: false,
             });
             b.on_ack(&mut w, &a);
             modes.push(b.mode());
@@ -582,7 +600,7 @@ mod tests {
     fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
         let (mut b, mut w) = run(200, 10_000);
         let before = w.cwnd;
-        // from now on 12 ms: the old minimum expires 10 s after it was last seen, at 210 ms
+        // from now on 12 ms: the old minimum expires 10 s after it was first seen, at 11 ms
         let mut k = 200;
         let mut first = None;
         let mut last = None;
@@ -597,7 +615,7 @@ mod tests {
             }
         }
         let (first, last) = (first.unwrap(), last.unwrap());
-        assert_eq!(first, 10_201);
+        assert_eq!(first, 10_002);
         // 200 ms from when the window has come down to four segments
         assert!((last - first).abs_diff(200) <= 15, "{first} {last}");
         assert_eq!(b.rt_prop_us(), Some(12_000));

@@ -3,13 +3,15 @@
 //! Pacing lets a burst out when `next_at` has come and moves `next_at` on by what the burst takes at the pacing rate; a
 //! burst is what an offloading host would send as one (see [`Bbr::burst`](crate::cc::bbr::Bbr::burst)).
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing (see [`Pacing`]).
+//! Departs: bursts are of 1/1024 s of the pacing rate, at least one or two segments; Linux makes them larger on paths with
+//! a round trip far below 4 ms (tcp_tso_rtt_log).
 
 use super::Sender;
 use crate::cc::Controller;
-use crate::cc::bbr::{Ack, Bbr, Mode};
+use crate::cc::bbr::{Ack, Bbr, Mode, UNPACED};
 use crate::delivery::Sampler;
-use crate::{Model, Segment, State, TcpParams};
+use crate::{Model, Pacing, Segment, State, TcpParams};
 use units::{BitRate, Duration, Time};
 
 /// BBR, the delivery rates that feed it, and the clock that it sets.
@@ -21,22 +23,44 @@ pub(crate) struct Paced {
     next_at: Time,
     /// When to try, if something waits for that.
     wake_at: Time,
+    /// How late the burst is that leaves now, as far as that has not shortened the wait of the next.
+    credit: Duration,
+    /// How many segments more are not paced.
+    unpaced: u32,
+    forgiving: bool,
 }
 
 impl Paced {
     pub(crate) fn new(p: &TcpParams) -> Self {
+        let forgiving = p.pacing == Pacing::LinuxInternal;
         Self {
             bbr: Bbr::new(p.mss, p.initial_window_segments()),
             sampler: Sampler::default(),
             next_at: Time::ZERO,
             wake_at: Time::NEVER,
+            credit: Duration::ZERO,
+            unpaced: if forgiving { UNPACED } else { 0 },
+            forgiving,
         }
     }
 
     /// `bytes` of payload leave.
     fn spend(&mut self, now: Time, bytes: u64) {
-        let gap = Duration::from_secs_f64(bytes as f64 / self.bbr.pacing_rate());
-        self.next_at = self.next_at.max(now) + gap;
+        if self.next_at <= now {
+            self.credit = now.since(self.next_at);
+            self.next_at = now;
+        }
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
+        let mut gap = Duration::from_secs_f64(bytes as f64 / self.bbr.pacing_rate());
+        if self.forgiving {
+            let forgiven = self.credit.min(gap / 2);
+            self.credit = self.credit.saturating_sub(forgiven);
+            gap = gap.saturating_sub(forgiven);
+        }
+        self.next_at += gap;
     }
 }
 
@@ -78,12 +102,13 @@ impl Sender {
 
     /// An ACK has been taken in: the model learns from it.
     #[inline]
-    pub(super) fn model_ack(&mut self, now: Time, segment: &Segment, rtt_us: Option<u32>, newly_lost: u64) {
+    pub(super) fn model_ack(&mut self, now: Time, segment: &Segment, newly_lost: u64) {
         let (una, in_flight, state) = (self.una, self.in_flight(), self.state);
         let Controller::Bbr(m) = &mut self.cc else { return };
         let (newly_delivered, delivery) = m.sampler.on_ack(now, una, segment.sack.as_slice());
         let delivered = m.sampler.delivered();
-        let ack = Ack { now, newly_delivered, delivered, newly_lost, in_flight, rtt_us, delivery, state };
+        let held_back = if m.next_at > now { m.next_at.since(now) } else { Duration::ZERO };
+        let ack = Ack { now, newly_delivered, delivered, newly_lost, in_flight, delivery, held_back, state };
         m.bbr.on_ack(&mut self.window, &ack);
         if matches!(m.bbr.mode(), Mode::ProbeRtt { .. }) {
             // four segments a round trip say nothing of the bandwidth
@@ -109,7 +134,7 @@ impl Sender {
         match self.model() {
             Some(m) => {
                 m.wake_at = Time::NEVER;
-                if now >= m.next_at { m.bbr.burst() } else { 0 }
+                if now >= m.next_at { m.bbr.burst().max(m.unpaced) } else { 0 }
             }
             None => u32::MAX,
         }
