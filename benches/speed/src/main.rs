@@ -6,7 +6,8 @@
 //!
 //! Instructions and memory are measured in processes of their own, as differences, so that set-up and the program itself
 //! cancel out: instructions of a run less those of one half as long (under valgrind's cachegrind); resident bytes at the end
-//! less those of the same link with ten flows, for a thousand flows or more (below, the rings of the links drown it).
+//! less those of the same link with ten flows, for a thousand flows or more (below, the rings of the links drown it). Beside
+//! them the bytes of a connection itself: the rest are counters, timers, and segments in flight.
 //!
 //! ```text
 //! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
@@ -342,6 +343,7 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
     let discipline = queue.split(' ').next().unwrap_or_default();
     if o.memory && flows >= 1000 {
         line["bytes_per_flow"] = bytes_per_flow(case, flows, discipline, seconds)?.round().into();
+        line["connection_bytes"] = sim::CONNECTION_BYTES.into();
     }
     if o.instructions {
         // long enough to leave slow start, short enough for valgrind's fifty-fold slowdown

@@ -1,5 +1,7 @@
 //! What only end hosts read of a packet in flight, by index: freed where the packet is delivered or meets its fate.
 
+use units::prefetch;
+
 /// Slots for values that are put once and taken once. The free list is last-in first-out, so hot slots stay hot.
 #[derive(Clone, Debug)]
 pub struct Arena<T> {
@@ -35,6 +37,14 @@ impl<T> Arena<T> {
         let value = self.slots[index as usize].take().expect("a body is taken once");
         self.free.push(index);
         value
+    }
+
+    /// The value at `index` will be taken soon.
+    #[inline]
+    pub fn expect(&self, index: u32) {
+        if let Some(slot) = self.slots.get(index as usize) {
+            prefetch(slot, 0);
+        }
     }
 
     /// Values stored.

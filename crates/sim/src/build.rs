@@ -5,6 +5,7 @@ use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Room};
 use crate::meter::LinkMeter;
 use crate::net::{Bodies, Kind, Link, NO_LINK, Net, link_id};
+use crate::pages;
 use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
 use measure::{LinkMeterParams, Tally};
 use packet::{Flags, FlowTable, NodeId};
@@ -98,6 +99,7 @@ impl<S: Sink> World<S> {
             Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), chores };
         world.core.tally.warm_up = Time(scenario.record.warm_up.0);
         world.add_apps(scenario, &node)?;
+        world.core.conns = pages::table(world.core.tally.rows.len());
         world.core.net.events.push(world.next_sample, Target::Clock);
         Ok(world)
     }

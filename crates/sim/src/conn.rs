@@ -109,6 +109,10 @@ pub(crate) struct Conn {
     _odd: [u64; 8],
 }
 
+/// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. What more is in
+/// flight, or was received above holes, lies elsewhere.
+pub const CONNECTION_BYTES: usize = size_of::<Conn>();
+
 impl Conn {
     pub fn new(ends: [End; 2]) -> Self {
         Self { ends, _odd: [0; 8] }

@@ -25,6 +25,9 @@ pub enum Room {
     Bytes(u64),
 }
 
+/// How far ahead places of the ring are asked for: some cache lines.
+const SOON: usize = 8;
+
 /// Sizes whose serialisation times are remembered at once.
 const SIZES: usize = 32;
 
@@ -118,6 +121,7 @@ impl Fifo {
     #[inline]
     fn start_next(&mut self, meter: &mut LinkMeter) {
         let Some(packet) = self.ring.get(self.started) else { return self.next_start = Time::NEVER };
+        self.ring.expect(self.started + SOON);
         self.started += 1;
         self.waiting.packets -= 1;
         self.waiting.bytes -= packet.bytes();
@@ -162,13 +166,20 @@ impl Fifo {
     }
 
     /// The first packet has reached the far end: the packet, and when the next one will.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
         self.settle(now, meter);
         let packet = self.ring.pop().expect("an arrival event implies a packet in flight");
+        self.ring.expect(SOON);
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
         (packet, self.next_arrival())
+    }
+
+    /// The packet that arrives after so many others, if it is on the link already.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&PacketMeta> {
+        self.ring.get(others)
     }
 
     /// When the first packet on the link reaches the far end.

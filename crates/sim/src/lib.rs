@@ -21,8 +21,10 @@ pub mod fifo;
 mod host;
 pub mod meter;
 mod net;
+mod pages;
 pub mod ring;
 mod world;
 
+pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table, tally};
 pub use world::{Books, Ended, World};

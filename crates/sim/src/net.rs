@@ -110,6 +110,19 @@ impl Bodies {
         self.whole.len() + self.sacks.len()
     }
 
+    /// A packet will soon be delivered.
+    #[inline]
+    pub fn expect(&self, packet: &PacketMeta) {
+        if packet.flags.has(Flags::INLINE) {
+            return;
+        }
+        if is_sack(packet.flags) {
+            self.sacks.expect(packet.body);
+        } else {
+            self.whole.expect(packet.body);
+        }
+    }
+
     /// Gives back the slot of a packet that goes no further.
     #[inline]
     pub fn free(&mut self, packet: &PacketMeta) {
@@ -190,15 +203,15 @@ impl<S: Sink> Net<S> {
         self.events.now()
     }
 
-    /// A packet is at `node` and goes on towards its destination.
-    #[inline]
+    /// A packet is at `node` and goes on towards its destination. Inline, so that it is put together in the link's ring.
+    #[inline(always)]
     pub fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.next[usize::from(node.0) * self.nodes + usize::from(packet.dst.0)];
         debug_assert_ne!(i, NO_LINK, "routes are checked when the world is built");
         self.offer(i, packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, i: u16, packet: PacketMeta) {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
@@ -207,17 +220,25 @@ impl<S: Sink> Net<S> {
             Kind::Fifo(fifo) => match fifo.offer(now, packet, &mut link.meter) {
                 Offered::Behind => {}
                 Offered::First(at) => self.events.set_line(at, i),
-                Offered::Full => {
-                    let (reason, point) = (DropReason::TailFull, Point::Enqueue);
-                    let record =
-                        Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
-                    link.meter.put(now, record);
-                    self.fated[lane_index(&packet)] += 1;
-                    self.bodies.free(&packet);
-                }
+                Offered::Full => self.full(i, &packet),
             },
-            Kind::Port { .. } => self.with_port(i, |port, now, env| port.offer(now, packet, env)),
+            Kind::Port { .. } => self.offer_port(i, packet),
         }
+    }
+
+    /// The queue of link `i` has no room for a packet.
+    #[inline(never)]
+    fn full(&mut self, i: u16, packet: &PacketMeta) {
+        let (reason, point) = (DropReason::TailFull, Point::Enqueue);
+        let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
+        self.links[usize::from(i)].meter.put(self.events.now(), record);
+        self.fated[lane_index(packet)] += 1;
+        self.bodies.free(packet);
+    }
+
+    #[inline(never)]
+    fn offer_port(&mut self, i: u16, packet: PacketMeta) {
+        self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
     /// Lets a port do something and then schedules what it waits for.

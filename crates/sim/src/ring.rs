@@ -1,5 +1,7 @@
 //! A growing ring buffer: power-of-two capacity, indexed from its front.
 
+use units::prefetch;
+
 /// First-in first-out storage of plain values.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
@@ -55,6 +57,12 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub fn get(&self, i: usize) -> Option<&T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
+    }
+
+    /// The place of the `i`-th oldest entry will be needed soon.
+    #[inline]
+    pub fn expect(&self, i: usize) {
+        prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);
     }
 
     #[cold]

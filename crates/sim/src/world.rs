@@ -8,7 +8,7 @@
 use crate::conn::{Conn, End, Heard, Notice, Rest, Use, Way, What, Wire, inline_delay};
 use crate::event::Target;
 use crate::host::AppHost;
-use crate::net::{Net, is_sack};
+use crate::net::{Kind, Net, is_sack};
 use measure::Tally;
 use packet::{DropReason, Flags, FlowId, PacketMeta};
 use port::Change;
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use tcp::{Endpoint, PlainData, TcpParams};
 use traffic::{Application, ConnId, Side};
-use units::{Duration, Rng, Time};
+use units::{Duration, Rng, Time, prefetch};
 
 /// An application in its host.
 pub(crate) struct AppSlot {
@@ -149,10 +149,17 @@ impl<S: Sink> World<S> {
 
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
-        let Some(target) = self.core.net.events.take(self.last()) else { return false };
+        self.advance(self.last())
+    }
+
+    /// Lets the next event happen, if there is one by `last`.
+    #[inline(always)]
+    fn advance(&mut self, last: Time) -> bool {
+        let Some(target) = self.core.net.events.take(last) else { return false };
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
+                    self.core.expect_more(i);
                     self.core.deliver(packet);
                 } else if !self.core.net.landed.is_empty() {
                     let mut landed = std::mem::take(&mut self.core.net.landed);
@@ -163,7 +170,10 @@ impl<S: Sink> World<S> {
                 }
             }
             Target::Port(i) => self.core.net.port_work(i),
-            Target::Timer(i) => self.core.timer(i),
+            Target::Timer(i) => {
+                self.core.expect_timer();
+                self.core.timer(i);
+            }
             Target::App(i) => self.app_timer(i),
             Target::Clock => self.clock(),
         }
@@ -182,9 +192,10 @@ impl<S: Sink> World<S> {
 
     /// Runs to the end of the scenario. `look` is called now and then with the fraction done; false stops the run.
     pub fn run(&mut self, mut look: impl FnMut(f64) -> bool) -> Ended {
+        let last = self.last();
         loop {
             for _ in 0..EVENTS_PER_LOOK {
-                if !self.step() {
+                if !self.advance(last) {
                     self.finish();
                     return Ended::Finished;
                 }
@@ -279,7 +290,52 @@ impl<S: Sink> World<S> {
 /// The token of an application's start.
 pub(crate) const START: u64 = u64::MAX;
 
+/// Connections that the second level of a cache holds: with more, those of the next packets are asked for.
+const HELD: usize = 128;
+/// How many packets reach a host before one whose connection is asked for, and before it is asked for what its lines
+/// point to.
+const AHEAD: [usize; 2] = [5, 2];
+
 impl<S: Sink> Core<S> {
+    /// A packet has come to its host over link `i`: asks for the connections of those behind it.
+    ///
+    /// Of ten thousand connections each is cold when a packet comes for it, and a packet touches half a dozen of their
+    /// lines; but the packets of the next moments wait in the link's ring.
+    #[inline]
+    fn expect_more(&self, i: u16) {
+        if self.conns.len() <= HELD {
+            return;
+        }
+        let Kind::Fifo(fifo) = &self.net.links[usize::from(i)].kind else { return };
+        if let Some(packet) = fifo.ahead(AHEAD[0]) {
+            let end = self.end_of(packet);
+            prefetch(end, 0);
+            end.tcp.expect(packet.flags.has(Flags::PURE_ACK), 2);
+            self.net.bodies.expect(packet);
+        }
+        if let Some(packet) = fifo.ahead(AHEAD[1]) {
+            self.end_of(packet).tcp.expect(packet.flags.has(Flags::PURE_ACK), 1);
+        }
+    }
+
+    /// The same for the connection of the next timer.
+    #[inline]
+    fn expect_timer(&self) {
+        if self.conns.len() > HELD
+            && let Some(i) = self.net.events.next_timer()
+        {
+            let end = &self.conns[i as usize / 2].ends[i as usize % 2];
+            prefetch(end, 0);
+            end.tcp.expect(true, 2);
+        }
+    }
+
+    /// The end that a packet is for.
+    #[inline]
+    fn end_of(&self, packet: &PacketMeta) -> &End {
+        &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
+    }
+
     /// A packet has reached its host.
     #[inline]
     fn deliver(&mut self, packet: PacketMeta) {

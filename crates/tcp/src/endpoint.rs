@@ -190,6 +190,19 @@ impl Endpoint {
         }
     }
 
+    /// A segment will arrive soon, a pure ACK or one with payload: asks for the cache lines that it will need. `steps` counts
+    /// down to 0 as it comes nearer; what the lines of one step point to is asked for in the next. Changes nothing.
+    #[inline]
+    pub fn expect(&self, ack: bool, steps: u32) {
+        match (steps, ack) {
+            (2, true) => self.tx.expect(),
+            (1, true) => self.tx.expect_more(),
+            (2, false) => self.rx.expect(),
+            (1, false) => self.rx.expect_ranges(),
+            _ => {}
+        }
+    }
+
     /// Counters.
     #[inline]
     pub fn stats(&self) -> Stats {

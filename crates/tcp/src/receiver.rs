@@ -7,7 +7,7 @@ use crate::segment::micros;
 use crate::stats::Counters;
 use crate::{Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use packet::{Ecn, Flags};
-use units::Time;
+use units::{LINE, Time, prefetch};
 
 /// Blocks whose order of arrival is remembered.
 const RECENT: usize = SackBlocks::MAX;
@@ -165,6 +165,23 @@ impl Receiver {
         }
     }
 
+    /// Asks for what a segment needs if there are holes.
+    #[inline]
+    pub(crate) fn expect(&self) {
+        prefetch(&self.few, 0);
+    }
+
+    /// The same for ranges on the heap.
+    #[inline]
+    pub(crate) fn expect_ranges(&self) {
+        if self.held == ON_HEAP
+            && let Some(many) = &self.many
+        {
+            prefetch(&**many, 0);
+            prefetch(&**many, LINE);
+        }
+    }
+
     /// The peer's SYN (or, without handshake, the beginning of time).
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
@@ -234,7 +251,10 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            stats.duplicates_received += u32::from(!self.insert(start, end));
+            // not `+= u32::from(...)`: the counters lie in a line that nothing else here needs
+            if !self.insert(start, end) {
+                stats.duplicates_received += 1;
+            }
             self.set_ack_now();
             return;
         }

@@ -23,6 +23,7 @@ pub(crate) mod rack;
 
 use rack::Rack;
 use std::collections::VecDeque;
+use units::prefetch;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -143,6 +144,14 @@ impl Scoreboard {
     }
 
     // ---------------------------------------------------------------- entries
+
+    /// Asks for the entries that an ACK will need, if they are in the ring: the oldest, and those that SACK blocks tell of.
+    #[inline]
+    pub(crate) fn expect(&self) {
+        if self.held == IN_RING {
+            self.ring.front().into_iter().chain(self.ring.back()).for_each(|e| prefetch(e, 0));
+        }
+    }
 
     #[inline]
     fn len(&self) -> usize {

@@ -29,7 +29,7 @@ use crate::segment::micros;
 use crate::stats::Counters;
 use crate::{Event, Io, Recovery, Segment, State, TcpParams};
 use packet::Flags;
-use units::Time;
+use units::{LINE, Time, prefetch};
 
 /// What a call of the sending half works with.
 pub(crate) struct Cx<'a, I: Io> {
@@ -110,6 +110,23 @@ impl Sender {
             partial_seen: false,
             rescued: false,
             limited: false,
+        }
+    }
+
+    /// Asks for what every ACK needs.
+    #[inline]
+    pub(crate) fn expect(&self) {
+        for line in 0..5 {
+            prefetch(self, line * LINE);
+        }
+    }
+
+    /// Asks for what it needs besides: entries on the heap; the books of a reduction, and the counters beside them.
+    #[inline]
+    pub(crate) fn expect_more(&self) {
+        self.board.expect();
+        if self.state != State::Open {
+            prefetch(&self.shrink, LINE / 2);
         }
     }
 

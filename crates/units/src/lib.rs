@@ -8,11 +8,13 @@
 //! `kbps`/`mbps` are refused because `tc` reads them as bytes per second and everybody else as bits.
 
 pub mod math;
+mod prefetch;
 mod problem;
 mod quantity;
 mod rng;
 mod time;
 
+pub use prefetch::{LINE, prefetch};
 pub use problem::Problem;
 pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
 pub use rng::Rng;
