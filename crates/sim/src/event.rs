@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | lines | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
 //! | ports | links with a discipline: few, several events each | a 4-ary heap |
-//! | timers | connections, applications, the clock: up to tens of thousands that fire rarely | a wheel of slots, and a 4-ary heap for those of the next |
+//! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel before a 4-ary heap |
 //!
 //! There is no cancelling. Timers are lazy: who no longer wants one ignores it when it fires.
 //!
@@ -192,9 +192,9 @@ impl Heap {
     }
 }
 
-/// Width of a wheel's slot as a power of two of nanoseconds (2 ms), and how many there are: 4.3 s ahead.
-const SLOT_SHIFT: u32 = 64 + 21;
-const SLOTS: usize = 2048;
+/// Width of a wheel's slot as a power of two of nanoseconds (4 ms), and how many there are: 4.3 s ahead.
+const SLOT_SHIFT: u32 = 64 + 22;
+const SLOTS: usize = 1024;
 
 /// Many timers: sorted only when they are near.
 ///
@@ -206,6 +206,8 @@ const SLOTS: usize = 2048;
 struct Wheel {
     near: Heap,
     slots: Vec<Vec<u128>>,
+    /// Room of slots that were emptied, for those that are filled next.
+    spare: Vec<Vec<u128>>,
     /// Which slots have keys: a bit each.
     used: [u64; SLOTS / 64],
     /// Keys in `slots`.
@@ -217,7 +219,8 @@ struct Wheel {
 impl Default for Wheel {
     fn default() -> Self {
         let (near, far) = (Heap::default(), Heap::default());
-        Self { near, slots: vec![Vec::new(); SLOTS], used: [0; SLOTS / 64], held: 0, cursor: 0, far }
+        let slots = vec![Vec::new(); SLOTS];
+        Self { near, slots, spare: Vec::new(), used: [0; SLOTS / 64], held: 0, cursor: 0, far }
     }
 }
 
@@ -240,7 +243,13 @@ impl Wheel {
             self.near.push(key);
         } else if ahead < SLOTS as u64 && self.near.len > 0 {
             let i = slot as usize % SLOTS;
-            self.slots[i].push(key);
+            let keys = &mut self.slots[i];
+            if keys.is_empty()
+                && let Some(room) = self.spare.pop()
+            {
+                *keys = room;
+            }
+            keys.push(key);
             self.used[i / 64] |= 1 << (i % 64);
             self.held += 1;
         } else {
@@ -274,9 +283,13 @@ impl Wheel {
         self.cursor = next;
         let i = next as usize % SLOTS;
         self.used[i / 64] &= !(1 << (i % 64));
-        self.held -= self.slots[i].len();
-        for key in self.slots[i].drain(..) {
+        let mut keys = std::mem::take(&mut self.slots[i]);
+        self.held -= keys.len();
+        for key in keys.drain(..) {
             self.near.push(key);
+        }
+        if keys.capacity() > 0 {
+            self.spare.push(keys);
         }
         // bounded: each turn takes one out
         while far(&self.far) <= next && self.far.len > 0 {
@@ -457,14 +470,15 @@ mod tests {
     #[test]
     fn agrees_with_a_sorted_list() {
         // reference: a plain vector of (time, order of scheduling, target), searched for its least
-        for links in [1, 2, 3, 9, 70] {
+        // within a slot of the wheel, over some, and beyond all
+        for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
             let mut rng = Rng::named(3, "events");
             let mut e = Events::new(links as usize);
             let mut reference: Vec<(u64, usize, Target)> = Vec::new();
             let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
             let is_set = |r: &[(u64, usize, Target)], t| is_line(t) && r.iter().any(|e| e.2 == t);
             for n in 0..20_000 {
-                let at = e.now().0 + rng.below(1000);
+                let at = e.now().0 + rng.below(span);
                 if rng.below(5) < 3 || reference.is_empty() {
                     let target = match rng.below(4) {
                         0 => Target::Link((links - 1 - rng.below(links.min(9))) as u16),
@@ -487,7 +501,7 @@ mod tests {
                         && is_line(target)
                     {
                         if rng.below(2) == 0 {
-                            let again = at + rng.below(500);
+                            let again = at + rng.below(span / 2);
                             e.set_line(Time(again), l);
                             reference.push((again, n, target));
                         } else {

@@ -6,6 +6,7 @@
 //! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
 //! | `net` | nodes, routes, links, packets in flight |
 //! | `conn` | TCP ends on their hosts; segments to packets and back |
+//! | `pages` | room for many connections |
 //! | `host` | what applications ask for |
 //! | [`World`] | the loop |
 //! | `account` | what a run gives account of: an [`Outcome`] |
