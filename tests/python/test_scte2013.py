@@ -190,7 +190,7 @@ def test_a_viewer_and_a_swarm():
     seen = consider(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
     assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
-    # ten Reno uploads fill half a second of buffer; LEDBAT's keep to 0.1 s of delay
+    # ten Reno uploads fill half a second of buffer; LEDBAT's have not in the first minute
     grid = ASKED["swarm"].grid((1,), 60)
     reno, ledbat = (
         consider(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
