@@ -31,7 +31,9 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         Section("What differs", "differs", _differences(done), "Every counted statement outside its range, and why."),
         Section("Beyond the paper", "beyond", _experiments(done), _BEYOND_LEAD),
         Section(
-            "Free parameters", "rules", [TableBlock(shared.shares_table(card)), TableBlock(layout.unknowns_table())]
+            "Free parameters",
+            "rules",
+            [TableBlock(layout.unknowns_table()), TableBlock(shared.shares_table(card), folded=True)],
         ),
     ]
     return Page(
