@@ -1,7 +1,7 @@
 //! One bottleneck, sans-I/O: queue discipline, then a plain link, a shaper or a modem, then propagation.
 //!
 //! ```text
-//! offer -> [discipline] -> plain: size x 8 / rate                     -> propagation -> poll
+//! offer -> [discipline] -> plain: size x 8 / rate                     -> loss, propagation, jitter -> poll
 //!                          shaper: token bucket + size x 8 / rate
 //!                          modem 2012: token bucket -> transmit queue -> grants
 //!                          modem 2013: grants

@@ -92,13 +92,17 @@ enum Step {
     Room,
 }
 
-/// The link behind the server: random loss, then propagation.
+/// The link behind the server: random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time
+/// that is uniform over the whole nanoseconds of [0, `jitter`].
 #[derive(Clone, Debug, PartialEq)]
 struct Flight {
     delay: Duration,
+    jitter: Duration,
+    reorder: bool,
     loss: f64,
-    rng: Rng,
-    /// On their way to the far end, `stamp` being the moment of arrival there.
+    loss_rng: Rng,
+    jitter_rng: Rng,
+    /// On their way to the far end in the order of arrival there, `stamp` being its moment.
     ring: VecDeque<PacketMeta>,
     last_arrival: Time,
     lost: Count,
@@ -110,14 +114,31 @@ impl Flight {
     /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
     #[inline]
     fn depart<S: Sink>(&mut self, now: Time, link: LinkId, mut packet: PacketMeta, end: Time, env: &mut Env<'_, S>) {
-        if self.rng.chance(self.loss) {
+        if self.loss_rng.chance(self.loss) {
             self.lost.add(&packet);
             return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
         }
         self.departed.add(&packet);
-        self.last_arrival = self.last_arrival.max(end + self.delay);
+        let mut arrival = end + self.delay;
+        if !self.jitter.is_zero() {
+            arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
+        }
+        if self.reorder && arrival < self.last_arrival {
+            return self.overtake(packet, arrival);
+        }
+        self.last_arrival = self.last_arrival.max(arrival);
         packet.stamp = self.last_arrival;
         self.ring.push_back(packet);
+    }
+
+    /// `packet` arrives before some that were sent before it, and behind those of the same moment.
+    ///
+    /// Bound: as many turns as it overtakes packets.
+    #[cold]
+    fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
+        packet.stamp = arrival;
+        let overtaken = self.ring.iter().rev().take_while(|p| p.stamp > arrival).count();
+        self.ring.insert(self.ring.len() - overtaken, packet);
     }
 
     /// The next packet that has arrived by `now`.
@@ -150,7 +171,7 @@ pub struct Port {
 impl Port {
     /// A port at rest.
     ///
-    /// Its random streams are named `{name}.queue`, `{name}.loss` and `{name}.mac` under `seed`.
+    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter` and `{name}.mac` under `seed`.
     ///
     /// Errors: what [`PortSpec::validate`] finds.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
@@ -175,8 +196,11 @@ impl Port {
             rate: spec.rate,
             flight: Flight {
                 delay: spec.delay,
+                jitter: spec.jitter,
+                reorder: spec.reorder,
                 loss: spec.loss.get(),
-                rng: stream("loss"),
+                loss_rng: stream("loss"),
+                jitter_rng: stream("jitter"),
                 ring: VecDeque::new(),
                 last_arrival: Time::ZERO,
                 lost: Count::default(),
@@ -258,6 +282,7 @@ impl Port {
             self.rate = Some(rate);
         }
         self.flight.delay = change.delay.unwrap_or(self.flight.delay);
+        self.flight.jitter = change.jitter.unwrap_or(self.flight.jitter);
         self.flight.loss = change.loss.map_or(self.flight.loss, units::Prob::get);
         let (msr, peak) = (change.max_sustained_rate, change.peak_traffic_rate);
         match &mut self.server {

@@ -25,9 +25,15 @@ pub struct PortSpec {
     /// Rate at which the link serializes; null is infinite.
     #[serde(default)]
     pub rate: Option<BitRate>,
-    /// Propagation delay. Order is kept when it changes: a packet never overtakes.
+    /// Propagation delay. Order is kept when it changes, unless `reorder` is set: a packet never overtakes.
     #[serde(default)]
     pub delay: Duration,
+    /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// A packet with less of it overtakes those sent before it. Otherwise it waits behind them.
+    #[serde(default)]
+    pub reorder: bool,
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
@@ -41,7 +47,15 @@ pub struct PortSpec {
 impl PortSpec {
     /// A plain link.
     pub fn plain(rate: BitRate, delay: Duration, queue: qdisc::Spec) -> Self {
-        Self { rate: Some(rate), delay, loss: Prob::default(), queue, service: Service::Plain }
+        Self {
+            rate: Some(rate),
+            delay,
+            jitter: Duration::ZERO,
+            reorder: false,
+            loss: Prob::default(),
+            queue,
+            service: Service::Plain,
+        }
     }
 
     /// The first thing that is wrong, with its path.
@@ -69,6 +83,8 @@ pub struct Change {
     pub rate: Option<BitRate>,
     /// Propagation delay of the packets that leave from now on.
     pub delay: Option<Duration>,
+    /// Most that is added to it.
+    pub jitter: Option<Duration>,
     /// Loss probability.
     pub loss: Option<Prob>,
     /// Maximum Sustained Traffic Rate of a shaper or modem.

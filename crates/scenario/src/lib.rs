@@ -74,6 +74,13 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
+    /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// A packet with less jitter overtakes those sent before it. Otherwise it waits behind them: close packets arrive
+    /// together, as late as the latest.
+    #[serde(default)]
+    pub reorder: bool,
     /// Probability that a packet is lost on the wire, behind the queue.
     #[serde(default)]
     pub loss: Prob,
@@ -108,6 +115,9 @@ pub struct Change {
     /// New propagation delay, for packets that leave from then on.
     #[serde(default)]
     pub delay: Option<Duration>,
+    /// New jitter, for packets that leave from then on.
+    #[serde(default)]
+    pub jitter: Option<Duration>,
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
@@ -128,6 +138,7 @@ impl Change {
         port::Change {
             rate: self.rate,
             delay: self.delay,
+            jitter: self.jitter,
             loss: self.loss,
             max_sustained_rate: self.max_sustained_rate,
             peak_traffic_rate: self.peak_traffic_rate,
@@ -144,7 +155,15 @@ impl Link {
             (None, Some(docsis)) => port::Service::Docsis(docsis.clone()),
             (None, None) => port::Service::Plain,
         };
-        port::PortSpec { rate: self.rate, delay: self.delay, loss: self.loss, queue: self.queue.clone(), service }
+        port::PortSpec {
+            rate: self.rate,
+            delay: self.delay,
+            jitter: self.jitter,
+            reorder: self.reorder,
+            loss: self.loss,
+            queue: self.queue.clone(),
+            service,
+        }
     }
 }
 

@@ -65,7 +65,7 @@ impl<S: Sink> World<S> {
                     let at = format!("link.{name}");
                     let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at)
                         .map_err(|p| p.under(&at))?;
-                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: false }
+                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER }
                 },
                 meter: LinkMeter::new(recorded.then_some(params))?,
             });
@@ -232,8 +232,9 @@ fn queue_cap(link: &scenario::Link) -> u32 {
 /// A link that can be computed at enqueue, if this is one.
 fn fast_path(link: &scenario::Link) -> Option<Fifo> {
     let qdisc::Spec::Droptail(p) = &link.queue else { return None };
-    let plain = link.shaper.is_none() && link.docsis.is_none() && link.loss.get() == 0.0 && link.changes.is_empty();
-    if !plain || p.drop_head || p.super_segment > 1 {
+    let served = link.shaper.is_some() || link.docsis.is_some();
+    let random = link.loss.get() > 0.0 || !link.jitter.is_zero();
+    if served || random || !link.changes.is_empty() || p.drop_head || p.super_segment > 1 {
         return None;
     }
     let short = u64::from(p.ns2_off_by_one);

@@ -5,7 +5,7 @@
 //! event per packet (its arrival at the far end), and only the first of them is in the event set. Who waits, who is being
 //! sent and who is on the wire share one ring; a cursor parts the waiting from the rest and is moved when somebody looks.
 //!
-//! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss or a schedule. A differential
+//! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/fast_path.rs`) proves the two equal.
 //!
 //! Among equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would

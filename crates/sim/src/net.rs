@@ -18,11 +18,12 @@ pub(crate) const NO_LINK: u16 = u16::MAX;
 pub(crate) enum Kind {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
-    /// Anything else. `work` is the moment of its earliest event for work; `armed` if its next arrival has an event.
+    /// Anything else. `work` is the moment of its earliest event for work; `armed` that of its earliest event for
+    /// an arrival ([`Time::NEVER`]: none).
     ///
     /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
     /// moment does not depend on which of the two runs a link.
-    Port { port: Box<Port>, work: Time, armed: bool },
+    Port { port: Box<Port>, work: Time, armed: Time },
 }
 
 /// One link of the world.
@@ -255,8 +256,9 @@ impl<S: Sink> Net<S> {
             self.events.push(work_at.max(now), Target::Port(i));
         }
         let arrival_at = port.arrival_at();
-        if !*armed && arrival_at != Time::NEVER {
-            *armed = true;
+        // a packet may overtake the one that has an event
+        if arrival_at < *armed {
+            *armed = arrival_at;
             self.events.push(arrival_at, Target::Link(i));
         }
     }
@@ -296,7 +298,10 @@ impl<S: Sink> Net<S> {
                 self.send(to, packet);
             }
             Kind::Port { armed, .. } => {
-                *armed = false;
+                if *armed != now {
+                    return None; // overtaken: that arrival has happened
+                }
+                *armed = Time::NEVER;
                 let mut landed = std::mem::take(&mut self.landed);
                 self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
                 for packet in &landed {

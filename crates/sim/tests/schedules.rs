@@ -103,6 +103,41 @@ fn loss_comes_and_goes() {
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), by_time(10, 20));
 }
 
+/// Pings, a transfer and speech across a link of 10 Mbit/s with 20 ms of delay, and back.
+fn shaken(link: &str) -> sim::Outcome {
+    run(&format!(
+        "duration = \"60s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"10mbit\"\ndelay = \"20ms\"\n{link}\n\
+         [link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"20ms\"\n\
+         [tcp.narrow]\npreset = \"linux-6\"\nreceive_window = \"30000B\"\n\
+         [app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"narrow\"\ntraffic.ftp = {{}}\n\
+         [app.ping]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ping = {{ interval = \"100ms\" }}\n\
+         [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {{}}\n"
+    ))
+}
+
+#[test]
+fn jitter_delays_and_reorders_only_if_asked() {
+    let quiet = shaken("");
+    let kept = shaken("jitter = \"10ms\"");
+    let free = shaken("jitter = \"10ms\"\nreorder = true");
+    let rtt = |o: &sim::Outcome, key: &str| number(o, &format!("apps.ping.ping.rtt_ms.{key}"));
+    // the window of 30 kB never fills a queue; a packet in front may be in the way for 1.2 ms
+    assert!(rtt(&quiet, "max") < 43.0, "{}", rtt(&quiet, "max"));
+    for shaken in [&kept, &free] {
+        assert!(rtt(shaken, "min") >= 40.0 && rtt(shaken, "max") <= 40.0 + 10.0 + 3.0);
+    }
+    // uniform in 0 ... 10 ms: 5 ms with an sd of 2.9 / sqrt(600) = 0.12; behind others it is later
+    assert!((rtt(&free, "mean") - rtt(&quiet, "mean") - 5.0).abs() < 0.6, "{}", rtt(&free, "mean"));
+    assert!(rtt(&kept, "mean") > rtt(&free, "mean") + 0.5, "{}", rtt(&kept, "mean"));
+    // in order, no receiver sees a gap and no sender a duplicate ACK; out of order, it takes some for losses
+    let again = |o: &sim::Outcome| number(o, "apps.ftp.retransmits");
+    assert_eq!((again(&quiet), again(&kept)), (0.0, 0.0));
+    assert!(again(&free) > 0.0 && number(&free, "links.up.dropped_packets") == 0.0);
+    for outcome in [&quiet, &kept, &free] {
+        assert_eq!(number(outcome, "apps.voip.voip.lost_percent"), 0.0);
+    }
+}
+
 /// Two ways from a to b: straight, and by way of c and d.
 const TWO_WAYS: &str = r#"
 duration = "2s"

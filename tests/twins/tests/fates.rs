@@ -77,3 +77,34 @@ fn shaped_and_changed_on_the_way() {
                    changes = [{ at = '1s', rate = '2mbit' }, { at = '2s', rate = '9mbit', delay = '9ms', loss = 0.2 }]";
     same("changes", &overload(changes));
 }
+
+#[test]
+fn jitter_shakes_both_worlds_alike() {
+    // what reaches the second queue, and when, is what the first wire made of it
+    for more in ["", "reorder = true\n", "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n"] {
+        let first = format!("[link.in]\nfrom = 'a'\nto = 'r'\nrate = '15mbit'\ndelay = '2ms'\njitter = '3ms'\n{more}");
+        let out = "[link.out]\nfrom = 'r'\nto = 'b'\nrate = '5mbit'\nqueue.codel = { limit = '50p' }\n";
+        let mut text =
+            format!("seed = 5\nduration = '4s'\n{first}{out}[link.back]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\n");
+        for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
+            text += &format!(
+                "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\n\
+                 traffic.cbr = {{ rate = '{rate}', size = {size}, randomize = 0.9 }}\n",
+                1 + i,
+            );
+        }
+        let scenario = scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"));
+        let expected = simulated(&scenario);
+        let tuples: Vec<_> = (0..3).map(|i| tuple(i, i, 0, 1, 0)).collect();
+        // links in the order of their names: back, in, out
+        let entering = of(&expected, 1);
+        let got = replayed(&scenario, &entering, &tuples);
+        for link in [1, 2] {
+            let (expected, got) = (of(&expected, link), of(&got, link));
+            assert_eq!(expected.iter().zip(&got).find(|(a, b)| a != b), None, "{more}, link {link}");
+            assert_eq!(expected.len(), got.len(), "{more}, link {link}");
+        }
+        let drops = of(&expected, 2).iter().filter(|(_, r)| matches!(r, Record::Dropped { .. })).count();
+        assert!(drops > 50 && of(&expected, 2).len() > 2000, "{drops}");
+    }
+}
