@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -191,7 +194,10 @@ def test_hosts_that_cannot_be_put_apart_are_refused():
     ("arguments", "message"),
     [
         (["--cong", "cubik"], 'no TCP congestion control "cubik"; did you mean "cubic"? (it has '),
-        (["--set", "app.long.tcp=ledbat"], 'app.long.tcp: this kernel has no TCP congestion control "ledbat"'),
+        (
+            ["--set", "app.long.tcp=own", "--set", 'tcp.own={ preset = "linux-6", congestion_control = "ledbat" }'],
+            'app.long.tcp: this kernel has no TCP congestion control "ledbat"',
+        ),
     ],
 )
 def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_is_made(
@@ -204,6 +210,57 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
     code, said = say(capsys, lab, *arguments)
     assert (code, len(said.strip().splitlines())) == (2, 1)
     assert message in said
+
+
+@bench
+def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
+    """Typed at, as a person does: it outlasts the scenario's duration, and its exit code is the run's."""
+    before = live_torture.host_state()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = [*COMMAND, str(lab), "-q", "--set", "duration=500ms", "--shell", "right"]
+        os.execve(words[0], words, {**os.environ, "SHELL": "/bin/sh", "PS1": "typed> "})  # noqa: S606
+    said = b""
+
+    def until(what: bytes) -> None:
+        nonlocal said
+        for _ in range(600):
+            if what in said:
+                return
+            if select.select([terminal], [], [], 0.1)[0]:
+                said += os.read(terminal, 4096)
+        raise AssertionError(said)
+
+    until(b"typed> ")
+    os.write(terminal, b"sleep 1; echo on-the-$BLOATLAB_SIDE-$((6 * 7)); test -t 0 && echo is-a-$(basename $SHELL)\n")
+    until(b"on-the-right-42")
+    until(b"is-a-sh")
+    os.write(terminal, b"exit 5\n")
+    with contextlib.suppress(OSError):  # the terminal's other end is gone
+        while os.read(terminal, 4096):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    os.close(terminal)
+    assert live_torture.differences(before, live_torture.host_state()) == []
+
+
+@bench
+def test_a_user_namespace_is_enough(lab: Path, tmp_path: Path):
+    """Where the kernel lets users have one; its root has no right to anything of the host, SCHED_FIFO included."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("unshare (util-linux) is not installed")
+    if subprocess.run([unshare, "--user", "--map-root-user", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this kernel gives users no namespaces of their own")
+    # one answer is enough: the queue drops some
+    script = "cat /proc/self/uid_map; ping -c 20 -i 0.2 $BLOATLAB_RIGHT >/dev/null; exit $?"
+    words = ["-q", "--user", "--set", "duration=20s", "-o", tmp_path / "r", "--", "sh", "-c", script]
+    done = bloatlab_live(lab, *words)
+    # one user of the host, and no more
+    assert done.stdout.split() == ["0", str(os.geteuid()), "1"], done.stderr
+    facts = json.loads((tmp_path / "r" / "summary.json").read_text())["live"]
+    assert facts["command_exit_code"] == (0 if shutil.which("ping") else 127)
+    assert (facts["real_time"], facts["processors_awake"]) == (False, False)
 
 
 @bench

@@ -53,5 +53,6 @@ impl Space {
 }
 
 fn on_thread<T: Send>(act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    std::thread::scope(|s| s.spawn(act).join().unwrap_or_else(|_| Err(io::Error::other("a helper thread panicked"))))
+    // a panic there is a panic here
+    std::thread::scope(|s| s.spawn(act).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

@@ -21,6 +21,9 @@ pub const NAME: &str = "bl0";
 /// modelled queue, and large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
+/// How long an IPv6 address may be tentative, in looks of 20 ms.
+const LOOKS: u32 = 250;
+
 const PATH: &str = "/dev/net/tun";
 
 /// What every namespace of the bench is set to, path under /proc/sys/net and value: measurements must not remember earlier
@@ -45,6 +48,16 @@ fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }
 
+/// A missing right by its name.
+fn no_right(e: io::Error) -> io::Error {
+    match e.kind() {
+        io::ErrorKind::PermissionDenied => {
+            io::Error::new(e.kind(), "it takes CAP_NET_ADMIN; run with sudo, or with --user where the kernel allows it")
+        }
+        _ => e,
+    }
+}
+
 impl Tun {
     /// Makes the device in `space`, gives it the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
     /// `ecn` lets the namespace's TCP ask for ECN.
@@ -59,7 +72,7 @@ impl Tun {
         let file = File::from(file);
         let mut request = named(NAME);
         put(&mut request, &(libc::IFF_TUN as i16 | libc::IFF_NO_PI as i16).to_ne_bytes());
-        step("make the TUN device", sys::ioctl(&file, Ioctl::TunSetIff, &mut request))?;
+        step("make the TUN device", sys::ioctl(&file, Ioctl::TunSetIff, &mut request).map_err(no_right))?;
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
             // a kernel built without one of them has nothing to set
@@ -113,14 +126,19 @@ impl AsFd for Tun {
 pub fn available() -> Result<(), String> {
     match std::fs::OpenOptions::new().read(true).write(true).open(PATH) {
         Ok(_) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            Err(format!("{PATH} is not there: the kernel's TUN driver is missing (modprobe tun, CONFIG_TUN)"))
+        Err(e) if e.kind() == io::ErrorKind::NotFound || is_without_driver(&e) => {
+            Err(format!("{PATH}: the kernel's TUN driver is missing (modprobe tun, CONFIG_TUN)"))
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(format!(
             "{PATH}: no right to open it; run with sudo, or let users have it (chmod 666, as most systems do)"
         )),
         Err(e) => Err(format!("{PATH}: {e}")),
     }
+}
+
+/// A node in /dev whose driver is not in the kernel.
+fn is_without_driver(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }
 
 /// IPv4 address of host number `host`, counted from 1.
@@ -179,5 +197,19 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
         request[20..24].copy_from_slice(&index);
         sys::ioctl(&control, Ioctl::SetAddr, &mut request)?;
     }
-    Ok(())
+    hosts.iter().try_for_each(|host| usable(v6(*host)))
+}
+
+/// Waits until an address may be used. It is tentative until the kernel's own thread, on a busy machine some milliseconds
+/// later, has found that there is nobody to ask for duplicates; until then nothing can listen on it.
+///
+/// Bound: [`LOOKS`] looks of 20 ms.
+fn usable(address: Ipv6Addr) -> io::Result<()> {
+    for _ in 0..LOOKS {
+        match UdpSocket::bind((address, 0)) {
+            Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => crate::command::pause(),
+            answer => return answer.map(drop),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("{address} is still tentative")))
 }

@@ -25,6 +25,9 @@ from bloatlab.scenario import Scenario
 #: A run whose own lateness rule says that its numbers are not to be used.
 EXIT_INVALID = 3
 
+#: Set in the environment of a run that has started over in a user namespace.
+_WITHIN = "BLOATLAB_USER_NAMESPACE"
+
 
 def command(
     file: Path | None = None,
@@ -84,7 +87,7 @@ def command(
         return _clean(quiet=quiet)
     if file is None:
         raise BadInput("a scenario file is missing: bloatlab live FILE")
-    if user and os.geteuid() != 0:
+    if user and _WITHIN not in os.environ:
         _in_user_namespace()
     if pcap and output is None:
         raise BadInput("--pcap: give a folder for the captures with -o")
@@ -173,7 +176,8 @@ def _in_user_namespace() -> NoReturn:
     if unshare is None:
         raise BadInput("--user: the command unshare (package util-linux) is not there")
     again = "import sys; from bloatlab.cli import main; main(sys.argv[1:])"
-    os.execv(unshare, [unshare, "--user", "--map-root-user", "--", sys.executable, "-c", again, *sys.argv[1:]])  # noqa: S606
+    words = [unshare, "--user", "--map-root-user", "--", sys.executable, "-c", again, *sys.argv[1:]]
+    os.execve(unshare, words, {**os.environ, _WITHIN: "1"})  # noqa: S606
 
 
 class _Watch:
