@@ -18,7 +18,7 @@ class ScenarioError(ValueError):
     """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, what is valid."""
 
 class PanicException(BaseException):
-    """A bug's assertion in the core. Like `KeyboardInterrupt` no `Exception`, so that nothing takes it for an answer."""
+    """A bug's assertion in the core. Like `KeyboardInterrupt` no `Exception`: nothing takes it for an answer."""
 
 def version() -> str:
     """The version of the core, as in Cargo.toml."""
@@ -33,11 +33,18 @@ def resolve(text: str, format: Literal["toml", "json"], source: str, sets: list[
 def schema() -> str:
     """JSON Schema of a scenario."""
 
-def run(resolved: str, seed: int | None = None, progress: Callable[[float], None] | None = None) -> RunOutput:
+def run(
+    resolved: str,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    captures: str | None = None,
+    capture_link: str | None = None,
+) -> RunOutput:
     """Simulate to the end without the GIL.
 
     `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
-    an exception that it raises cancels the run and comes out of this function.
+    an exception that it raises cancels the run and comes out of this function. `captures` is a folder for left.pcap
+    and right.pcap, taken at the ends of `capture_link` (of the slowest link). Raises `ScenarioError` and `OSError`.
     """
 
 class LiveError(RuntimeError):

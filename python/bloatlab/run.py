@@ -48,15 +48,26 @@ class Result:
         return self.tables[name]
 
 
-def run(scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> Result:
+def run(
+    scenario: Scenario,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    *,
+    captures: Path | None = None,
+    capture_link: str | None = None,
+) -> Result:
     """Simulate `scenario` to its end.
 
     `seed` replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C
     raises `KeyboardInterrupt` within about a tenth of a second.
+
+    `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link`, by default of
+    the slowest link, whose `from` is on the left. They change no result; equal runs give equal bytes.
     """
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
-    output = _core.run(scenario.text, None, progress if progress is not None else _go_on)
+    folder = str(captures) if captures is not None else None
+    output = _core.run(scenario.text, None, progress if progress is not None else _go_on, folder, capture_link)
     tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
     return Result(scenario, json.loads(output["summary"]), tables)
 

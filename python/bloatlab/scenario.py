@@ -33,6 +33,8 @@ LinkDict = TypedDict(
         "both_ways": bool,
         "rate": str,
         "delay": str,
+        "jitter": str,
+        "reorder": bool,
         "loss": float | str,
         "queue": Mapping[str, Any],
         "shaper": Mapping[str, Any],

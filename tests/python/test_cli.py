@@ -132,7 +132,7 @@ def test_help_is_there(say, name: str):
 
 
 def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_file: Path):
-    def broken(*_a: object) -> None:
+    def broken(*_a: object, **_k: object) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr("bloatlab.cli.run.run", broken)

@@ -260,7 +260,7 @@ def test_a_user_namespace_is_enough(lab: Path, tmp_path: Path):
     assert done.stdout.split() == ["0", str(os.geteuid()), "1"], done.stderr
     facts = json.loads((tmp_path / "r" / "summary.json").read_text())["live"]
     assert facts["command_exit_code"] == (0 if shutil.which("ping") else 127)
-    assert (facts["real_time"], facts["processors_awake"]) == (False, False)
+    assert not facts["real_time"]
 
 
 @bench

@@ -12,12 +12,11 @@
 //! fake clock and compare every fate.
 
 use crate::flows::Flows;
-use crate::header;
 use crate::plan::{NO_LINK, Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
 use measure::LinkMeterParams;
-use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point};
+use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
 use port::{Change, Env, Port};
 use record::{LinkId, Mask, Record, Sink};
 use scenario::Scenario;

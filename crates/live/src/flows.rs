@@ -6,7 +6,7 @@
 //! Bound: [`MOST`] flows; those beyond share slots by a hash of their 5-tuple, so that memory is bounded whatever a program
 //! does (a port scan, say).
 
-use crate::header::Header;
+use packet::header::Header;
 use packet::{FlowId, FlowTable, FlowTuple, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -120,13 +120,15 @@ fn fold(address: IpAddr) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{craft, header};
+    use crate::craft;
+    use packet::craft::Tcp;
+    use packet::header;
 
     #[test]
     fn both_directions_are_one_flow_and_numbers_do_not_wrap() {
         let mut flows = Flows::default();
         let seg = |src, dst, ports, seq| {
-            header::parse(&craft::tcp(false, src, dst, ports, 0x18, seq, 0, 10, &[], 0)).unwrap()
+            header::parse(&craft::tcp(false, src, dst, &Tcp { ports, bits: 0x18, seq, ..Tcp::default() }, 10)).unwrap()
         };
         let h = seg(1, 2, (9, 80), u32::MAX - 5);
         let (a, back, new) = flows.find(&h);

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`plan`] | which node is where; what is refused |
 //! | [`mod@bench`] | the network of ports, sans-I/O: the part that a fake clock can run |
-//! | [`header`], [`flows`], [`store`] | real packets: what disciplines see of them, and their bytes |
+//! | [`flows`], [`store`] | real packets: whose they are, and their bytes |
 //! | `link` | the thread that moves packets by the clock |
 //! | `programs` | the scenario's applications over kernel sockets |
 //! | `congestion` | which congestion controls the kernel has |
@@ -29,7 +29,6 @@ pub mod craft;
 mod ends;
 mod fault;
 pub mod flows;
-pub mod header;
 mod link;
 mod outcome;
 mod pcap;

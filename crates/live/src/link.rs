@@ -7,7 +7,7 @@
 use crate::bench::{Arrival, Bench, Glance, Leaving};
 use crate::clock::{Clock, at_most_100ms};
 use crate::ends::{Claim, Ends};
-use crate::pcap::Pcap;
+use crate::pcap::Capture;
 use crate::plan::Side;
 use crate::sys;
 use crate::tun::{MTU, Tun};
@@ -74,7 +74,7 @@ pub struct LinkThread<S: Sink> {
     /// Applications' counters.
     pub ends: Ends,
     /// Capture files, left and right.
-    pub pcaps: [Option<Pcap>; 2],
+    pub pcaps: [Option<Capture>; 2],
     /// How late packets left.
     pub lateness: Histogram,
     /// Packets that a kernel did not take.
@@ -92,7 +92,7 @@ struct Exit<'a> {
     clock: Clock,
     tuns: &'a [Tun; 2],
     ends: &'a mut Ends,
-    pcaps: &'a mut [Option<Pcap>; 2],
+    pcaps: &'a mut [Option<Capture>; 2],
     lateness: &'a mut Histogram,
     unwritten: &'a mut u64,
     handled: &'a mut u64,
@@ -109,7 +109,8 @@ impl Exit<'_> {
             return;
         }
         if let Some(pcap) = &mut self.pcaps[p.side.index()] {
-            pcap.put(self.clock.epoch_ns + now.0, p.bytes);
+            // its writer takes everything
+            let _ = pcap.put(self.clock.epoch_ns + now.0, p.bytes);
         }
         self.ends.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.came));
     }
@@ -117,7 +118,7 @@ impl Exit<'_> {
 
 impl<S: Sink> LinkThread<S> {
     /// Ready to run.
-    pub fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Pcap>; 2]) -> Self {
+    pub fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Capture>; 2]) -> Self {
         Self {
             bench,
             tuns,
@@ -182,7 +183,7 @@ impl<S: Sink> LinkThread<S> {
             let now = clock.now().min(end);
             self.handled += 1;
             if let Some(pcap) = &mut self.pcaps[side.index()] {
-                pcap.put(clock.epoch_ns + now.0, &buffer[..n]);
+                let _ = pcap.put(clock.epoch_ns + now.0, &buffer[..n]);
             }
             let (bench, mut exit) = self.split(clock);
             let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exit.leave(&p));

@@ -15,7 +15,7 @@ use crate::congestion;
 use crate::ends::Ends;
 use crate::link::{LinkThread, Shared, View};
 use crate::outcome::Parts;
-use crate::pcap::Pcap;
+use crate::pcap::{self, Behind, Capture};
 use crate::plan::{MEASURED, Plan, Side};
 use crate::programs::Programs;
 use crate::space::Space;
@@ -244,8 +244,8 @@ fn inside(
         if go_on { Ok((programs, code)) } else { Err(Failure::Cancelled) }
     })?;
     let pcaps = std::mem::take(&mut link.pcaps);
-    for pcap in pcaps.into_iter().flatten() {
-        pcap.finish()?;
+    for capture in pcaps.into_iter().flatten() {
+        capture.finish().and_then(Behind::finish)?;
     }
     Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code, awake: awake.granted() }))
 }
@@ -274,11 +274,11 @@ fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Fai
     }
 }
 
-fn captures(options: &Options) -> Result<[Option<Pcap>; 2], Failure> {
+fn captures(options: &Options) -> Result<[Option<Capture>; 2], Failure> {
     let Some(folder) = &options.captures else { return Ok([None, None]) };
     let create = |side: Side| {
         let path = folder.join(format!("{}.pcap", side.name()));
-        Pcap::create(&path).map(Some).map_err(|e| Failure::Cannot(format!("{}: {e}", path.display())))
+        pcap::create(&path).map(Some).map_err(|e| Failure::Cannot(format!("{}: {e}", path.display())))
     };
     Ok([create(Side::Left)?, create(Side::Right)?])
 }

@@ -234,7 +234,7 @@ fn a_mark_is_written_into_the_real_header() {
     for v6 in [false, true] {
         let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
         let mut tos = Vec::new();
-        let mut out = |p: Leaving<'_>| tos.push(live::header::parse(p.bytes).unwrap().tos);
+        let mut out = |p: Leaving<'_>| tos.push(packet::header::parse(p.bytes).unwrap().tos);
         for i in 0..200 {
             let packet = craft::udp(v6, 1, 2, (1, 2), 1250, 46 << 2 | Ecn::Ect0 as u8);
             bench.arrive(Time(i * 500_000), Side::Left, &packet, &mut out);

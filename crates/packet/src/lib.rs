@@ -3,8 +3,10 @@
 //! A packet is 32 bytes and `Copy`. It carries what a queue may look at; what only its end hosts read lives in an arena
 //! of the host, indexed by [`PacketMeta::body`], unless it fits into `body` itself ([`Flags::INLINE`]).
 
+pub mod craft;
 mod fate;
 mod flow;
+pub mod header;
 mod link;
 mod meta;
 

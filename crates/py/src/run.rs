@@ -2,48 +2,81 @@
 
 use crate::scenario_of;
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use record::Sink;
+use scenario::Scenario;
+use sim::capture::{Capture, KEPT};
 use sim::{Column, Ended, Outcome, World};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 
 /// Builds and runs a scenario (canonical JSON, see `resolve`).
 ///
 /// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str}}}`. `seed` replaces the
 /// scenario's. `progress(fraction)` is called a few times a second; what it raises ends the run and is raised here.
+/// `captures` is a folder for left.pcap and right.pcap, taken at the ends of `capture_link` (the slowest if not given).
 #[pyfunction]
-#[pyo3(signature = (resolved, seed=None, progress=None))]
+#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None))]
 pub(crate) fn run(
     py: Python<'_>,
     resolved: &str,
     seed: Option<u64>,
     progress: Option<Py<PyAny>>,
+    captures: Option<PathBuf>,
+    capture_link: Option<&str>,
 ) -> PyResult<Py<PyDict>> {
     let mut scenario = scenario_of(resolved)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
     let mut raised = None;
-    let outcome = py.detach(|| {
-        let mut world = World::build(&scenario)?;
-        let ended = world.run(|fraction| {
-            let answer = Python::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
-            });
-            raised = answer.err();
-            raised.is_none()
+    let mut look = |fraction: f64| {
+        let answer = Python::attach(|py| {
+            py.check_signals()?;
+            progress.as_ref().map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
         });
-        Ok::<_, units::Problem>((ended, world.outcome(&scenario)))
+        raised = answer.err();
+        raised.is_none()
+    };
+    let answer = py.detach(|| match captures {
+        None => simulate(&scenario, (), &mut look),
+        Some(folder) => captured(&scenario, &folder, capture_link, &mut look),
     });
     if let Some(error) = raised {
         return Err(error);
     }
-    let (ended, outcome) = outcome.map_err(|p| crate::refuse("", &[p]))?;
-    match ended {
-        Ended::Finished => to_python(py, outcome),
-        Ended::Cancelled => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+    match answer? {
+        (Ended::Finished, outcome) => to_python(py, outcome),
+        (Ended::Cancelled, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
     }
+}
+
+/// One run with this sink, to its end or until `look` says no.
+fn simulate<S: Sink>(scenario: &Scenario, sink: S, look: &mut impl FnMut(f64) -> bool) -> PyResult<(Ended, Outcome)> {
+    let mut world = World::with_sink(scenario, sink).map_err(|p| crate::refuse("", &[p]))?;
+    let ended = world.run(look);
+    Ok((ended, world.outcome(scenario)))
+}
+
+/// One run with captures in `folder`.
+fn captured(
+    scenario: &Scenario,
+    folder: &Path,
+    link: Option<&str>,
+    look: &mut impl FnMut(f64) -> bool,
+) -> PyResult<(Ended, Outcome)> {
+    let cannot = |name: &str, e: &io::Error| {
+        PyOSError::new_err((e.raw_os_error(), e.to_string(), folder.join(name).display().to_string()))
+    };
+    let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new).map_err(|e| cannot(name, &e));
+    let files = [create("left.pcap")?, create("right.pcap")?];
+    let mut capture = Capture::new(scenario, link, files, KEPT).map_err(|p| crate::refuse("", &[p]))?;
+    let result = simulate(scenario, &mut capture, look)?;
+    capture.finish().map_err(|e| cannot("", &e))?;
+    Ok(result)
 }
 
 /// Summary as JSON text, tables as numpy arrays.

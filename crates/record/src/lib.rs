@@ -2,13 +2,15 @@
 //!
 //! A run speaks in [`Record`]s: small values, made only if a sink's mask asks for their kind, handed over in simulated
 //! order. Measures are sinks that reduce; a trace is a sink that keeps. Sinks are generic in the loop, never `dyn`, so a
-//! sink that wants nothing costs nothing.
+//! sink that wants nothing costs nothing. [`pcap`] is the format of capture files.
 
+pub mod pcap;
 mod trace;
 
 pub use trace::{CHUNK_ROWS, Chunk, Column, Data, Trace};
 
-use packet::{DropReason, FlowId, MarkReason, Point};
+use packet::{DropReason, FlowId, FlowTuple, MarkReason, PacketMeta, Point};
+use tcp::Segment;
 use units::{Duration, Time};
 
 /// Index of a link in the world's link table (in a live bench: 0 and 1, the two directions).
@@ -145,12 +147,40 @@ impl Mask {
     }
 }
 
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// Where packets arrive at its queue.
+    Near,
+    /// Where they come out.
+    Far,
+}
+
+/// A packet at an end of a link, with what its segment says and its hosts keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    /// Which link.
+    pub link: LinkId,
+    /// Which end.
+    pub end: LinkEnd,
+    /// The packet as queues see it, but for `body`.
+    pub packet: &'a PacketMeta,
+    /// Its flow's addresses and ports, in the flow's forward direction.
+    pub tuple: FlowTuple,
+    /// Its segment; none of a datagram.
+    pub segment: Option<&'a Segment>,
+}
+
 /// Takes records.
 pub trait Sink {
+    /// Whether it wants packets ([`Sink::packet`]). Known when a run is compiled, so that others pay nothing for it.
+    const PACKETS: bool = false;
     /// The kinds this sink wants. Tested before a record is built.
     fn mask(&self) -> Mask;
     /// One record of a wanted kind, at `now`.
     fn put(&mut self, now: Time, record: Record);
+    /// A packet is at an end of a link, at `now`. Only for those with [`Sink::PACKETS`].
+    fn packet(&mut self, _now: Time, _passing: &Passing<'_>) {}
 }
 
 /// Wants nothing.
@@ -181,6 +211,7 @@ impl Sink for Tape {
 
 /// Feeds two sinks, each with the kinds that it wants.
 impl<A: Sink, B: Sink> Sink for (A, B) {
+    const PACKETS: bool = A::PACKETS || B::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
@@ -195,10 +226,15 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
             self.1.put(now, record);
         }
     }
+    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
+        self.0.packet(now, passing);
+        self.1.packet(now, passing);
+    }
 }
 
 /// Feeds what is borrowed: a caller that keeps its sink lends it to a run.
-impl<S: Sink + ?Sized> Sink for &mut S {
+impl<S: Sink> Sink for &mut S {
+    const PACKETS: bool = S::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         (**self).mask()
@@ -206,6 +242,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn put(&mut self, now: Time, record: Record) {
         (**self).put(now, record);
+    }
+    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
+        (**self).packet(now, passing);
     }
 }
 

@@ -47,6 +47,11 @@ impl<T> Arena<T> {
         }
     }
 
+    /// The value, if it is there.
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
     /// Values stored.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -1,6 +1,7 @@
 //! From a scenario to a world.
 
 use crate::conn::Way;
+use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Room};
 use crate::meter::LinkMeter;
@@ -28,7 +29,7 @@ impl World<()> {
 impl<S: Sink> World<S> {
     /// A world whose records go to `sink`.
     ///
-    /// A sink that asks for records of links takes the plain links off their fast path; every result stays the same.
+    /// A sink that asks for records of links, or for packets, takes the plain links off their fast path; every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         if let Some(problem) = scenario.validate().into_iter().next() {
             return Err(problem);
@@ -55,7 +56,7 @@ impl<S: Sink> World<S> {
                 bin,
                 warm_up: Time(scenario.record.warm_up.0),
             };
-            let plain = sink.mask() == Mask::NONE;
+            let plain = sink.mask() == Mask::NONE && !S::PACKETS;
             built.push(Link {
                 name: name.clone(),
                 to: NodeId(node[link.to.as_str()]),
@@ -89,6 +90,7 @@ impl<S: Sink> World<S> {
             next,
             nodes,
             bodies: Bodies::default(),
+            covers: Covers::default(),
             flows: FlowTable::default(),
             sink,
             fated: Vec::new(),

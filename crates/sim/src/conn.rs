@@ -191,14 +191,13 @@ impl<S: Sink> Io for Wire<'_, S> {
             segs: 1,
         };
         let plain = !segment.flags.any(SPECIAL);
+        let after_apps = self.delivered && self.stack.ack_after_delivery;
+        let mut waits = false;
         if plain && segment.flags.has(Flags::PURE_ACK) && !way.ack_time {
             packet.seq = segment.ack;
             packet.body = segment.ts_ecr;
             packet.flags = packet.flags.with(Flags::INLINE);
-            if self.delivered && self.stack.ack_after_delivery {
-                self.net.after_apps.push((way.at, packet));
-                return;
-            }
+            waits = after_apps;
         } else if plain && segment.ack == 1 && !segment.flags.has(Flags::PURE_ACK) {
             packet.body = clock_us(now);
             packet.flags = packet.flags.with(Flags::INLINE);
@@ -214,12 +213,16 @@ impl<S: Sink> Io for Wire<'_, S> {
             } else {
                 self.net.bodies.whole.put(Body { segment: *segment, sent: now })
             };
-            if plain && way.ack_time && self.delivered && self.stack.ack_after_delivery {
-                self.net.after_apps.push((way.at, packet));
-                return;
-            }
+            waits = plain && way.ack_time && after_apps;
         }
-        self.net.send(way.at, packet);
+        if S::PACKETS {
+            self.net.covers.put(&mut packet, Some(segment));
+        }
+        if waits {
+            self.net.after_apps.push((way.at, packet));
+        } else {
+            self.net.send(way.at, packet);
+        }
     }
 
     #[inline]

@@ -69,7 +69,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
         };
         let way = self.core.ways[usize::from(self.core.conns[flow.slot()].ends[index(side)].way)];
         let now = self.core.net.now();
-        let packet = PacketMeta {
+        let mut packet = PacketMeta {
             stamp: now,
             seq: number,
             flow,
@@ -82,6 +82,9 @@ impl<S: Sink> Host for AppHost<'_, S> {
             segs: 1,
         };
         self.core.tally.apps[usize::from(self.app)].datagrams += 1;
+        if S::PACKETS {
+            self.core.net.covers.put(&mut packet, None);
+        }
         self.core.net.send(way.at, packet);
     }
 

@@ -9,6 +9,7 @@
 //! | `pages` | room for many connections |
 //! | `host` | what applications ask for |
 //! | [`World`] | the loop |
+//! | [`capture`], `cover` | a run as capture files; packets that carry all that their segments say |
 //! | `account` | what a run gives account of: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
@@ -16,7 +17,9 @@
 mod account;
 pub mod arena;
 mod build;
+pub mod capture;
 mod conn;
+mod cover;
 pub mod event;
 pub mod fifo;
 mod host;

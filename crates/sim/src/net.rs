@@ -1,12 +1,13 @@
 //! Nodes, links and packets in flight: everything below the end hosts.
 
 use crate::arena::Arena;
+use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Offered};
 use crate::meter::LinkMeter;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, PacketMeta, Point};
 use port::{Change, Env, Port};
-use record::{LinkId, Mask, Record, Sink};
+use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink};
 use std::num::NonZeroU32;
 use tcp::{SackBlock, Segment};
 use units::{Duration, Time};
@@ -146,6 +147,8 @@ pub(crate) struct Net<S> {
     pub next: Vec<u16>,
     pub nodes: usize,
     pub bodies: Bodies,
+    /// Used by runs that look at packets.
+    pub covers: Covers,
     pub flows: FlowTable,
     pub sink: S,
     /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
@@ -159,6 +162,8 @@ pub(crate) struct Net<S> {
 /// Frees what a dropped packet owned.
 struct Fates<'a> {
     bodies: &'a mut Bodies,
+    /// Of a run that looks at packets.
+    covers: Option<&'a mut Covers>,
     fated: &'a mut [u64],
 }
 
@@ -166,7 +171,14 @@ impl FateSink for Fates<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
         self.fated[lane_index(packet)] += 1;
-        self.bodies.free(packet);
+        match &mut self.covers {
+            None => self.bodies.free(packet),
+            Some(covers) => {
+                let mut packet = *packet;
+                covers.take(&mut packet);
+                self.bodies.free(&packet);
+            }
+        }
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
@@ -227,6 +239,15 @@ impl<S: Sink> Net<S> {
         }
     }
 
+    /// Shows a packet to a sink that wants packets.
+    #[inline]
+    fn passing(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
+        if S::PACKETS {
+            let (tuple, segment) = (self.flows.get(packet.flow), self.covers.segment(packet));
+            self.sink.packet(self.events.now(), &Passing { link: link_id(i), end, packet, tuple, segment });
+        }
+    }
+
     /// The queue of link `i` has no room for a packet.
     #[inline(never)]
     fn full(&mut self, i: u16, packet: &PacketMeta) {
@@ -239,6 +260,7 @@ impl<S: Sink> Net<S> {
 
     #[inline(never)]
     fn offer_port(&mut self, i: u16, packet: PacketMeta) {
+        self.passing(i, LinkEnd::Near, &packet);
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
@@ -247,7 +269,8 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
         let Kind::Port { port, work, armed } = &mut link.kind else { return };
-        let mut fates = Fates { bodies: &mut self.bodies, fated: &mut self.fated };
+        let covers = if S::PACKETS { Some(&mut self.covers) } else { None };
+        let mut fates = Fates { bodies: &mut self.bodies, covers, fated: &mut self.fated };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
         let work_at = port.work_at();
@@ -306,6 +329,7 @@ impl<S: Sink> Net<S> {
                 self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
                 for packet in &landed {
                     self.links[usize::from(i)].meter.delivered(packet.size);
+                    self.passing(i, LinkEnd::Far, packet);
                 }
                 self.go_on(to, landed);
             }

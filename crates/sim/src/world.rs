@@ -132,6 +132,11 @@ impl<S: Sink> World<S> {
         self.core.net.bodies.len()
     }
 
+    /// Packets that a run that looks at packets has under way.
+    pub fn covered(&self) -> usize {
+        self.core.net.covers.len()
+    }
+
     /// Slots of the connection table, free ones included: as many as there were connections at once.
     pub fn slots(&self) -> usize {
         self.core.conns.len()
@@ -338,7 +343,10 @@ impl<S: Sink> Core<S> {
 
     /// A packet has reached its host.
     #[inline]
-    fn deliver(&mut self, packet: PacketMeta) {
+    fn deliver(&mut self, mut packet: PacketMeta) {
+        if S::PACKETS {
+            self.net.covers.take(&mut packet);
+        }
         let slot = packet.flow.slot();
         let way = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - way;

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import scenario, wide_console, writing
+from bloatlab.cli.common import BadInput, scenario, wide_console, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
-from bloatlab.run import Result, run
-from bloatlab.scenario import Scenario
+from bloatlab.run import Progress, Result, run
 
 
 def command(
@@ -25,6 +26,8 @@ def command(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**64))] = None,
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
+    pcap: Annotated[bool, Parameter(negative=())] = False,
+    pcap_link: str | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
     """Simulate a scenario, print what it measured, and keep it in a folder.
@@ -44,15 +47,29 @@ def command(
         Seed in place of the scenario's own.
     form
         Form of the tables in the folder.
+    pcap
+        Keep left.pcap and right.pcap in the output folder: every packet at the two ends of a link, with headers that
+        Wireshark reads.
+    pcap_link
+        That link; without it the slowest. Implies --pcap.
     quiet
         Print nothing but errors.
     """
+    pcap = pcap or pcap_link is not None
+    if pcap and output is None:
+        raise BadInput("--pcap: give a folder for the captures with -o")
     resolved = scenario(file, sets)
     if output is not None:  # before the run, not after it
         writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     begun = time.perf_counter()
-    result = _watched(resolved, seed, console) if console.is_terminal and not quiet else run(resolved, seed)
+    captures = output if pcap else None
+
+    def simulate(progress: Progress | None) -> Result:
+        return run(resolved, seed, progress, captures=captures, capture_link=pcap_link)
+
+    watched = console.is_terminal and not quiet
+    result = writing(output or file, lambda: _watched(resolved.name, simulate, console) if watched else simulate(None))
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
@@ -63,9 +80,9 @@ def command(
     return 0
 
 
-def _watched(resolved: Scenario, seed: int | None, console: Console) -> Result:
+def _watched(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:
     """The run with a bar on the terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(resolved.name, total=1.0)
-        return run(resolved, seed, lambda fraction: bar.update(task, completed=fraction))
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        return simulate(lambda fraction: bar.update(task, completed=fraction))

@@ -5,8 +5,8 @@
 //! or marked, why, when) must be equal.
 
 use live::bench::Leaving;
-use live::{Bench, Plan, Side, craft, header};
-use packet::{DropReason, FlowId, FlowTuple, Point, Protocol};
+use live::{Bench, Plan, Side, craft};
+use packet::{DropReason, FlowId, FlowTuple, Point, Protocol, header};
 use record::{LinkId, Mask, Record, Sink, Tape};
 use scenario::Scenario;
 use sim::World;

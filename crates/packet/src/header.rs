@@ -1,9 +1,9 @@
-//! What the bench reads from a real packet, and the one thing that it writes: the CE mark.
+//! What is read from a real packet, and the one thing that is written into it: the CE mark.
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
-//! Departs: no hop limit is counted down and no ICMP error is sent; the bench is a cable with queues, not a router.
+//! Departs: no hop limit is counted down and no ICMP error is sent; the live bench is a cable with queues, not a router.
 
-use packet::{Ecn, Flags, Protocol};
+use crate::{Ecn, Flags, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The 5-tuple of one packet, and what disciplines and measures look at.
@@ -184,8 +184,30 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::craft;
+    use crate::craft::{self, Ip, Tcp};
     use proptest::prelude::*;
+
+    fn ip(v6: bool, tos: u8) -> Ip {
+        if v6 {
+            let host = |n| Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, n).into();
+            Ip { src: host(1), dst: host(2), tos }
+        } else {
+            Ip { src: Ipv4Addr::new(10, 77, 0, 1).into(), dst: Ipv4Addr::new(10, 77, 0, 2).into(), tos }
+        }
+    }
+
+    fn tcp_of(v6: bool, bits: u8, ack: u32, payload: usize, options: &[u8], tos: u8) -> Vec<u8> {
+        let mut out = Vec::new();
+        let header = Tcp { ports: (40_000, 80), bits, seq: 7, ack, options, ..Tcp::default() };
+        craft::tcp(&mut out, ip(v6, tos), &header, payload);
+        out
+    }
+
+    fn udp_of(v6: bool, size: usize, tos: u8) -> Vec<u8> {
+        let mut out = Vec::new();
+        craft::udp(&mut out, ip(v6, tos), (5, 6), size - if v6 { 48 } else { 28 });
+        out
+    }
 
     /// The sum that a receiver checks (RFC 1071): all ones for a good header.
     fn ones_sum(header: &[u8]) -> u16 {
@@ -199,24 +221,26 @@ mod tests {
     #[test]
     fn tcp_over_both() {
         for v6 in [false, true] {
-            let ack = craft::tcp(v6, 1, 2, (40_000, 80), 0x10, 7, 1461, 0, &[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 0);
+            let ack = tcp_of(v6, 0x10, 1461, 0, &[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 0);
             let h = parse(&ack).unwrap();
             assert_eq!((h.sport, h.dport, h.seq, h.payload), (40_000, 80, 1461, 0));
             assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)));
-            let data = craft::tcp(v6, 1, 2, (40_000, 80), 0x18, 7, 1461, 100, &[], 2);
+            let data = tcp_of(v6, 0x18, 1461, 100, &[], 2);
             let h = parse(&data).unwrap();
             assert_eq!((h.seq, h.payload, h.tos & 3, h.protocol), (7, 100, 2, Protocol::Tcp));
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
-            let syn = parse(&craft::tcp(v6, 1, 2, (40_000, 80), 0xc2, 7, 0, 0, &[], 0)).unwrap();
+            let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
         }
     }
 
     #[test]
     fn udp_echo_and_what_is_no_packet() {
-        let h = parse(&craft::udp(false, 1, 2, (5, 6), 200, 46 << 2)).unwrap();
+        let h = parse(&udp_of(false, 200, 46 << 2)).unwrap();
         assert_eq!((h.sport, h.dport, h.payload, h.tos >> 2), (5, 6, 172, 46));
-        let h = parse(&craft::echo(1, 2, 77, 3)).unwrap();
+        let mut echo = Vec::new();
+        craft::echo(&mut echo, ip(false, 0), false, 77, 3, 56);
+        let h = parse(&echo).unwrap();
         assert_eq!((h.sport, h.dport, h.seq, h.protocol), (77, 77, 3, Protocol::Icmp));
         for bad in [&[][..], &[0x45; 19], &[0x60; 39], &[0x12; 60]] {
             assert_eq!(parse(bad), None);
@@ -225,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_extension_header_hides_no_port() {
-        let mut p = craft::udp(true, 1, 2, (5, 6), 200, 0);
+        let mut p = udp_of(true, 200, 0);
         // destination options (PadN of 6 bytes) between IPv6 and UDP
         p.splice(40..40, [17, 0, 1, 4, 0, 0, 0, 0]);
         p[6] = 60;
@@ -238,7 +262,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_mark_keeps_the_checksum_good(tos in 0u8..255, id in any::<u16>(), ttl in any::<u8>(), v6 in any::<bool>()) {
-            let mut p = craft::udp(v6, 1, 2, (5, 6), 300, tos);
+            let mut p = udp_of(v6, 300, tos);
             if !v6 {
                 (p[4], p[5], p[8]) = ((id >> 8) as u8, id as u8, ttl);
                 craft::seal(&mut p);

@@ -1,0 +1,214 @@
+//! Real packets made by hand: what captures of a simulation hold, and what the live bench is fed in tests.
+//!
+//! ```text
+//! IPv4 (20 bytes) or IPv6 (40) | TCP (20 + options), UDP (8) or ICMP echo (8) | payload of zeros
+//! ```
+//!
+//! Lengths and checksums are those of a real packet. IPv4 has "don't fragment" and an identification of 0 (RFC 6864 §4.1).
+//!
+//! Source: RFC 791, RFC 8200 §3, RFC 9293 §3.1, RFC 768, RFC 792, RFC 1071 (checksum).
+
+use std::net::IpAddr;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+
+/// What the IP header says beside lengths: both addresses of one family, DSCP and ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Sender.
+    pub src: IpAddr,
+    /// Receiver.
+    pub dst: IpAddr,
+    /// DSCP and ECN.
+    pub tos: u8,
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tcp<'a> {
+    /// Of the sender, and of the receiver.
+    pub ports: (u16, u16),
+    /// Sequence number.
+    pub seq: u32,
+    /// ACK number.
+    pub ack: u32,
+    /// Flags, as in the 14th byte of the header.
+    pub bits: u8,
+    /// Window, not scaled.
+    pub window: u16,
+    /// Options, at most 40 bytes; padded with zeros to whole words.
+    pub options: &'a [u8],
+}
+
+/// Writes a TCP segment with `payload` bytes of zeros into `out`, in place of what was there.
+pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
+    let header = 20 + tcp.options.len().next_multiple_of(4);
+    let at = ip(out, to, TCP, header + payload);
+    let t = &mut out[at..];
+    t[0..2].copy_from_slice(&tcp.ports.0.to_be_bytes());
+    t[2..4].copy_from_slice(&tcp.ports.1.to_be_bytes());
+    t[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
+    t[8..12].copy_from_slice(&tcp.ack.to_be_bytes());
+    t[12] = (header as u8 / 4) << 4;
+    t[13] = tcp.bits;
+    t[14..16].copy_from_slice(&tcp.window.to_be_bytes());
+    t[20..20 + tcp.options.len()].copy_from_slice(tcp.options);
+    let sum = pseudo(to, TCP, header + payload) + sum(&t[..header]);
+    t[16..18].copy_from_slice(&folded(sum).to_be_bytes());
+}
+
+/// Writes a UDP datagram with `payload` bytes of zeros into `out`, in place of what was there.
+pub fn udp(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: usize) {
+    let at = ip(out, to, UDP, 8 + payload);
+    let t = &mut out[at..];
+    t[0..2].copy_from_slice(&ports.0.to_be_bytes());
+    t[2..4].copy_from_slice(&ports.1.to_be_bytes());
+    t[4..6].copy_from_slice(&((8 + payload) as u16).to_be_bytes());
+    // 0 would say that there is no checksum
+    let sum = match folded(pseudo(to, UDP, 8 + payload) + sum(&t[..8])) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    t[6..8].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Writes an ICMP echo request, or the reply to one, over IPv4, with `payload` bytes of zeros, into `out`, in place of what
+/// was there.
+pub fn echo(out: &mut Vec<u8>, to: Ip, reply: bool, id: u16, seq: u16, payload: usize) {
+    let at = ip(out, to, ICMP, 8 + payload);
+    let t = &mut out[at..];
+    t[0] = if reply { 0 } else { 8 };
+    t[4..6].copy_from_slice(&id.to_be_bytes());
+    t[6..8].copy_from_slice(&seq.to_be_bytes());
+    let sum = folded(sum(&t[..8]));
+    t[2..4].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Writes the IP header of a packet with `length` bytes behind it, and zeros for those; returns where they begin.
+fn ip(out: &mut Vec<u8>, to: Ip, protocol: u8, length: usize) -> usize {
+    out.clear();
+    let at = match (to.src, to.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            out.resize(20 + length, 0);
+            (out[0], out[1]) = (0x45, to.tos);
+            out[2..4].copy_from_slice(&((20 + length) as u16).to_be_bytes());
+            (out[6], out[8], out[9]) = (0x40, 64, protocol);
+            out[12..16].copy_from_slice(&src.octets());
+            out[16..20].copy_from_slice(&dst.octets());
+            seal(out);
+            20
+        }
+        (src, dst) => {
+            out.resize(40 + length, 0);
+            (out[0], out[1]) = (0x60 | to.tos >> 4, to.tos << 4);
+            out[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+            (out[6], out[7]) = (protocol, 64);
+            out[8..24].copy_from_slice(&octets6(src));
+            out[24..40].copy_from_slice(&octets6(dst));
+            40
+        }
+    };
+    debug_assert!(out.len() <= 65_535, "an IP packet's length has 16 bits");
+    at
+}
+
+/// An IPv6 address; an IPv4 one mapped into it.
+fn octets6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
+        IpAddr::V6(a) => a.octets(),
+    }
+}
+
+/// The sum of the pseudo-header.   Source: RFC 9293 §3.1, RFC 8200 §8.1.
+fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
+    let addresses = match (to.src, to.dst) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => sum(&a.octets()) + sum(&b.octets()),
+        (a, b) => sum(&octets6(a)) + sum(&octets6(b)),
+    };
+    addresses + u32::from(protocol) + length as u32
+}
+
+/// The sum of 16-bit words, carries above them. Bound: 65 535 bytes, so that 32 bits hold it.
+fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
+}
+
+/// The checksum of a sum: carries added at the low end, all bits turned. Bound: two turns.
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Writes the checksum of an IPv4 header without options.
+pub fn seal(packet: &mut [u8]) {
+    (packet[10], packet[11]) = (0, 0);
+    let sum = folded(sum(&packet[..20]));
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flags, Protocol, header};
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    fn both() -> [Ip; 2] {
+        let v4 = |n| IpAddr::V4(Ipv4Addr::new(10, 0, 0, n));
+        let v6 = |n| IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, n));
+        [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
+    }
+
+    /// A receiver's check: the one's complement sum of pseudo-header and everything behind the IP header is all ones.
+    fn checks(packet: &[u8], pseudo_header: bool) -> bool {
+        let (at, addresses, protocol) =
+            if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };
+        let mut words: Vec<u8> = packet[at..].to_vec();
+        if words.len() % 2 == 1 {
+            words.push(0);
+        }
+        if pseudo_header {
+            words.extend(addresses);
+            words.extend([0, protocol]);
+            words.extend(((packet.len() - at) as u16).to_be_bytes());
+        }
+        let total: u64 = words.chunks(2).map(|w| u64::from(w[0]) * 256 + u64::from(w[1])).sum();
+        total.is_multiple_of(0xffff) && total > 0
+    }
+
+    #[test]
+    fn headers_say_what_was_asked_for_and_check() {
+        for to in both() {
+            let mut p = Vec::new();
+            let options = [1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12, 0];
+            tcp(&mut p, to, &Tcp { ports: (9, 80), seq: 7, ack: 8, bits: 0x52, window: 500, options: &options }, 333);
+            let h = header::parse(&p).unwrap();
+            assert_eq!((h.src, h.dst, h.tos, h.protocol), (to.src, to.dst, 0xb9, Protocol::Tcp));
+            assert_eq!((h.sport, h.dport, h.seq, h.payload), (9, 80, 7, 333));
+            assert!(h.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::SACK)) && checks(&p, true));
+            udp(&mut p, to, (9, 53), 11);
+            let h = header::parse(&p).unwrap();
+            assert_eq!((h.sport, h.dport, h.payload, h.protocol), (9, 53, 11, Protocol::Udp));
+            assert!(checks(&p, true));
+        }
+    }
+
+    #[test]
+    fn a_ping_and_its_answer() {
+        let mut p = Vec::new();
+        for (reply, kind) in [(false, 8), (true, 0)] {
+            echo(&mut p, both()[0], reply, 77, 3, 56);
+            let h = header::parse(&p).unwrap();
+            assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::Icmp));
+            assert!(checks(&p, false));
+        }
+        // the header of RFC 1071's many examples: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
+        let to = |a, b| Ip { src: IpAddr::V4(a), dst: IpAddr::V4(b), tos: 0 };
+        udp(&mut p, to(Ipv4Addr::new(192, 168, 0, 1), Ipv4Addr::new(192, 168, 0, 199)), (1, 2), 0x73 - 28);
+        assert_eq!(p[10..12], [0xb8, 0x61]);
+    }
+}

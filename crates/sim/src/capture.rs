@@ -1,0 +1,252 @@
+//! A simulation as two capture files: what an instrument at each end of a link would have seen.
+//!
+//! ```text
+//!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
+//! ```
+//!
+//! `left` holds what arrives at the queue of the link at its node (whatever the queue then does with it) and what has come
+//! out of the links that lead there from the other node; `right` likewise at the other node. That is where the live bench
+//! captures. Time 0 of the run is 1 January 1970.
+//!
+//! Headers are what a real host would write: IPv4 with the addresses and ports that classifiers see (10.0.x.y is node number
+//! x * 256 + y in the order of names; an application's port is its number in the order of names, from 1), DSCP and ECN; TCP
+//! with the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time stamps
+//! (of 1 us) as simulated; UDP; pings as ICMP echo. Of a packet [`KEPT`] bytes are kept; behind the headers are zeros.
+//!
+//! Departs: a packet is as long as its real headers and its payload, also where a preset counts otherwise (ns-2: 10 bytes for
+//! a time stamp, none for options). Datagrams are as long as in the simulation, frames of Ethernet included if it counts them.
+//!
+//! Source: RFC 9293 §3.1, RFC 7323 §2, §3, RFC 2018 §2, §3, RFC 3168 §6.1.1.
+
+use packet::craft::{self, Ip, Tcp};
+use packet::{Flags, FlowTuple};
+use record::pcap::Pcap;
+use record::{LinkEnd, Mask, Passing, Record, Sink};
+use scenario::{Link, Scenario};
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use tcp::{Recovery, Segment, TcpParams};
+use units::{BitRate, Problem, Time};
+
+/// Bytes that are kept of each packet: every header there can be is shorter.
+pub const KEPT: u32 = 128;
+
+/// Bytes of IPv4 and UDP headers, and of IPv4 and ICMP echo headers.
+const DATAGRAM_HEADERS: u16 = 28;
+
+/// Takes the packets at both ends of a link.
+#[derive(Debug)]
+pub struct Capture<W: Write> {
+    /// Left, right.
+    files: [Pcap<W>; 2],
+    /// By link: which file has its near end, if any has.
+    near: Vec<Option<usize>>,
+    apps: Vec<App>,
+    bytes: Vec<u8>,
+    failed: io::Result<()>,
+}
+
+/// What headers say that packets do not carry.
+#[derive(Clone, Debug)]
+struct App {
+    ping: bool,
+    /// Stacks of client and servers.
+    stacks: [TcpParams; 2],
+}
+
+impl<W: Write> Capture<W> {
+    /// Captures at both ends of `link`: its `from` on the left. Without a name: of the slowest link (its shaper or modem
+    /// considered), the first of equals. Heads are written at once.
+    ///
+    /// Errors: no such link; a file that cannot be written ([`Capture::finish`] tells of it).
+    pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
+        let links = scenario.directed_links();
+        let chosen = match link {
+            Some(name) => links.iter().find(|(n, _)| n == name).ok_or_else(|| unknown(name, &links))?,
+            None => slowest(&links).ok_or_else(|| Problem::new("link", "there is no link to capture at"))?,
+        };
+        let (from, to) = (&chosen.1.from, &chosen.1.to);
+        let near = links.iter().map(|(_, l)| match (&l.from == from && &l.to == to, &l.from == to && &l.to == from) {
+            (true, _) => Some(0),
+            (_, true) => Some(1),
+            _ => None,
+        });
+        let mut apps = Vec::new();
+        for (name, app) in &scenario.app {
+            let server = app.tcp_server.as_ref().unwrap_or(&app.tcp);
+            let stack = |s: &str| scenario.stack(s).map_err(|p| p.under(&format!("app.{name}.tcp")));
+            apps.push(App { ping: app.traffic.name() == "ping", stacks: [stack(&app.tcp)?, stack(server)?] });
+        }
+        let [left, right] = files.map(|f| Pcap::new(f, kept));
+        let cannot = |e: io::Error| Problem::new("", format!("the capture cannot be written: {e}"));
+        let files = [left.map_err(cannot)?, right.map_err(cannot)?];
+        Ok(Self { files, near: near.collect(), apps, bytes: Vec::new(), failed: Ok(()) })
+    }
+
+    /// Writes what is left.   Errors: the first that there was, since the capture began.
+    pub fn finish(self) -> io::Result<[W; 2]> {
+        self.failed?;
+        let [left, right] = self.files;
+        Ok([left.finish()?, right.finish()?])
+    }
+}
+
+fn unknown(name: &str, links: &[(String, Link)]) -> Problem {
+    let known: Vec<&str> = links.iter().map(|(n, _)| n.as_str()).collect();
+    let hint = scenario::nearest(name, &known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
+    Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
+}
+
+/// The link with the lowest rate in the long run; `min_by_key` gives the first of equals.
+fn slowest(links: &[(String, Link)]) -> Option<&(String, Link)> {
+    let rate = |l: &Link| {
+        let flow = l.shaper.as_ref().or(l.docsis.as_ref().map(|d| &d.flow)).map(|f| f.max_sustained_rate);
+        flow.into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX))
+    };
+    // "~up" comes before "up" in the order of names, and is the way back
+    links.iter().min_by_key(|(name, l)| (rate(l), name.starts_with('~')))
+}
+
+impl<W: Write> Sink for Capture<W> {
+    const PACKETS: bool = true;
+
+    fn mask(&self) -> Mask {
+        Mask::NONE
+    }
+
+    fn put(&mut self, _: Time, _: Record) {}
+
+    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
+        let Some(near) = self.near[usize::from(passing.link.0)] else { return };
+        let file = match passing.end {
+            LinkEnd::Near => near,
+            LinkEnd::Far => 1 - near,
+        };
+        if self.failed.is_ok() {
+            write(&mut self.bytes, &self.apps, passing);
+            self.failed = self.files[file].put(now.0, &self.bytes);
+        }
+    }
+}
+
+/// Writes one packet into `out`.
+fn write(out: &mut Vec<u8>, apps: &[App], passing: &Passing<'_>) {
+    let Passing { packet, tuple, segment, .. } = *passing;
+    let back = packet.flags.has(Flags::REVERSE);
+    // the host numbers its applications so
+    let app = apps.get(usize::from(tuple.dport).wrapping_sub(1));
+    let tuple = if back { tuple.reversed() } else { tuple };
+    let to = Ip { src: Ipv4Addr::from(tuple.src).into(), dst: Ipv4Addr::from(tuple.dst).into(), tos: packet.tos };
+    match (segment, app) {
+        (Some(segment), Some(app)) => write_tcp(out, to, tuple, &app.stacks[usize::from(back)], segment),
+        _ => {
+            let payload = usize::from(packet.size.saturating_sub(DATAGRAM_HEADERS));
+            if app.is_some_and(|a| a.ping) {
+                // a ping and its answer have one identifier
+                craft::echo(out, to, back, passing.tuple.sport, packet.seq as u16, payload);
+            } else {
+                craft::udp(out, to, (tuple.sport, tuple.dport), payload);
+            }
+        }
+    }
+}
+
+/// Window scale that lets 16 bits hold `window`.   Source: RFC 7323 §2.3: at most 14.
+fn scale(window: u64) -> u8 {
+    (0..14).find(|s| window >> s <= 65_535).unwrap_or(14)
+}
+
+fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, segment: &Segment) {
+    let syn = segment.flags.has(Flags::SYN);
+    let mut bits = if segment.has_ack { 0x10 } else { 0 };
+    for (flag, bit) in [(Flags::SYN, 0x02), (Flags::FIN, 0x01), (Flags::ECE, 0x40), (Flags::CWR, 0x80)] {
+        if segment.flags.has(flag) {
+            bits |= bit;
+        }
+    }
+    let mut options = Options::new();
+    if syn {
+        // ours is what options leave of it
+        let stamp = if stack.timestamps { 12 } else { 0 };
+        options.mss((stack.mss + stamp).min(65_535) as u16);
+    }
+    if syn && stack.recovery == Recovery::Sack {
+        options.put(&[4, 2]);
+    }
+    if stack.timestamps {
+        options.timestamps(segment.ts_val, segment.ts_ecr);
+    }
+    let window = stack.receive_window.0;
+    // a window is never scaled in a SYN, nor where no SYN could agree on it
+    let shift = if stack.handshake { scale(window) } else { 0 };
+    if syn {
+        options.put(&[3, 3, shift]);
+    } else {
+        options.sack(segment);
+    }
+    let header = Tcp {
+        ports: (tuple.sport, tuple.dport),
+        seq: segment.seq as u32,
+        ack: if segment.has_ack { segment.ack as u32 } else { 0 },
+        bits,
+        window: (window >> if syn { 0 } else { shift }).min(65_535) as u16,
+        options: options.padded(),
+    };
+    craft::tcp(out, to, &header, segment.len as usize);
+}
+
+/// TCP options as they are appended: at most 40 bytes, each list on whole words by NOPs in front, as Linux writes them.
+#[derive(Debug)]
+struct Options {
+    bytes: [u8; 44],
+    length: usize,
+}
+
+impl Options {
+    fn new() -> Self {
+        Self { bytes: [0; 44], length: 0 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// NOPs until `length` more bytes end on a word.
+    fn align(&mut self, length: usize) {
+        while !(self.length + length).is_multiple_of(4) {
+            self.put(&[1]);
+        }
+    }
+
+    fn mss(&mut self, mss: u16) {
+        self.put(&[2, 4]);
+        self.put(&mss.to_be_bytes());
+    }
+
+    fn timestamps(&mut self, val: u32, ecr: u32) {
+        self.align(10);
+        self.put(&[8, 10]);
+        self.put(&val.to_be_bytes());
+        self.put(&ecr.to_be_bytes());
+    }
+
+    fn sack(&mut self, segment: &Segment) {
+        let blocks = segment.sack.as_slice();
+        if blocks.is_empty() {
+            return;
+        }
+        self.align(2 + 8 * blocks.len());
+        self.put(&[5, 2 + 8 * blocks.len() as u8]);
+        for block in blocks {
+            self.put(&(block.start as u32).to_be_bytes());
+            self.put(&(block.end as u32).to_be_bytes());
+        }
+    }
+
+    /// All of them, with NOPs behind up to a whole word.
+    fn padded(&mut self) -> &[u8] {
+        self.align(0);
+        &self.bytes[..self.length]
+    }
+}
