@@ -15,11 +15,16 @@
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; document 002 §5; SPEC 2.2.
 //! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs
 //! of document 002 (3.3 packets) they decide the queue.
-//! Departs: no detection of token-bucket policers (Linux' long-term bandwidth); the first phase of ProbeBw is drawn from the
+//! Where a fifth of what is delivered is lost, at the same rate in two intervals in a row, the path is taken for policed and that
+//! rate is kept to for 48 rounds ([`long_term`]), also as in Linux.
+//! Departs: the first phase of ProbeBw is drawn from the
 //! moment of entry instead of a random number, which leaves the machine free of randomness.
+
+mod long_term;
 
 use super::Window;
 use crate::State;
+use long_term::LongTerm;
 use units::{Duration, Time};
 
 /// 2/ln 2, rounded up as everybody does: doubles the delivery rate every round.
@@ -179,6 +184,7 @@ pub struct Bbr {
     pacing_rate: f64,
     seen_rtt: bool,
     aggregation: Aggregation,
+    long_term: LongTerm,
 }
 
 /// How much more than BtlBw allows was acknowledged at once: what the window must add for bursts of ACKs.
@@ -216,6 +222,7 @@ impl Bbr {
             pacing_rate: HIGH_GAIN * PACING_MARGIN * cwnd * mss / FIRST_RTT.secs(),
             seen_rtt: false,
             aggregation: Aggregation::default(),
+            long_term: LongTerm::default(),
         }
     }
 
@@ -224,9 +231,9 @@ impl Bbr {
         self.mode
     }
 
-    /// Estimated bandwidth of the bottleneck, payload bytes per second.
+    /// Estimated bandwidth of the bottleneck, or the rate of a policer; payload bytes per second.
     pub fn btl_bw(&self) -> f64 {
-        self.btl_bw.get()
+        self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
     /// Estimated round-trip propagation, microseconds.
@@ -270,6 +277,7 @@ impl Bbr {
     /// An ACK, after the sender has taken it in.
     pub fn on_ack(&mut self, w: &mut Window, a: &Ack) {
         self.update_round(a);
+        self.update_long_term(a);
         self.update_btl_bw(a);
         self.update_aggregation(w, a);
         self.update_phase(a);
@@ -295,6 +303,13 @@ impl Bbr {
         }
     }
 
+    fn update_long_term(&mut self, a: &Ack) {
+        let in_probe_bw = matches!(self.mode, Mode::ProbeBw(_));
+        if self.long_term.on_ack(a, self.round_start, in_probe_bw) {
+            self.mode = self.enter_probe_bw(a.now);
+        }
+    }
+
     fn update_btl_bw(&mut self, a: &Ack) {
         let Some(d) = a.delivery.filter(|d| !d.compressed) else { return };
         let rate = d.bytes as f64 / d.interval.secs();
@@ -313,7 +328,8 @@ impl Bbr {
             g.extra = [0.0, g.extra[0]];
             g.half_since = self.rounds;
         }
-        let expected = self.btl_bw.get() * a.now.since(g.epoch).secs() / self.mss;
+        let expected =
+            self.long_term.rate().unwrap_or_else(|| self.btl_bw.get()) * a.now.since(g.epoch).secs() / self.mss;
         let (mut counted, mut allowed) = (g.acked, expected);
         if counted <= expected || counted + acked >= (1u64 << 20) as f64 {
             (g.epoch, counted, allowed) = (a.now, 0.0, 0.0);
@@ -407,7 +423,7 @@ impl Bbr {
     /// pace is above the bandwidth.   Source: Linux bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &Ack) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
-        let delivered = (self.btl_bw.get() * a.held_back.secs() / self.mss).floor();
+        let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();
         (in_flight / self.mss + burst - delivered).max(0.0)
     }
 
@@ -415,6 +431,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw(_) if self.long_term.rate().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBw(phase) => (CYCLE[usize::from(phase)], CWND_GAIN),
             Mode::ProbeRtt { .. } => (1.0, 1.0),
         }
@@ -422,11 +439,11 @@ impl Bbr {
 
     // ---------------------------------------------------------------- what comes of it
 
-    /// `gain` BDPs, segments, rounded up.
-    fn bdp(&self, gain: f64, initial: f64) -> f64 {
+    /// `gain` BDPs of `bw`, segments, rounded up.
+    fn bdp(&self, bw: f64, gain: f64, initial: f64) -> f64 {
         match self.rt_prop {
             None => initial,
-            Some(us) => (gain * self.btl_bw.get() * f64::from(us) * 1e-6 / self.mss).ceil(),
+            Some(us) => (gain * bw * f64::from(us) * 1e-6 / self.mss).ceil(),
         }
     }
 
@@ -437,11 +454,11 @@ impl Bbr {
     }
 
     fn inflight(&self, gain: f64) -> f64 {
-        self.quanta(self.bdp(gain, MIN_CWND))
+        self.quanta(self.bdp(self.btl_bw.get(), gain, MIN_CWND))
     }
 
     fn paced(&self, gain: f64) -> f64 {
-        gain * PACING_MARGIN * self.btl_bw.get()
+        gain * PACING_MARGIN * self.btl_bw()
     }
 
     fn set_pacing_rate(&mut self, w: &Window, a: &Ack) {
@@ -465,9 +482,9 @@ impl Bbr {
     fn set_cwnd(&mut self, w: &mut Window, a: &Ack) {
         let acked = a.newly_delivered as f64 / self.mss;
         if !self.recover_or_restore(w, a, acked) {
-            let mut target = self.bdp(self.gains().1, w.cwnd);
+            let mut target = self.bdp(self.btl_bw(), self.gains().1, w.cwnd);
             if self.full {
-                let cap = self.btl_bw.get() * AGGREGATION_CAP / self.mss;
+                let cap = self.btl_bw() * AGGREGATION_CAP / self.mss;
                 target += self.aggregation.extra[0].max(self.aggregation.extra[1]).min(cap).floor();
             }
             let target = self.quanta(target);

@@ -1,0 +1,164 @@
+//! The long-term bandwidth of a path that drops what exceeds a rate instead of delaying it: a token-bucket policer.
+//!
+//! ```text
+//! an interval begins with a loss, has 4 to 16 rounds, and ends with a loss: lost >= 50/256 of delivered, rate = delivered / time
+//! two in a row whose rates differ by at most 1/8, or 500 bytes/s: keep to their mean for 48 rounds, without probing
+//! ```
+//!
+//! Without it BBR, which takes no loss for congestion, would go on probing above the rate and lose what exceeds it. A queue too
+//! small for BBR's window looks the same.
+//!
+//! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it out.
+//! Departs: the time of an interval is exact, Linux' is in whole milliseconds. A timeout alone does not begin or end one.
+
+use super::Ack;
+use units::Time;
+
+/// Rounds of an interval: at least, at most.
+const ROUNDS: (u32, u32) = (4, 16);
+/// Least share of lost to delivered bytes.
+const LOSS: f64 = 50.0 / 256.0;
+/// Two rates are one if they differ by this share, or by so many bytes per second.
+const RATIO: f64 = 0.125;
+const DIFFERENCE: f64 = 500.0;
+/// Rounds that the rate is kept to.
+const KEPT: u32 = 48;
+
+/// What one connection knows of a policer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct LongTerm {
+    /// An interval is under way.
+    sampling: bool,
+    /// The rate is kept to.
+    used: bool,
+    /// Rounds of the interval, or since the rate is kept to.
+    rounds: u32,
+    /// Rate of the last interval, bytes per second; 0 for none.
+    bw: f64,
+    since: Time,
+    /// Bytes delivered before the interval, and lost in it.
+    delivered: u64,
+    lost: u64,
+}
+
+impl LongTerm {
+    /// The rate to keep to, bytes per second, if the path is policed.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.used.then_some(self.bw)
+    }
+
+    fn begin_interval(&mut self, a: &Ack) {
+        (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.delivered, 0, 0);
+    }
+
+    /// An ACK; true if the rate has been kept to for long enough, and bandwidth is to be probed for again.
+    pub(super) fn on_ack(&mut self, a: &Ack, round_start: bool, in_probe_bw: bool) -> bool {
+        let Some(d) = a.delivery.filter(|d| !d.compressed) else {
+            self.lost += a.newly_lost;
+            return false;
+        };
+        if self.used {
+            self.rounds += u32::from(in_probe_bw && round_start);
+            if self.rounds >= KEPT {
+                *self = Self::default();
+                return true;
+            }
+            return false;
+        }
+        if !self.sampling {
+            if a.newly_lost > 0 {
+                self.begin_interval(a);
+                self.sampling = true;
+            }
+            return false;
+        }
+        self.lost += a.newly_lost;
+        if d.app_limited {
+            *self = Self::default();
+            return false;
+        }
+        self.rounds += u32::from(round_start);
+        if self.rounds > ROUNDS.1 {
+            *self = Self::default();
+        } else if self.rounds >= ROUNDS.0 && a.newly_lost > 0 {
+            self.end_interval(a);
+        }
+        false
+    }
+
+    fn end_interval(&mut self, a: &Ack) {
+        let delivered = (a.delivered - self.delivered) as f64;
+        let seconds = a.now.since(self.since).secs();
+        if delivered == 0.0 || (self.lost as f64) < LOSS * delivered || seconds < 1e-3 {
+            return;
+        }
+        let bw = delivered / seconds;
+        let difference = (bw - self.bw).abs();
+        if self.bw > 0.0 && (difference <= RATIO * self.bw || difference <= DIFFERENCE) {
+            self.bw = 0.5 * (self.bw + bw);
+            self.used = true;
+            self.rounds = 0;
+        } else {
+            self.bw = bw;
+            self.begin_interval(a);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+    use crate::cc::Delivery;
+    use units::Duration;
+
+    /// A round of ten milliseconds in which ten segments of 1000 bytes are delivered and `lost` are not.
+    fn round(l: &mut LongTerm, k: u64, lost: u64) -> bool {
+        let delivery = Delivery {
+            bytes: 10_000,
+            interval: Duration::from_millis(10),
+            prior_delivered: (k - 1) * 10_000,
+            app_limited: false,
+            rtt_us: Some(10_000),
+            compressed: false,
+        };
+        let a = Ack {
+            now: Time(k * 10_000_000),
+            newly_delivered: 10_000,
+            delivered: k * 10_000,
+            newly_lost: lost * 1000,
+            in_flight: 10_000,
+            delivery: Some(delivery),
+            held_back: Duration::ZERO,
+            state: State::Recovery,
+        };
+        l.on_ack(&a, true, true)
+    }
+
+    #[test]
+    fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
+        let mut l = LongTerm::default();
+        // two of ten are lost, 51/256 and a bit; the first loss begins, four rounds later ends an interval, and so twice
+        for k in 1..=8 {
+            round(&mut l, k, 2);
+            assert_eq!(l.rate(), None, "round {k}");
+        }
+        round(&mut l, 9, 2);
+        // ten segments in ten milliseconds
+        assert_eq!(l.rate(), Some(1e6));
+        for k in 10..=56 {
+            assert!(!round(&mut l, k, 2));
+        }
+        assert!(round(&mut l, 57, 2));
+        assert_eq!(l.rate(), None);
+    }
+
+    #[test]
+    fn a_tenth_lost_is_no_policer() {
+        let mut l = LongTerm::default();
+        for k in 1..200 {
+            round(&mut l, k, 1);
+            assert_eq!(l.rate(), None);
+        }
+    }
+}
