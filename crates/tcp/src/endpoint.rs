@@ -261,8 +261,12 @@ impl Endpoint {
                 self.rx.open(segment.ts_val);
                 self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE);
                 self.established(p, now, segment.ts_ecr, io);
-                // data that is waiting carries the ACK; otherwise a pure one does
-                self.rx.set_ack_now();
+                if p.bare_handshake_ack {
+                    self.send_ack(p, now, io);
+                } else {
+                    // data that is waiting carries the ACK; otherwise a pure one does
+                    self.rx.set_ack_now();
+                }
                 self.output(p, now, io);
                 self.finish(p, now, io);
                 false

@@ -57,6 +57,11 @@ pub enum LossDetection {
     /// DupThresh duplicate ACKs, or as much SACKed above it. A retransmission that is lost, too, waits for the timeout.
     /// Source: RFC 5681 §3.2, RFC 6675 §4.
     Dupthresh,
+    /// DupThresh, or the highest segment SACKed lies that many above it, holes between them counted (FACK); and a
+    /// retransmission is lost, too, when something sent later has been delivered. Needs recovery by SACK.   Source: Mathis &
+    /// Mahdavi 1996, as in ns-2's Agent/TCP/Linux, which takes 4 segments.
+    /// Departs: ns-2 wants four later retransmissions delivered, or one later new segment.
+    ForwardAck,
     /// Time: something that was sent later has been delivered, and a reordering window has passed. A flight whose end is lost
     /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
     RackTlp,
@@ -82,6 +87,9 @@ pub enum Reduction {
     Instant,
     /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
     RateHalving,
+    /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
+    /// gets there.   Source: ns-2's Agent/TCP/Linux.
+    HeldRateHalving,
     /// Proportional rate reduction with the slow-start reduction bound.   Source: RFC 6937.
     Prr,
 }
@@ -189,6 +197,11 @@ pub struct TcpParams {
     pub idle_restart: IdleRestart,
     /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
     pub nagle: bool,
+    /// The FIN leaves on its own when all data is acknowledged, as ns-2's FullTcp sends it, instead of with the last data.
+    pub fin_after_data: bool,
+    /// The client's ACK of the SYN-ACK leaves on its own, before the data that waits, as in ns-2's FullTcp and over sockets;
+    /// otherwise the data carries it.
+    pub bare_handshake_ack: bool,
     /// ECN.   Source: RFC 3168.
     pub ecn: bool,
 
@@ -204,6 +217,12 @@ pub struct TcpParams {
     pub max_rto: Duration,
     /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
     pub backoff_doublings: u8,
+    /// Every ACK restarts the retransmission timer, duplicates too (ns-2's Agent/TCP/Linux), instead of those of new data
+    /// (RFC 6298 §5.3).
+    pub any_ack_restarts_timer: bool,
+    /// Every timeout lowers ssthresh anew, also one that follows another or interrupts a recovery (ns-2), instead of one for
+    /// each loss (RFC 5681 §3.1).
+    pub every_timeout_reduces: bool,
     /// RTO before the first sample; also the first wait of a SYN.
     pub initial_rto: Duration,
     /// Largest wait between two SYNs.
@@ -217,7 +236,10 @@ pub struct TcpParams {
 
     /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
     pub ack_every: u32,
-    /// Longest wait of an ACK when `ack_every` > 1.
+    /// `ack_every` counts full segments' worth of bytes, so that a short segment alone waits for `delayed_ack` (ns-2's
+    /// FullTcp), instead of segments of any size.
+    pub short_segments_wait: bool,
+    /// Longest wait of an ACK when `ack_every` > 1, or of a short segment's.
     pub delayed_ack: Duration,
     /// The first n data segments of a connection are acknowledged at once (Linux quickack).
     pub quick_acks: u32,
@@ -279,6 +301,12 @@ impl TcpParams {
     /// Whether the controller reads the time stamps of the ACKs that it gets: then a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
         self.congestion_control == CongestionControl::Ledbat
+    }
+
+    /// Losses are found by forward acknowledgement.
+    #[inline]
+    pub(crate) fn forward_ack(&self) -> bool {
+        self.loss_detection == LossDetection::ForwardAck
     }
 
     /// Losses are found by time.
@@ -361,6 +389,9 @@ impl TcpParams {
         if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
             return no("recovery", "bbr models the path from SACK; expected recovery = \"sack\"".into());
         }
+        if self.forward_ack() && self.recovery != Recovery::Sack {
+            return no("loss_detection", "forward-ack is not valid without SACK; expected recovery = \"sack\"".into());
+        }
         if self.rack() && self.recovery != Recovery::Sack {
             return no("loss_detection", "rack-tlp is not valid without SACK; expected recovery = \"sack\"".into());
         }
@@ -391,8 +422,9 @@ impl TcpParams {
         if self.quantise_rtt && self.clock_granularity.is_zero() {
             return no("clock_granularity", "0s is not valid with quantise_rtt; expected a tick such as 10ms".into());
         }
-        if self.ack_every > 1 && self.delayed_ack.is_zero() {
-            return no("delayed_ack", "0s is not valid with ack_every above 1; expected a wait such as 40ms".into());
+        if (self.ack_every > 1 || self.short_segments_wait) && self.delayed_ack.is_zero() {
+            let with = if self.ack_every > 1 { "ack_every above 1" } else { "short_segments_wait" };
+            return no("delayed_ack", format!("0s is not valid with {with}; expected a wait such as 40ms"));
         }
         // Two segments in flight keep a connection going with every second one acknowledged.
         if self.receive_window.0 < 2 * u64::from(self.mss) || self.receive_window.0 > 1 << 31 {

@@ -19,11 +19,11 @@ pub const PRESETS: &[(&str, &str)] = &[
     ),
     (
         "ns2-cubic-2.6.22",
-        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, ACK for every segment",
+        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, a timer that every ACK restarts",
     ),
     (
         "ns2-fulltcp-sack",
-        "ns-2 FullTcp with SACK: Reno window, handshake and FIN, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s",
+        "ns-2 FullTcp with SACK: Reno window, handshake and FIN, Nagle, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s",
     ),
     ("ns2-reno", "ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, IW 2, 10 ms clock, slow start restart"),
     ("rfc", "The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s"),
@@ -78,6 +78,8 @@ pub(crate) fn linux_6() -> TcpParams {
         keep_sack_after_rto: true,
         idle_restart: IdleRestart::Decay,
         nagle: false,
+        fin_after_data: false,
+        bare_handshake_ack: false,
         ecn: false,
         clock_granularity: Duration::from_millis(1),
         quantise_rtt: false,
@@ -85,12 +87,15 @@ pub(crate) fn linux_6() -> TcpParams {
         min_rto_bounds: MinRto::Variation,
         max_rto: Duration::from_secs(120),
         backoff_doublings: 16,
+        any_ack_restarts_timer: false,
+        every_timeout_reduces: false,
         initial_rto: Duration::from_secs(1),
         max_syn_rto: Duration::from_secs(120),
         syn_retries: Some(6),
         retries: Some(15),
         syn_loss_restricts: true,
         ack_every: 2,
+        short_segments_wait: false,
         delayed_ack: Duration::from_millis(40),
         quick_acks: 16,
         ack_after_delivery: false,
@@ -131,6 +136,7 @@ fn ns2() -> TcpParams {
         min_rto_bounds: MinRto::Total,
         max_rto: Duration::from_secs(60),
         backoff_doublings: 6,
+        every_timeout_reduces: true,
         initial_rto: Duration::from_secs(3),
         max_syn_rto: Duration::from_secs(60),
         syn_retries: None,
@@ -145,15 +151,22 @@ fn ns2() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: Agent/TCP/Linux with the CUBIC of 2.6.22; one-way, payload 1460 in 1500 bytes, ACKs of 40 bytes.
+/// SPEC 2.1: Agent/TCP/Linux with the CUBIC of 2.6.22, `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
+///
+/// Departs: its ACKs are 50 bytes, ns-2's sinks send 40; ns-2 begins with a 40-byte packet that stands for a SYN, one round
+/// trip before the data.
 fn ns2_cubic_2622() -> TcpParams {
     TcpParams {
         handshake: false,
         timestamps: true,
+        timestamp_bytes: 10,
         cwnd_validation: true,
         congestion_control: CongestionControl::Cubic2622,
         recovery: Recovery::Sack,
-        reduction: Reduction::RateHalving,
+        reduction: Reduction::HeldRateHalving,
+        dupthresh: 4,
+        loss_detection: LossDetection::ForwardAck,
+        any_ack_restarts_timer: true,
         limited_transmit: true,
         idle_restart: IdleRestart::Restart,
         clock_granularity: Duration::from_millis(1),
@@ -163,19 +176,24 @@ fn ns2_cubic_2622() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: Agent/TCP/Reno; one-way, no timestamps.
+/// SPEC 2.1: Agent/TCP/Reno; one-way, no timestamps, `singledup_`.
+///
+/// Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data, and after silence with
+/// one segment.
 fn ns2_reno() -> TcpParams {
     TcpParams {
         handshake: false,
         timestamps: false,
         congestion_control: CongestionControl::Reno,
         recovery: Recovery::Reno,
+        limited_transmit: true,
         keep_sack_after_rto: false,
         ..ns2()
     }
 }
 
-/// SPEC 2.1: Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes.
+/// SPEC 2.1: Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes. `nodelay_` is false: an object's last,
+/// short segment waits until all before it is acknowledged.
 fn ns2_fulltcp_sack() -> TcpParams {
     TcpParams {
         handshake: true,
@@ -185,6 +203,10 @@ fn ns2_fulltcp_sack() -> TcpParams {
         congestion_control: CongestionControl::Reno,
         recovery: Recovery::Sack,
         keep_sack_after_rto: false,
+        nagle: true,
+        fin_after_data: true,
+        bare_handshake_ack: true,
+        short_segments_wait: true,
         ack_after_delivery: true,
         ..ns2()
     }

@@ -350,7 +350,12 @@ impl Receiver {
     #[inline]
     fn schedule_ack(&mut self, p: &TcpParams, now: Time) {
         self.unacked = self.unacked.saturating_add(1);
-        if u32::from(self.unacked) >= p.ack_every {
+        let due = if p.short_segments_wait {
+            u64::from(self.since_ack) >= u64::from(p.ack_every) * u64::from(p.mss)
+        } else {
+            u32::from(self.unacked) >= p.ack_every
+        };
+        if due {
             self.set_ack_now();
         } else if self.quick > 0 {
             self.quick -= 1;

@@ -3,11 +3,13 @@
 //! ```text
 //! instant:       cwnd = ssthresh
 //! rate halving:  cwnd = max(ssthresh, cwnd - 1/2 per ACK), not above in flight + 1
+//! held:          cwnd = ssthresh, and room while in flight < held: before what an ACK lets out, held = min(held,
+//!                in flight + 1); after each segment, held = min(held, in flight - 1), at least 1
 //! prr:           pipe > ssthresh:  sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
 //!                else:             sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData) + MSS)
 //! ```
 //!
-//! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; RFC 6937 §3.1.
+//! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 6937 §3.1.
 
 use crate::cc::Window;
 use crate::{Reduction, TcpParams};
@@ -21,7 +23,7 @@ pub(crate) struct Shrink {
     delivered: u64,
     /// prr_out.
     out: u64,
-    /// What PRR still allows to be sent for this ACK.
+    /// What PRR still allows to be sent for this ACK. Held rate halving: segments that may be in flight.
     sndcnt: u64,
 }
 
@@ -29,8 +31,13 @@ impl Shrink {
     /// A congestion event just set `w.ssthresh`.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, flight: u64) {
         *self = Self { flight: flight.max(1), ..Self::default() };
-        if p.reduction == Reduction::Instant {
-            w.cwnd = w.ssthresh;
+        match p.reduction {
+            Reduction::Instant => w.cwnd = w.ssthresh,
+            Reduction::HeldRateHalving => {
+                self.sndcnt = w.cwnd as u64;
+                w.cwnd = w.ssthresh;
+            }
+            Reduction::RateHalving | Reduction::Prr => {}
         }
     }
 
@@ -43,6 +50,7 @@ impl Shrink {
                 let in_flight = (pipe as f64 / mss).floor();
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
+            Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(pipe / u64::from(p.mss) + 1),
             Reduction::Prr => {
                 self.delivered += delivered;
                 self.sndcnt = self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss));
@@ -67,9 +75,19 @@ impl Shrink {
         size <= self.sndcnt
     }
 
-    /// A segment of `size` was sent during the reduction.
+    /// Held rate halving's bound of what is in flight, bytes.
     #[inline]
-    pub(crate) fn on_send(&mut self, size: u64) {
+    pub(crate) fn held(&self, p: &TcpParams) -> u64 {
+        self.sndcnt * u64::from(p.mss)
+    }
+
+    /// A segment of `size` was sent during the reduction; `pipe` is what is in flight with it.
+    #[inline]
+    pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
+        if p.reduction == Reduction::HeldRateHalving {
+            self.sndcnt = self.sndcnt.min((pipe / u64::from(p.mss)).saturating_sub(1).max(1));
+            return;
+        }
         self.out += size;
         self.sndcnt = self.sndcnt.saturating_sub(size);
     }
@@ -77,7 +95,7 @@ impl Shrink {
     /// The reduction is over.
     pub(crate) fn end(&mut self, p: &TcpParams, w: &mut Window) {
         w.cwnd = match p.reduction {
-            Reduction::Instant => w.cwnd,
+            Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,
             Reduction::RateHalving => w.cwnd.min(w.ssthresh),
             Reduction::Prr => w.ssthresh,
         };
@@ -106,14 +124,14 @@ mod tests {
         s.on_ack(&p, &mut w, MSS, 16 * MSS);
         // 1 * 10 / 20 segments
         assert_eq!(s.sndcnt, 500);
-        s.on_send(MSS);
+        s.on_send(&p, MSS, 17 * MSS);
         let mut pipe = 17 * MSS;
         let mut sent = vec![];
         for ack in 4..=19 {
             pipe -= MSS;
             s.on_ack(&p, &mut w, MSS, pipe);
             while s.has_room(MSS) {
-                s.on_send(MSS);
+                s.on_send(&p, MSS, pipe);
                 pipe += MSS;
                 sent.push(ack);
             }
@@ -156,5 +174,32 @@ mod tests {
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 6.0);
+    }
+
+    #[test]
+    fn held_rate_halving_sends_one_for_two_until_the_window_holds() {
+        let p = params(Reduction::HeldRateHalving);
+        let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
+        let mut s = Shrink::default();
+        s.begin(&p, &mut w, 20 * MSS);
+        assert_eq!((w.cwnd, s.held(&p)), (16.0, 20 * MSS));
+        // each ACK takes one segment out of the 20 in flight; what has room is sent at once
+        let mut pipe = 20 * MSS;
+        let mut sent = vec![];
+        for ack in 1..=10 {
+            pipe -= MSS;
+            s.on_ack(&p, &mut w, MSS, pipe);
+            while pipe + MSS <= s.held(&p).max(16 * MSS) {
+                pipe += MSS;
+                s.on_send(&p, MSS, pipe);
+                sent.push(ack);
+            }
+        }
+        // ACK 1 leaves 19 in flight, below held 20: one goes out, held becomes 19. ACK 2 leaves 19: none. ACK 3 leaves 18 and so
+        // on, until in flight has come to the window of 16 (ACK 9), from where every ACK lets one out
+        assert_eq!(sent, [1, 3, 5, 7, 9, 10]);
+        assert_eq!(pipe, 16 * MSS);
+        s.end(&p, &mut w);
+        assert_eq!(w.cwnd, 16.0);
     }
 }

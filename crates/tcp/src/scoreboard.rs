@@ -118,10 +118,14 @@ pub(crate) struct Scoreboard {
     pub(crate) dup_bytes: u32,
     /// How many entries `few` holds, or [`IN_RING`].
     held: u8,
+    /// Losses are found by forward acknowledgement.
+    pub(crate) forward: bool,
     /// Only where losses are found by time.
     pub(crate) rack: Option<Box<Rack>>,
     few: [Entry; FEW],
     ring: VecDeque<Entry>,
+    /// With `forward`: when the newest segment that was delivered had been sent.
+    newest: Option<u32>,
 }
 
 impl Scoreboard {
@@ -137,10 +141,18 @@ impl Scoreboard {
             high: 0,
             dup_bytes: 0,
             held: 0,
+            forward: false,
             rack: rack.then(|| Box::new(Rack::new())),
             few: [NONE; FEW],
             ring: VecDeque::new(),
+            newest: None,
         }
+    }
+
+    /// The same with losses found by forward acknowledgement, or without.
+    pub(crate) fn with_forward_ack(mut self, forward: bool) -> Self {
+        self.forward = forward;
+        self
     }
 
     // ---------------------------------------------------------------- entries
@@ -256,6 +268,8 @@ impl Scoreboard {
                     rack.lost -= u32::from(e.has(LOST));
                     rack.note_delivered(&e);
                 }
+            } else if self.forward && !e.has(SACKED) {
+                self.note_newest(e.sent);
             }
             taken.sent = Some(e.sent);
             if e.has(SACKED) {
@@ -338,6 +352,8 @@ impl Scoreboard {
             rack.sacked += 1;
             rack.lost -= u32::from(e.has(LOST));
             rack.note_delivered(&e);
+        } else if self.forward {
+            self.note_newest(e.sent);
         }
         let (size, in_pipe) = (e.bytes(), e.in_pipe());
         let e = self.entry(at);
@@ -353,20 +369,44 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for every entry that what is SACKed by now decides.   Source: RFC 6675 §4.
-    pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32) {
+    /// Decides IsLost for every entry that what is SACKed by now decides.   Source: RFC 6675 §4; FACK with `forward`.
+    pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) {
         let bytes = u64::from(dupthresh - 1) * u64::from(mss);
         while self.lost_to < self.high {
             let at = self.lost_to as usize;
             let e = *self.entry(at);
             if e.has(SACKED) {
                 self.leave_count(e.bytes(), self.get(at + 1).is_some_and(|n| n.has(SACKED)));
-            } else if self.above > bytes || self.runs >= u32::from(dupthresh) {
+            } else if self.above > bytes
+                || self.runs >= u32::from(dupthresh)
+                || forward && self.high - self.lost_to > u32::from(dupthresh)
+            {
                 self.set_lost(at);
             } else {
                 break;
             }
             self.lost_to += 1;
+        }
+    }
+
+    /// A segment sent then was delivered.
+    fn note_newest(&mut self, sent: u32) {
+        if self.newest.is_none_or(|newest| (sent.wrapping_sub(newest) as i32) > 0) {
+            self.newest = Some(sent);
+        }
+    }
+
+    /// With `forward`: retransmissions that something sent later has overtaken are lost, too. Bound: the board.
+    pub(crate) fn mark_overtaken(&mut self) {
+        let Some(newest) = self.newest else { return };
+        for at in 0..(self.rtx as usize).min(self.len()) {
+            let e = self.entry(at);
+            if e.flags & (SACKED | RETX) == RETX && (newest.wrapping_sub(e.sent) as i32) > 0 {
+                e.flags &= !RETX;
+                let bytes = e.bytes();
+                self.pipe -= bytes;
+                self.rtx = self.rtx.min(at as u32);
+            }
         }
     }
 
@@ -522,9 +562,41 @@ mod tests {
     }
     fn seg(b: &mut Scoreboard, from: u64, to: u64) -> u64 {
         let new = b.sack(1 + from * 1000, 1 + to * 1000, MSS);
-        b.mark_lost(3, MSS);
+        b.mark_lost(3, MSS, false);
         b.check(3, MSS);
         new
+    }
+
+    #[test]
+    fn a_retransmission_that_something_sent_later_overtakes_is_lost() {
+        let mut b = ten();
+        b.forward = true;
+        seg(&mut b, 1, 4);
+        let piece = b.next_lost().unwrap();
+        b.retransmitted(piece, 99, false);
+        b.push(10_001, MSS, false, 99);
+        b.push(11_001, MSS, false, 100);
+        // what was SACKed so far is older, and a segment of the same microsecond no evidence: 12 - 3 - 1 in the pipe
+        seg(&mut b, 10, 11);
+        b.mark_overtaken();
+        assert_eq!((b.next_lost(), b.pipe()), (None, 8000));
+        seg(&mut b, 11, 12);
+        b.mark_overtaken();
+        b.check(3, MSS);
+        assert_eq!(b.next_lost().map(|piece| piece.seq), Some(1));
+    }
+
+    #[test]
+    fn forward_ack_counts_the_distance_and_not_what_was_sacked() {
+        let mut b = ten();
+        b.sack(4001, 5001, MSS);
+        b.mark_lost(3, MSS, false);
+        // one segment SACKed: nothing is lost by RFC 6675
+        assert_eq!((b.head_lost(), b.pipe()), (false, 9000));
+        b.mark_lost(3, MSS, true);
+        b.check(3, MSS);
+        // segments 0 and 1 lie four and three below segment 4; 2 and 3 may be reordered
+        assert_eq!((b.head_lost(), b.pipe()), (true, 7000));
     }
 
     #[test]
@@ -562,7 +634,7 @@ mod tests {
         }
         let s = |b: &mut Scoreboard, i: u64| {
             b.sack(1 + i * 100, 101 + i * 100, MSS);
-            b.mark_lost(3, MSS);
+            b.mark_lost(3, MSS, false);
             b.check(3, MSS);
         };
         s(&mut b, 2);
@@ -587,7 +659,7 @@ mod tests {
         assert_eq!(b.last_hole().unwrap().seq, 901);
         // two runs joined by the segment between them are one
         s(&mut b, 5);
-        b.mark_lost(3, MSS);
+        b.mark_lost(3, MSS, false);
         b.check(3, MSS);
     }
 

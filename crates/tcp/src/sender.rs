@@ -99,7 +99,7 @@ impl Sender {
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
             cc: Controller::new(p),
             rtt: Rtt::new(p),
-            board: Scoreboard::new(1, p.rack()),
+            board: Scoreboard::new(1, p.rack()).with_forward_ack(p.forward_ack()),
             shrink: Shrink::default(),
             dupacks: 0,
             timeouts: 0,
@@ -222,10 +222,13 @@ impl Sender {
             self.dupacks += 1;
             delivered = u64::from(p.mss);
         }
+        if self.board.forward && matches!(self.state, State::Recovery | State::Loss) {
+            self.board.mark_overtaken();
+        }
         let waits = self.rack_ack(p, now);
         self.rack_probe_ack(p, segment, acked > 0 || delivered > 0);
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
-            return;
+            return self.restart_timer(p, now, acked);
         }
         let mut rate = self.rate_sample(p, now, acked, sample, flight_before);
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
@@ -248,7 +251,7 @@ impl Sender {
             }
         }
         if newly > 0 && !p.rack() {
-            self.board.mark_lost(p.dupthresh, p.mss);
+            self.board.mark_lost(p.dupthresh, p.mss, p.forward_ack());
         }
         newly
     }
@@ -450,7 +453,7 @@ impl Sender {
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {
             self.rto_at = Time::NEVER;
-        } else if acked > 0 {
+        } else if acked > 0 || p.any_ack_restarts_timer {
             if self.state == State::Recovery && p.recovery == Recovery::Newreno {
                 if self.partial_seen {
                     return;
@@ -474,7 +477,8 @@ impl Sender {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
         // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
-        let paid = self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight;
+        let paid =
+            !p.every_timeout_reduces && (self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
         self.cc.on_rto(p, &mut self.window, base);
         self.timeouts = self.timeouts.saturating_add(1);

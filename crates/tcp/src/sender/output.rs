@@ -28,6 +28,9 @@ impl Sender {
         match self.state {
             _ if self.cc.owns_window() => self.in_flight() + size <= self.cwnd_bytes(p),
             State::Recovery | State::Cwr if p.reduction == Reduction::Prr => self.shrink.has_room(size),
+            State::Recovery | State::Cwr if p.reduction == Reduction::HeldRateHalving => {
+                self.in_flight() + size <= self.cwnd_bytes(p).max(self.shrink.held(p))
+            }
             // what is SACKed makes room by itself
             State::Open if self.dupacks > 0 && p.rack() && p.limited_transmit => {
                 self.in_flight() + size <= self.cwnd_bytes(p)
@@ -49,8 +52,9 @@ impl Sender {
         }
         let left = self.end - self.next;
         let len = left.min(u64::from(p.mss)) as u32;
-        let fin = self.closing && p.handshake && left <= u64::from(p.mss) && self.end != ENDLESS;
         let outstanding = self.next - self.una;
+        let last = if p.fin_after_data { left == 0 && outstanding == 0 } else { left <= u64::from(p.mss) };
+        let fin = self.closing && p.handshake && last && self.end != ENDLESS;
         if len == 0 && !fin || outstanding + u64::from(len) > u64::from(self.peer_rwnd) {
             return None;
         }
@@ -213,7 +217,7 @@ impl Sender {
         }
         cx.rx.stamp(p, now, s);
         if self.shrinks() {
-            self.shrink.on_send(u64::from(s.len));
+            self.shrink.on_send(p, u64::from(s.len), self.in_flight());
         }
         self.model_sent(now, s.seq, s.len);
         if self.rto_at == Time::NEVER {

@@ -269,10 +269,14 @@ def _shaken(name: str, base: str, seed: int, free: Free) -> str:
 
 def _stacks(free: Free) -> dict[str, dict[str, Any]]:
     """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
-    window = {} if free.bursty_window is None else {"window_clamp": free.bursty_window}
+
+    def window(most: int | None) -> dict[str, Any]:
+        """ns-2's window_, which is also the first slow start threshold."""
+        return {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
+
     return {
-        "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free),
-        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window,
+        "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free) | window(free.bulk_window),
+        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window(free.bursty_window),
         "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free),
     }
 

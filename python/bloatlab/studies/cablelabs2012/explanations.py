@@ -22,9 +22,9 @@ class Explanation:
 
 
 _SYN_ORDER = (
-    "suspected: who of 24 SYNs sent in one moment gets into a queue of 21. Server by server, as D01 wants it, the last server "
-    "starves and too few pages load; one to each server in turn D02 loads 36 pages (published: 34), but then D04 and D06 load "
-    "some, too, and D01 is not delayed. The paper's script must do something in between (sensitivity: web_open_order)"
+    "suspected: who of 24 SYNs sent in one moment gets into a queue of 21 (sensitivity: web_open_order), and how hard five "
+    "transfers press on it: there voice loses more than published, too. ns-2 itself does as our presets do "
+    "(benches/peers/compare_ns2.py), so what differs is in the paper's script"
 )
 _FEWER_PAGES = (
     "follows from the page counts behind 21 packets: what pages do not use, the transfer does; the rule wants CoDel's difference "
