@@ -277,7 +277,8 @@ def _stacks(free: Free) -> dict[str, dict[str, Any]]:
     return {
         "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free) | window(free.bulk_window),
         "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window(free.bursty_window),
-        "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free),
+        "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free)
+        | {"short_segments_wait": free.web_short_acks_wait},
     }
 
 
