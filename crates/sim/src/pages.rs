@@ -3,18 +3,15 @@
 /// Bytes of a table from which on large pages pay.
 const LARGE: usize = 4 << 20;
 
-/// Room for `most` values that are pushed one by one, on large pages where the system has them.
+/// Room for `most` values that are pushed one by one, from [`LARGE`] on large pages where the system has them.
 ///
-/// Ten thousand connections lie on more small pages than a processor remembers, so that every packet would look one up. A
-/// smaller table than [`LARGE`] is left to grow by itself.
+/// Ten thousand connections lie on more small pages than a processor remembers, so that every packet would look one up. Room
+/// that is asked for at once leaves no holes where smaller tables lay; what is never used costs no memory.
 #[allow(unsafe_code, reason = "there is no safe way to advise the kernel")]
 pub(crate) fn table<T>(most: usize) -> Vec<T> {
-    if most.saturating_mul(size_of::<T>()) < LARGE {
-        return Vec::new();
-    }
     let mut table: Vec<T> = Vec::with_capacity(most);
     #[cfg(target_os = "linux")]
-    {
+    if size_of_val(table.spare_capacity_mut()) >= LARGE {
         let page = 4096;
         let room = table.spare_capacity_mut();
         let start = room.as_mut_ptr().addr().next_multiple_of(page);
