@@ -143,7 +143,7 @@ def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_fi
 
 @pytest.mark.parametrize("what", ["run", "reproduce"])
 def test_ctrl_c_ends_with_130_and_a_word(what: str, scenario_file: Path, tmp_path: Path):
-    """The signal comes a second after the command has begun, which is in the middle of the simulation, or at worst before it."""
+    """The signal comes a second after the command has begun: in the middle of the simulation, or at worst before it."""
     arguments = {
         "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],
         "reproduce": ["reproduce", "cablelabs2012", "--seeds", "1000", "-o", tmp_path / "study"],
