@@ -13,12 +13,18 @@ Build a scenario, run it, look at frames:
 Simulation happens in the compiled core (`bloatlab._core`); everything here shapes what goes in and what comes out.
 """
 
-from bloatlab import parts
-from bloatlab.results import open_result, save
-from bloatlab.run import Result, run
-from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
+from __future__ import annotations
 
-__version__ = version()
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bloatlab import live, parts
+    from bloatlab.results import open_result, save
+    from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
+    from bloatlab.simulation import Result, run
+
+    __version__: str
 
 __all__ = [
     "Result",
@@ -26,6 +32,7 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "from_dict",
+    "live",
     "load",
     "open_result",
     "parse",
@@ -33,4 +40,38 @@ __all__ = [
     "run",
     "save",
     "schema",
+    "version",
 ]
+
+# Which module has a name. Loaded when asked for: a command that is interrupted while polars is still being read must
+# already be able to say so.
+_HOMES = {
+    "Result": "simulation",
+    "run": "simulation",
+    "open_result": "results",
+    "save": "results",
+    "Scenario": "scenario",
+    "ScenarioError": "scenario",
+    "from_dict": "scenario",
+    "load": "scenario",
+    "parse": "scenario",
+    "schema": "scenario",
+    "version": "scenario",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value = __getattr__("version")()
+    elif name in {"live", "parts"}:
+        return importlib.import_module(f"bloatlab.{name}")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"bloatlab.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'bloatlab' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

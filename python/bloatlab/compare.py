@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, number
 
 #: What a difference may be: a share of the live value, or a time, whichever is larger.

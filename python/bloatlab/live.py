@@ -19,8 +19,8 @@ from typing import Any, Literal, TypedDict
 import polars as pl
 
 from bloatlab import _core
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 
 #: One of the two namespaces: that of the first application's `from`, or that of its `to`.
 Side = Literal["left", "right"]
@@ -81,8 +81,9 @@ def run(
 ) -> Result:
     """Run `scenario` live; the result has the same tables as a simulation's, and `summary["live"]` beside.
 
-    `congestion` puts the kernel's control of this name in place of every application's stack. `max_rate` allows paths
-    faster than the bench has been measured for ("2gbit"). `captures` is a folder for left.pcap and right.pcap.
+    `congestion` puts the kernel's control of this name in place of every application's stack, and is what the sockets
+    of a command begin with. `max_rate` allows paths faster than the bench has been measured for ("2gbit"). `captures`
+    is a folder for left.pcap and right.pcap.
 
     A run that was too late too often says so in `summary["live"]["valid"]`: its numbers are not to be used. Raises
     `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run

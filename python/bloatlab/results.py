@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario, version
+from bloatlab.simulation import Result
 
 Form = Literal["csv", "json", "parquet"]
 FORMS: tuple[Form, ...] = get_args(Form)

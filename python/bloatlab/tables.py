@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 
 #: What a value says about itself; a terminal and a page choose the colour.
 Tone = Literal["plain", "good", "bad", "muted", "marked"]

@@ -11,8 +11,8 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.compare import Compared, Quantity, compare, quantities
-from bloatlab.run import run
 from bloatlab.scenario import from_dict, load
+from bloatlab.simulation import run
 from bloatlab.studies.csc458.build import Case, Lab, build
 from kernel import bench
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.run import Result, run
+from bloatlab.simulation import Result, run
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, check_all
 from bloatlab.studies.csc458.build import Case, Lab, build, cases, kit, live_cases, plain

@@ -132,6 +132,16 @@ def test_a_command_runs_between_the_namespaces(lab: Path, tmp_path: Path):
 
 
 @bench
+def test_sockets_of_a_command_begin_with_the_congestion_control_that_was_asked_for(lab: Path):
+    default = "/proc/sys/net/ipv4/tcp_congestion_control"
+    look = f"cat {default}"
+    other = next((n for n in ("reno", "cubic") if n != Path(default).read_text().strip()), "reno")
+    done = bloatlab_live(lab, "-q", "--cong", other, "--serve", look, "--", "sh", "-c", f"sleep 0.3; {look}")
+    assert done.stdout.split() == [other, other], done.stderr
+    assert Path(default).read_text().strip() != other
+
+
+@bench
 @pytest.mark.skipif(shutil.which("curl") is None, reason="live bench: curl is not installed")
 def test_curl_fetches_the_page(lab: Path):
     curl = 'curl -gso /dev/null -w "%{http_code} %{size_download}\\n"'

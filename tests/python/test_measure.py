@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012 import measure
 from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, syn_match
 

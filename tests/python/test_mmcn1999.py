@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bloatlab.run import run
+from bloatlab.simulation import run
 from bloatlab.studies.mmcn1999.build import LAW, SCHEMES, Case, build, experiment_cases, main_cases, sensitivity_cases
 from bloatlab.studies.mmcn1999.compare import GATES, LINK_KBS, OFFERED_KBS, Gate, scorecard
 from bloatlab.studies.mmcn1999.measure import measure

@@ -18,8 +18,8 @@ import polars as pl
 import pytest
 
 from bloatlab import _core
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario, parse
+from bloatlab.simulation import Result
 from bloatlab.sweep import At, Grid, Interrupted, Measure, Point, RunError, Store, fingerprint, gather
 from bloatlab.sweep.store import Measured, plain
 

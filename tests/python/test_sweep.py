@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 from bloatlab.sweep import Cancelled, Point, RunError, pool, sweep
 
 

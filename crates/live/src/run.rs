@@ -33,7 +33,7 @@ use units::{BitRate, Duration, Problem, Time};
 /// What a run is asked for beside its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The kernel's congestion control in place of every application's stack.
+    /// The kernel's congestion control in place of every application's stack, and that of the commands' sockets.
     pub congestion: Option<String>,
     /// Refuse paths faster than this.
     pub max_rate: BitRate,
@@ -178,6 +178,13 @@ fn inside(
         Tun::create(&spaces[side.index()], &hosts, plan.ecn)
     };
     let tuns = [device(Side::Left)?, device(Side::Right)?];
+    if let Some(name) = &options.congestion
+        && (options.command.is_some() || !options.background.is_empty())
+    {
+        for space in &spaces {
+            congestion::make_default(space, name).map_err(Failure::Cannot)?;
+        }
+    }
     let bench = Bench::build(scenario, plan, duration, ())?;
     let captures = captures(options)?;
     let (claims, heard) = channel();

@@ -1,5 +1,17 @@
 """The command `bloatlab`: one file per subcommand."""
 
-from bloatlab.cli.main import app, main
+import sys
+from collections.abc import Sequence
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    try:
+        # takes half a second, in which somebody may press Ctrl-C
+        from bloatlab.cli.main import main as run  # noqa: PLC0415
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+    run(arguments)

@@ -18,8 +18,8 @@ from bloatlab.cli.common import BadInput, scenario, wide_console, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.compare import Cell, Compared, compare, invalid_because, quantities
 from bloatlab.results import save, write_json
-from bloatlab.run import run
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name
 from bloatlab.studies.terminal import rich_table

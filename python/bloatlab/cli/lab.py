@@ -14,7 +14,7 @@ from bloatlab.cli.common import BadInput, wide_console, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
-from bloatlab.run import run
+from bloatlab.simulation import run
 from bloatlab.studies.csc458.build import Case, Lab, build
 from bloatlab.studies.csc458.lab import write_lab
 

@@ -19,8 +19,8 @@ from bloatlab import live
 from bloatlab.cli.common import BadInput, scenario, wide_console, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 
 #: A run whose own lateness rule says that its numbers are not to be used.
 EXIT_INVALID = 3
@@ -71,7 +71,8 @@ def command(
     shell
         A shell in that namespace; the run ends with it.
     cong
-        The kernel's congestion control (reno, cubic, bbr) in place of every application's TCP stack.
+        The kernel's congestion control (reno, cubic, bbr) in place of every application's TCP stack, and what the
+        sockets of a command begin with.
     pcap
         Keep left.pcap and right.pcap in the output folder.
     max_rate

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep
 from bloatlab.cli.common import BadInput
-from bloatlab.run import Bug
 from bloatlab.scenario import ScenarioError, problems, version
+from bloatlab.simulation import Bug
 from bloatlab.sweep import Interrupted
 
 EXIT_BAD_INPUT = 2

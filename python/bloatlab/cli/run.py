@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 from bloatlab.cli.common import BadInput, scenario, wide_console, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
-from bloatlab.run import Progress, Result, run
+from bloatlab.simulation import Progress, Result, run
 
 
 def command(

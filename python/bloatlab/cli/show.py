@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bloatlab.cli.common import BadInput, nearest, reading, wide_console
 from bloatlab.results import ResultError, open_result
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.tables import TextTable, summary_tables
 
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bloatlab.run import Result
 from bloatlab.scenario import Override, Scenario, parse
+from bloatlab.simulation import Result
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import Grid
 

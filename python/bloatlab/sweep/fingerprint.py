@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.run import core_file
+from bloatlab.simulation import core_file
 
 #: Files changed after this may not be what is loaded.
 _LOADED = time.time()

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import polars as pl
 
-from bloatlab.run import Progress, Result, run
+from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint
 from bloatlab.sweep.grid import At, label
 from bloatlab.sweep.pool import Executor, Point, Threads

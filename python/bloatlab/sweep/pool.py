@@ -15,8 +15,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from bloatlab.run import Progress, Result, run
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep.watch import Watch, silent
 
 Reduced = TypeVar("Reduced")

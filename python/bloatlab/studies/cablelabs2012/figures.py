@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream

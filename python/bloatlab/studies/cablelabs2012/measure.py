@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
 from bloatlab.tables import rate_series, running_mean

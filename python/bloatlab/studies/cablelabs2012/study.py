@@ -22,8 +22,8 @@ from rich.console import Console
 
 from bloatlab.plots import save_figure
 from bloatlab.results import write_json, write_table
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012 import figures, page, terminal
 from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS

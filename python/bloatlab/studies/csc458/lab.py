@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from bloatlab.plots import figure, save_figure
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.studies.csc458.build import LONG, Lab
 from bloatlab.studies.csc458.figures import MSS, lab_panels
 from bloatlab.studies.csc458.measure import fetch_times, series

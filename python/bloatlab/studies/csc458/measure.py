@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 #: What a run is reduced to.

@@ -23,8 +23,8 @@ from rich.console import Console
 from bloatlab import live
 from bloatlab.plots import save_figure
 from bloatlab.results import save, write_json, write_table
-from bloatlab.run import Result
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.simulation import Result
 from bloatlab.studies.claims import check_all
 from bloatlab.studies.csc458 import figures, page, terminal
 from bloatlab.studies.csc458.build import Case, Lab, build, cases, live_cases

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 
 #: Seconds of the blast.

@@ -17,8 +17,8 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from bloatlab.run import Result
 from bloatlab.scenario import AppDict, Scenario, ScenarioDict, from_dict
+from bloatlab.simulation import Result
 from bloatlab.studies.scte2013.build import Case, describe, seconds
 from bloatlab.studies.scte2013.experiments import PLAIN, Experiment, key
 from bloatlab.studies.scte2013.measure import Measures, after_warm_up, measure, warm_up

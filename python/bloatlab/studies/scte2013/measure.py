@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.run import Result
+from bloatlab.simulation import Result
 from bloatlab.tables import histogram_quantile
 
 Measures = dict[str, float]
