@@ -19,8 +19,10 @@
 //! Departs: losses are counted per segment, not per octet (a receiver acknowledges whole segments, and retransmissions
 //! keep the boundaries).
 
+mod forward;
 pub(crate) mod rack;
 
+use forward::Forward;
 use rack::Rack;
 use std::collections::VecDeque;
 use units::prefetch;
@@ -82,6 +84,13 @@ impl Entry {
     }
 }
 
+/// A retransmission on its way.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    seq: u64,
+    sent: u32,
+}
+
 /// A segment to send again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -118,14 +127,12 @@ pub(crate) struct Scoreboard {
     pub(crate) dup_bytes: u32,
     /// How many entries `few` holds, or [`IN_RING`].
     held: u8,
-    /// Losses are found by forward acknowledgement.
-    pub(crate) forward: bool,
+    /// Only where losses are found by forward acknowledgement.
+    forward: Option<Box<Forward>>,
     /// Only where losses are found by time.
     pub(crate) rack: Option<Box<Rack>>,
     few: [Entry; FEW],
     ring: VecDeque<Entry>,
-    /// With `forward`: when the newest segment that was delivered had been sent.
-    newest: Option<u32>,
 }
 
 impl Scoreboard {
@@ -141,17 +148,16 @@ impl Scoreboard {
             high: 0,
             dup_bytes: 0,
             held: 0,
-            forward: false,
+            forward: None,
             rack: rack.then(|| Box::new(Rack::new())),
             few: [NONE; FEW],
             ring: VecDeque::new(),
-            newest: None,
         }
     }
 
     /// The same with losses found by forward acknowledgement, or without.
     pub(crate) fn with_forward_ack(mut self, forward: bool) -> Self {
-        self.forward = forward;
+        self.forward = forward.then(Box::default);
         self
     }
 
@@ -268,8 +274,10 @@ impl Scoreboard {
                     rack.lost -= u32::from(e.has(LOST));
                     rack.note_delivered(&e);
                 }
-            } else if self.forward && !e.has(SACKED) {
-                self.note_newest(e.sent);
+            } else if let Some(forward) = &mut self.forward
+                && !e.has(SACKED)
+            {
+                forward.note_delivered(e.sent);
             }
             taken.sent = Some(e.sent);
             if e.has(SACKED) {
@@ -352,8 +360,8 @@ impl Scoreboard {
             rack.sacked += 1;
             rack.lost -= u32::from(e.has(LOST));
             rack.note_delivered(&e);
-        } else if self.forward {
-            self.note_newest(e.sent);
+        } else if let Some(forward) = &mut self.forward {
+            forward.note_delivered(e.sent);
         }
         let (size, in_pipe) = (e.bytes(), e.in_pipe());
         let e = self.entry(at);
@@ -386,27 +394,6 @@ impl Scoreboard {
                 break;
             }
             self.lost_to += 1;
-        }
-    }
-
-    /// A segment sent then was delivered.
-    fn note_newest(&mut self, sent: u32) {
-        if self.newest.is_none_or(|newest| (sent.wrapping_sub(newest) as i32) > 0) {
-            self.newest = Some(sent);
-        }
-    }
-
-    /// With `forward`: retransmissions that something sent later has overtaken are lost, too. Bound: the board.
-    pub(crate) fn mark_overtaken(&mut self) {
-        let Some(newest) = self.newest else { return };
-        for at in 0..(self.rtx as usize).min(self.len()) {
-            let e = self.entry(at);
-            if e.flags & (SACKED | RETX) == RETX && (newest.wrapping_sub(e.sent) as i32) > 0 {
-                e.flags &= !RETX;
-                let bytes = e.bytes();
-                self.pipe -= bytes;
-                self.rtx = self.rtx.min(at as u32);
-            }
         }
     }
 
@@ -456,6 +443,9 @@ impl Scoreboard {
         self.rtx = 0;
         self.above = 0;
         self.runs = 0;
+        if let Some(forward) = &mut self.forward {
+            forward.forget_resent();
+        }
         if self.rack.is_some() {
             self.forget_resent();
         }
@@ -506,7 +496,10 @@ impl Scoreboard {
             e.flags |= RETX;
             let size = e.bytes();
             self.pipe += size;
-            self.note_resent(piece.seq, now_us);
+            self.note_resent(Resent { seq: piece.seq, sent: now_us });
+        }
+        if let Some(forward) = &mut self.forward {
+            forward.note_resent(Resent { seq: piece.seq, sent: now_us });
         }
     }
 
@@ -569,8 +562,7 @@ mod tests {
 
     #[test]
     fn a_retransmission_that_something_sent_later_overtakes_is_lost() {
-        let mut b = ten();
-        b.forward = true;
+        let mut b = ten().with_forward_ack(true);
         seg(&mut b, 1, 4);
         let piece = b.next_lost().unwrap();
         b.retransmitted(piece, 99, false);

@@ -222,7 +222,7 @@ impl Sender {
             self.dupacks += 1;
             delivered = u64::from(p.mss);
         }
-        if self.board.forward && matches!(self.state, State::Recovery | State::Loss) {
+        if matches!(self.state, State::Recovery | State::Loss) {
             self.board.mark_overtaken();
         }
         let waits = self.rack_ack(p, now);

@@ -18,7 +18,7 @@
 
 #[cfg(test)]
 use super::LOST;
-use super::{EVER, Entry, RETX, SACKED, Scoreboard};
+use super::{EVER, Entry, RETX, Resent, SACKED, Scoreboard};
 use std::collections::VecDeque;
 
 /// What the retransmission timer waits for.   Source: RFC 8985 §8.
@@ -40,13 +40,6 @@ pub(crate) struct Probe {
     pub(crate) end: u64,
     /// TLP.is_retrans.
     pub(crate) is_retransmission: bool,
-}
-
-/// A retransmission on its way.
-#[derive(Clone, Copy, Debug)]
-struct Resent {
-    seq: u64,
-    sent: u32,
 }
 
 /// RACK's and TLP's variables. Moments are microseconds modulo 2^32, sequence numbers the low halves of offsets.
@@ -189,10 +182,9 @@ impl Scoreboard {
         let mut i = 0;
         loop {
             let Some(rack) = &self.rack else { return None };
-            let Some(&Resent { seq, sent }) = rack.resent.get(i) else { return wait };
-            let remaining = rack.remaining(sent, reo_wnd);
-            let on_the_way = self.resent_entry(seq, sent);
-            if let Some((at, order)) = on_the_way {
+            let Some(&resent) = rack.resent.get(i) else { return wait };
+            let remaining = rack.remaining(resent.sent, reo_wnd);
+            if let Some((at, order)) = self.resent_entry(resent) {
                 if newest.is_some_and(|newest| !sent_after(newest, order)) {
                     return wait;
                 }
@@ -210,8 +202,8 @@ impl Scoreboard {
         }
     }
 
-    /// Where the segment is that was sent again at `sent`, if that is still its last transmission and it has not arrived.
-    fn resent_entry(&self, seq: u64, sent: u32) -> Option<(usize, (u32, u32))> {
+    /// Where the segment is, if this is still its last transmission and it has not arrived.
+    pub(super) fn resent_entry(&self, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
         if seq < self.base {
             return None;
         }
@@ -221,7 +213,7 @@ impl Scoreboard {
     }
 
     /// A retransmission is lost: it is to be sent once more.
-    fn lose_again(&mut self, at: usize) {
+    pub(super) fn lose_again(&mut self, at: usize) {
         let e = self.entry(at);
         e.flags &= !RETX;
         let bytes = e.bytes();
@@ -278,9 +270,9 @@ impl Scoreboard {
 
     /// A retransmission of a lost segment has left.
     #[inline]
-    pub(super) fn note_resent(&mut self, seq: u64, sent: u32) {
+    pub(super) fn note_resent(&mut self, resent: Resent) {
         if let Some(rack) = &mut self.rack {
-            rack.resent.push_back(Resent { seq, sent });
+            rack.resent.push_back(resent);
         }
     }
 
