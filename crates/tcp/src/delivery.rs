@@ -53,6 +53,11 @@ impl Sampler {
         self.delivered
     }
 
+    /// The handshake took `us` microseconds, the least round trip so far.
+    pub(crate) fn on_handshake(&mut self, us: u32) {
+        self.min_rtt_us = Some(us);
+    }
+
     /// A segment leaves, for the first time or again; `in_flight` is what was in the network before it.
     pub(crate) fn on_send(&mut self, now: Time, start: u64, end: u64, in_flight: u64) {
         if in_flight == 0 {

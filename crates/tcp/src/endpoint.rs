@@ -304,7 +304,9 @@ impl Endpoint {
             _ => Some(self.syn_sent),
         };
         if let Some(from) = from {
-            self.tx.sample_rtt(p, micros(now).wrapping_sub(from));
+            let us = micros(now).wrapping_sub(from);
+            self.tx.sample_rtt(p, us);
+            self.tx.model_handshake(now, us);
         }
         self.tx.open(p);
         self.rx.phase = Phase::Established;

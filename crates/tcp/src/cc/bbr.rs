@@ -14,16 +14,19 @@
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; document 002 §5; SPEC 2.2.
 //! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs
-//! of document 002 (3.3 packets) they decide the queue.
+//! of document 002 (3.3 packets) they decide the queue. As the maximum of what ACKs say, BtlBw is above the truth by as much as
+//! ACKs come unevenly: 50 us in a round trip of 20 ms are 0.25 % of it, and a quarter of the margin that drains the queue.
 //! Where a fifth of what is delivered is lost, at the same rate in two intervals in a row, the path is taken for policed and that
 //! rate is kept to for 48 rounds ([`long_term`]), also as in Linux.
 //! Departs: the first phase of ProbeBw is drawn from the
 //! moment of entry instead of a random number, which leaves the machine free of randomness.
 
+mod aggregation;
 mod long_term;
 
 use super::Window;
 use crate::State;
+use aggregation::Aggregation;
 use long_term::LongTerm;
 use units::{Duration, Time};
 
@@ -53,8 +56,6 @@ pub(crate) const UNPACED: u32 = 10;
 const PACING_MARGIN: f64 = 0.99;
 /// Round trip assumed for the first pacing rate when the handshake gave none. Linux: 1 ms.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Rounds of one half of the aggregation filter.
-const AGGREGATION_ROUNDS: u64 = 5;
 /// Most time's worth of aggregated ACKs that the window allows for.
 const AGGREGATION_CAP: f64 = 0.1;
 /// Below this pacing rate a burst is one segment, above it two or what 1/1024 s carries. Linux: 1.2 Mbit/s. Unit: bytes/s.
@@ -187,18 +188,6 @@ pub struct Bbr {
     long_term: LongTerm,
 }
 
-/// How much more than BtlBw allows was acknowledged at once: what the window must add for bursts of ACKs.
-///
-/// Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5 (Linux since 5.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Aggregation {
-    epoch: Time,
-    acked: f64,
-    /// Largest excess of this and of the previous half of the window, segments.
-    extra: [f64; 2],
-    half_since: u64,
-}
-
 impl Bbr {
     /// A connection whose segments carry `mss` bytes and whose first window has `cwnd` segments.
     pub fn new(mss: u32, cwnd: f64) -> Self {
@@ -252,10 +241,19 @@ impl Bbr {
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32
     }
 
+    /// The handshake took `us` microseconds: the first round trip, and with the window the first pacing rate.
+    ///
+    /// Its small packets take less time on a slow link than any segment will, so that this minimum stands until it expires.
+    pub fn on_handshake(&mut self, w: &Window, now: Time, us: u32) {
+        self.rt_prop = Some(us);
+        self.rt_prop_at = now;
+        self.aggregation.restart(now);
+        self.first_rtt(w, us);
+    }
+
     /// The path was idle, and now data follows: the rate goes to the estimate at once.
     pub fn on_restart(&mut self, now: Time) {
-        self.aggregation.epoch = now;
-        self.aggregation.acked = 0.0;
+        self.aggregation.restart(now);
         if matches!(self.mode, Mode::ProbeBw(_)) {
             self.pacing_rate = self.paced(1.0);
         }
@@ -319,24 +317,8 @@ impl Bbr {
     }
 
     fn update_aggregation(&mut self, w: &Window, a: &Ack) {
-        if a.delivery.is_none_or(|d| d.compressed) {
-            return;
-        }
-        let acked = a.newly_delivered as f64 / self.mss;
-        let g = &mut self.aggregation;
-        if self.round_start && self.rounds - g.half_since >= AGGREGATION_ROUNDS {
-            g.extra = [0.0, g.extra[0]];
-            g.half_since = self.rounds;
-        }
-        let expected =
-            self.long_term.rate().unwrap_or_else(|| self.btl_bw.get()) * a.now.since(g.epoch).secs() / self.mss;
-        let (mut counted, mut allowed) = (g.acked, expected);
-        if counted <= expected || counted + acked >= (1u64 << 20) as f64 {
-            (g.epoch, counted, allowed) = (a.now, 0.0, 0.0);
-        }
-        g.acked = counted + acked;
-        let extra = (g.acked - allowed).clamp(0.0, w.cwnd);
-        g.extra[0] = g.extra[0].max(extra);
+        let (bw, round_start) = (self.btl_bw(), self.round_start);
+        self.aggregation.on_ack(a, a.newly_delivered as f64 / self.mss, bw / self.mss, w.cwnd, round_start);
     }
 
     fn update_rt_prop(&mut self, w: &mut Window, a: &Ack) {
@@ -461,12 +443,16 @@ impl Bbr {
         gain * PACING_MARGIN * self.btl_bw()
     }
 
+    fn first_rtt(&mut self, w: &Window, us: u32) {
+        self.seen_rtt = true;
+        self.pacing_rate = HIGH_GAIN * PACING_MARGIN * w.cwnd * self.mss / (f64::from(us.max(1)) * 1e-6);
+    }
+
     fn set_pacing_rate(&mut self, w: &Window, a: &Ack) {
         if !self.seen_rtt
             && let Some(us) = a.delivery.and_then(|d| d.rtt_us)
         {
-            self.seen_rtt = true;
-            self.pacing_rate = HIGH_GAIN * PACING_MARGIN * w.cwnd * self.mss / (f64::from(us.max(1)) * 1e-6);
+            self.first_rtt(w, us);
         }
         let rate = self.paced(self.gains().0);
         if rate > 0.0 && (self.full || rate > self.pacing_rate) {
@@ -485,7 +471,7 @@ impl Bbr {
             let mut target = self.bdp(self.btl_bw(), self.gains().1, w.cwnd);
             if self.full {
                 let cap = self.btl_bw() * AGGREGATION_CAP / self.mss;
-                target += self.aggregation.extra[0].max(self.aggregation.extra[1]).min(cap).floor();
+                target += self.aggregation.extra().min(cap).floor();
             }
             let target = self.quanta(target);
             if self.full {
@@ -568,6 +554,24 @@ mod tests {
         // 2 BDP = 20, no burst above two segments: 20 + 3 * 2 = 26, even; plus aggregation of at most a segment
         assert!((24.0..=30.0).contains(&w.cwnd), "{}", w.cwnd);
         assert_eq!(b.burst(), 2);
+    }
+
+    #[test]
+    fn the_handshake_is_the_first_round_trip_until_it_expires() {
+        let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let mut b = Bbr::new(MSS, w.cwnd);
+        b.on_handshake(&w, Time(5_000_000), 4_000);
+        assert_eq!(b.rt_prop_us(), Some(4_000));
+        // ten segments in 4 ms, times 2.89 and 0.99
+        assert!((b.pacing_rate() - 2.89 * 0.99 * 10_000.0 / 0.004).abs() < 1.0);
+        // every segment takes 10 ms, of which 6 ms are its own transmission: the handshake's small packets were faster
+        for k in 1..=10_000 {
+            let now = Time(5_000_000 + k * 1_000_000);
+            b.on_ack(&mut w, &ack(now, k * 1000, 10_000, 10_000));
+            assert_eq!(b.rt_prop_us(), Some(4_000), "{k} ms");
+        }
+        b.on_ack(&mut w, &ack(Time(10_006_000_000), 10_001_000, 10_000, 10_000));
+        assert_eq!(b.rt_prop_us(), Some(10_000));
     }
 
     #[test]

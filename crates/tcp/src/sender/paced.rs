@@ -100,6 +100,14 @@ impl Sender {
         })
     }
 
+    /// The handshake took `us` microseconds: the model's first round trip.
+    #[cold]
+    pub(crate) fn model_handshake(&mut self, now: Time, us: u32) {
+        let Controller::Bbr(m) = &mut self.cc else { return };
+        m.bbr.on_handshake(&self.window, now, us);
+        m.sampler.on_handshake(us);
+    }
+
     /// An ACK has been taken in: the model learns from it.
     #[inline]
     pub(super) fn model_ack(&mut self, now: Time, segment: &Segment, newly_lost: u64) {

@@ -1,0 +1,132 @@
+//! How much more than BtlBw allows is acknowledged at once: what the window must add for ACKs that come in bursts.
+//!
+//! ```text
+//! an epoch begins with an ACK;  expected = floor(BtlBw * time since);  extra = acked since - expected
+//! it ends with the first ACK before which no more had been acknowledged than expected
+//! allowance = max of extra over the last 5 to 10 rounds
+//! ```
+//!
+//! Only whole segments are expected. So the delayed ACKs of an even path (two segments each, at the very rate) are two extra, and
+//! where one comes a little early, three: the fraction of a segment then missing is a whole one.
+//!
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
+
+use super::Ack;
+use units::Time;
+
+/// Rounds of one half of the filter.
+const ROUNDS: u32 = 5;
+/// Linux keeps a bandwidth as segments per microsecond times this, and cuts off what is less.
+const BW_UNIT: f64 = (1u64 << 24) as f64;
+/// Segments after which an epoch ends in any case.
+const LONGEST: f64 = (1u64 << 20) as f64;
+
+/// The epoch, and the filter of what it gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Aggregation {
+    epoch: Time,
+    /// Segments since.
+    acked: f64,
+    /// Largest excess of this and of the previous half of the filter, segments.
+    extra: [f64; 2],
+    /// Rounds of this half.
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// An epoch begins without an ACK: the connection is new, or sends again after a silence.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.epoch = now;
+        self.acked = 0.0;
+    }
+
+    /// The allowance, segments.
+    pub(super) fn extra(&self) -> f64 {
+        self.extra[0].max(self.extra[1])
+    }
+
+    /// An ACK of `acked` segments, at a bandwidth of `bw` segments per second and a window of `cwnd` segments.
+    pub(super) fn on_ack(&mut self, a: &Ack, acked: f64, bw: f64, cwnd: f64, round_start: bool) {
+        if a.delivery.is_none_or(|d| d.compressed) {
+            return;
+        }
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= ROUNDS {
+                self.extra = [0.0, self.extra[0]];
+                self.rounds = 0;
+            }
+        }
+        let us = a.now.0 / 1000 - self.epoch.0 / 1000;
+        let mut expected = (((bw * BW_UNIT * 1e-6) as u64).saturating_mul(us) / BW_UNIT as u64) as f64;
+        if self.acked <= expected || self.acked + acked >= LONGEST {
+            self.restart(a.now);
+            expected = 0.0;
+        }
+        self.acked += acked;
+        self.extra[0] = self.extra[0].max((self.acked - expected).clamp(0.0, cwnd));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+    use crate::cc::Delivery;
+    use units::Duration;
+
+    fn ack(us: u64) -> Ack {
+        let delivery = Delivery {
+            bytes: 20_000,
+            interval: Duration::from_millis(20),
+            prior_delivered: 0,
+            app_limited: false,
+            rtt_us: Some(20_000),
+            compressed: false,
+        };
+        Ack {
+            now: Time(us * 1000),
+            newly_delivered: 2000,
+            delivered: 100_000,
+            newly_lost: 0,
+            in_flight: 20_000,
+            delivery: Some(delivery),
+            held_back: Duration::ZERO,
+            state: State::Open,
+        }
+    }
+
+    /// The allowance after ACKs of two segments at these microseconds; a segment per millisecond, 20 in the window.
+    fn after(moments: &[u64]) -> f64 {
+        let mut g = Aggregation::default();
+        for &us in moments {
+            g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
+        }
+        g.extra()
+    }
+
+    #[test]
+    fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
+        // 2.1 expected, so two: no more had come, and the next epoch begins
+        assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
+        // 1.95 expected, so one: two had come, and the four are three more
+        assert_eq!(after(&[10_000, 11_950]), 3.0);
+        // five at once after a silence: all of their segments; never more than the window
+        assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
+        assert_eq!(after(&[10_000; 15]), 20.0);
+    }
+
+    #[test]
+    fn the_filter_forgets_within_ten_rounds() {
+        let mut g = Aggregation::default();
+        for us in [10_000, 10_000, 10_000] {
+            g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
+        }
+        assert_eq!(g.extra(), 6.0);
+        // one ACK per round, three milliseconds apart: two extra each
+        for round in 1..=10 {
+            g.on_ack(&ack(10_000 + 3_000 * round), 2.0, 1000.0, 20.0, true);
+            assert_eq!(g.extra(), if round < 10 { 6.0 } else { 2.0 }, "round {round}");
+        }
+    }
+}
