@@ -5,6 +5,15 @@
 of the median round-trip time of pings, the median time of files, the mean queue (3 ms of it in packets of 1500 bytes at
 the link's rate), and the throughput of transfers that never end (of which 3 ms mean nothing: 15 %). Simulated is the
 median over seeds. A live run that its own lateness rule calls invalid is shown, judges nothing, and is not run again.
+
+**Lateness.** A simulation's clock is exact, the bench's is not: packets leave it some microseconds late, each by
+another time. What takes rates from the spacing of ACKs sees that: BBR keeps the largest of a hundred estimates, and
+drains a queue by pacing 1 % below it. So the simulations get what the live run measured of itself (`late`):
+
+    jitter of the links into the two hosts = uniform in 0 to 2 x the median lateness of that live run
+
+which has the median of what was measured and none of its tail (the 99th percentile is 3 to 10 times the median). It is
+no parameter: nothing but the live run's clock decides it.
 """
 
 from __future__ import annotations
@@ -12,7 +21,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
@@ -73,6 +82,8 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
+    #: By case, the jitter that the simulations had, us: what `late` took from the live run. Empty for exact clocks.
+    jitter_us: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def agrees(self) -> bool | None:
@@ -84,7 +95,12 @@ class Compared:
         """Everything as JSON."""
         judged = [c.agrees for c in self.cells if c.agrees is not None]
         summary = {"cells": len(self.cells), "judged": len(judged), "agree": sum(judged), "seeds": self.seeds}
-        return {"summary": summary, "invalid": dict(self.invalid), "cells": [c.as_data() for c in self.cells]}
+        return {
+            "summary": summary,
+            "invalid": dict(self.invalid),
+            "jitter_us": dict(self.jitter_us),
+            "cells": [c.as_data() for c in self.cells],
+        }
 
     def table(self) -> TextTable:
         """A row per cell."""
@@ -106,6 +122,9 @@ class Compared:
                 ]
             )
         notes = [f"Simulated: median of {self.seeds} seeds. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
+        if self.jitter_us:
+            least, most = min(self.jitter_us.values()), max(self.jitter_us.values())
+            notes.append(f"Simulated with the live runs' own lateness: up to {least:.0f} to {most:.0f} us, uniform.")
         notes += [f"{case}: live run invalid: {why}" for case, why in self.invalid.items()]
         columns = ["case", "quantity", "simulated", "live", "unit", "difference", "allowed", ""]
         return TextTable("Simulated and live", columns, rows, "\n".join(notes), left=2)
@@ -149,6 +168,30 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
         agrees = abs(ours - real.value) <= allowed if valid and both else None
         cells.append(Cell(case, real.name, real.unit, ours, real.value, allowed, agrees))
     return cells
+
+
+def jitter_ns(real: Result) -> int:
+    """Twice the median lateness of a live run: how far a uniform jitter of that median goes. 0 if nothing was sent."""
+    median = real.summary["live"]["lateness_ms"]["p50"]
+    return 0 if median is None else round(2e6 * median)
+
+
+def late(scenario: Scenario, real: Result) -> Scenario:
+    """`scenario` with the lateness of the live run `real`: as jitter of the links into its hosts.
+
+    A link both ways gets it in both directions. One that has jitter of its own, in which that of the bench is lost,
+    keeps it; so does one that may reorder.
+    """
+    hosts = {*real.summary["live"]["left"], *real.summary["live"]["right"]}
+    jitter = jitter_ns(real)
+    sets = [
+        (f"link.{name}.jitter", f"{jitter}ns")
+        for name, link in scenario.data["link"].items()
+        if (link["to"] in hosts or (link["both_ways"] and link["from"] in hosts))
+        and link["jitter"] == "0s"
+        and not link["reorder"]
+    ]
+    return scenario.with_sets(*sets) if jitter else scenario
 
 
 def invalid_because(result: Result) -> str | None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.compare import Compared, Quantity, compare, quantities
-from bloatlab.scenario import from_dict, load
-from bloatlab.simulation import run
+from bloatlab.compare import Compared, Quantity, compare, late, quantities
+from bloatlab.scenario import Scenario, from_dict, load
+from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Case, Lab, build
 from kernel import bench
 
@@ -45,6 +45,32 @@ def test_the_median_of_seeds_is_compared():
     assert (cell.simulated, cell.agrees) == (10.0, True)
     table = Compared([cell], {"b": "too late"}, 3).table()
     assert "too late" in table.note
+
+
+def as_if_live(scenario: Scenario, median_ms: float | None, left: str, right: str) -> Result:
+    facts = {"lateness_ms": {"p50": median_ms}, "left": {left: "10.77.0.1"}, "right": {right: "10.77.0.2"}}
+    return Result(scenario, {"live": facts}, {})
+
+
+def jitters(scenario: Scenario) -> dict[str, str]:
+    return {name: link["jitter"] for name, link in scenario.data["link"].items()}
+
+
+def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
+    ideal = build(Case("bbr", 100), 1)
+    # uniform in 0 to 28 us has a median of 14 us; a packet leaves the bench once, by the link into its host
+    simulated = late(ideal, as_if_live(ideal, 0.014, "h1", "h2"))
+    assert jitters(simulated) == {"back": "28us", "down": "0s", "nic": "0s", "up": "28us"}
+    assert late(ideal, as_if_live(ideal, None, "h1", "h2")) == ideal
+    # jitter that a link has of its own stays; a link both ways leads to both
+    uneven = load(scenario_file, [("link.up.jitter", "2ms")])
+    up = uneven.data["link"]["up"]
+    assert jitters(late(uneven, as_if_live(uneven, 0.014, up["from"], up["to"])))["up"] == "2ms"
+    both: Any = load(scenario_file).data
+    both["link"]["up"]["both_ways"] = True
+    del both["link"]["down"]
+    way = from_dict(both)
+    assert jitters(late(way, as_if_live(way, 0.014, up["from"], "elsewhere")))["up"] == "28us"
 
 
 def test_what_a_run_has_to_compare(scenario_file: Path):
