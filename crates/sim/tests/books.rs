@@ -211,6 +211,7 @@ fn a_page_with_missing_objects_was_not_loaded() {
             [tcp.faint]
             preset = "linux-6"
             syn_retries = 0
+            syn_linear_timeouts = 0
             [link.up]
             from = "a"
             to = "b"

@@ -346,13 +346,17 @@ impl Endpoint {
     }
 
     fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) {
+        // a SYN-ACK's wait always doubles
+        let linear = if self.rx.phase == Phase::SynSent { p.syn_linear_timeouts } else { 0 };
+        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
             self.fail(io);
             return;
         }
         self.stats.timeouts += 1;
         self.tx.timeouts = self.tx.timeouts.saturating_add(1);
-        self.tx.rtt.back_off(p);
+        if u32::from(self.tx.timeouts) > linear {
+            self.tx.rtt.back_off(p);
+        }
         self.transmit_syn(p, now, true, io);
         self.tx.rto_at = now + self.syn_wait(p);
     }

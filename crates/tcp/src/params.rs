@@ -90,7 +90,8 @@ pub enum Reduction {
     /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
     /// gets there.   Source: ns-2's Agent/TCP/Linux.
     HeldRateHalving,
-    /// Proportional rate reduction with the slow-start reduction bound.   Source: RFC 6937.
+    /// Proportional rate reduction: conserves packets once what is in flight is below ssthresh, and slow starts back to it on
+    /// ACKs of progress.   Source: RFC 9937; Linux.
     Prr,
 }
 
@@ -180,6 +181,8 @@ pub struct TcpParams {
     pub ledbat: LedbatParams,
     /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
     pub reduce_from_flight: bool,
+    /// A reduction drops the fraction of the window and of ssthresh: both are whole segments (Linux).
+    pub whole_segments: bool,
 
     /// Loss recovery.
     pub recovery: Recovery,
@@ -227,6 +230,8 @@ pub struct TcpParams {
     pub initial_rto: Duration,
     /// Largest wait between two SYNs.
     pub max_syn_rto: Duration,
+    /// The first n timeouts of the active side's SYN do not double the wait, nor count as retries (Linux since 6.5: 4).
+    pub syn_linear_timeouts: u32,
     /// SYNs sent again before giving up; absent: never gives up.
     pub syn_retries: Option<u32>,
     /// Timeouts in a row of the same data before giving up; absent: never gives up.

@@ -6,10 +6,14 @@
 //! held:          cwnd = ssthresh, and room while in flight < held: before what an ACK lets out, held = min(held,
 //!                in flight + 1); after each segment, held = min(held, in flight - 1), at least 1
 //! prr:           pipe > ssthresh:  sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
-//!                else:             sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData) + MSS)
+//!                else:             sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
+//!                                                                + (SafeACK: MSS))
+//!                SafeACK: SND.UNA advances, and nothing more is found lost.  Nothing sent yet: sndcnt >= MSS
 //! ```
 //!
-//! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 6937 §3.1.
+//! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
+//! Departs: PRR's shares are rounded up to whole segments, and RecoverFS is what ssthresh is a share of, as in Linux: the
+//! window, or with `reduce_from_flight` FlightSize, from which RFC 9937 takes what was SACKed before.
 
 use crate::cc::Window;
 use crate::{Reduction, TcpParams};
@@ -17,7 +21,7 @@ use crate::{Reduction, TcpParams};
 /// The books of one reduction, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shrink {
-    /// RecoverFS: FlightSize at the start.
+    /// RecoverFS: what ssthresh is a share of.
     flight: u64,
     /// prr_delivered.
     delivered: u64,
@@ -28,9 +32,9 @@ pub(crate) struct Shrink {
 }
 
 impl Shrink {
-    /// A congestion event just set `w.ssthresh`.
-    pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, flight: u64) {
-        *self = Self { flight: flight.max(1), ..Self::default() };
+    /// A congestion event just set `w.ssthresh`, a share of `base` segments.
+    pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
+        *self = Self { flight: ((base * f64::from(p.mss)) as u64).max(1), ..Self::default() };
         match p.reduction {
             Reduction::Instant => w.cwnd = w.ssthresh,
             Reduction::HeldRateHalving => {
@@ -41,8 +45,8 @@ impl Shrink {
         }
     }
 
-    /// An ACK told of `delivered` bytes; `pipe` is what is in flight now.
-    pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64) {
+    /// An ACK told of `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.
+    pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let mss = f64::from(p.mss);
         match p.reduction {
             Reduction::Instant => {}
@@ -51,21 +55,33 @@ impl Shrink {
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
             Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(pipe / u64::from(p.mss) + 1),
+            // what delivers nothing changes nothing
+            Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;
-                self.sndcnt = self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss));
+                self.sndcnt = self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss), safe);
                 w.cwnd = ((pipe + self.sndcnt) as f64 / mss).max(1.0);
             }
         }
     }
 
-    /// RFC 6937 §3.1 with the slow start reduction bound.
-    fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
-        if pipe > ssthresh {
-            (self.delivered * ssthresh).div_ceil(self.flight).saturating_sub(self.out)
+    /// RFC 9937 §6.
+    fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
+        let sndcnt = if pipe > ssthresh {
+            ((self.delivered * ssthresh).div_ceil(self.flight).div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            // packet conservation, and a segment more while the repair makes progress
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             (ssthresh - pipe).min(limit)
+        };
+        if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
+    }
+
+    /// A timer found so many bytes lost: what is in flight falls, the window stays.   Source: Linux.
+    pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
+        match p.reduction {
+            Reduction::Prr => self.sndcnt += lost,
+            _ => self.on_ack(p, w, 0, pipe, false),
         }
     }
 
@@ -114,45 +130,79 @@ mod tests {
 
     #[test]
     fn prr_sends_one_for_two_then_converges() {
-        // As RFC 6937 §4's first example, without limited transmit: FlightSize 20, the first segment lost, ssthresh 10, every
-        // ACK SACKs one segment. RFC 6675 would be silent for half a round; PRR answers every second ACK.
+        // FlightSize 20, the first segment lost, ssthresh 10, every ACK SACKs one segment. RFC 6675 would be silent for half
+        // a round; PRR answers every second ACK.
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = Shrink::default();
-        // at the third duplicate: 3 SACKed, 1 lost, so pipe 16; the retransmission is forced
-        s.begin(&p, &mut w, 20 * MSS);
-        s.on_ack(&p, &mut w, MSS, 16 * MSS);
-        // 1 * 10 / 20 segments
-        assert_eq!(s.sndcnt, 500);
+        // at the third duplicate: 3 SACKed, 1 lost, so pipe 16
+        s.begin(&p, &mut w, 20.0);
+        s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
+        // ceil(1 * 10 / 20): the retransmission
+        assert_eq!(s.sndcnt, MSS);
         s.on_send(&p, MSS, 17 * MSS);
         let mut pipe = 17 * MSS;
         let mut sent = vec![];
         for ack in 4..=19 {
             pipe -= MSS;
-            s.on_ack(&p, &mut w, MSS, pipe);
+            s.on_ack(&p, &mut w, MSS, pipe, false);
             while s.has_room(MSS) {
                 s.on_send(&p, MSS, pipe);
                 pipe += MSS;
                 sent.push(ack);
             }
         }
-        // The retransmission used up ACKs 3 and 4; ACK 6 makes 4 * 10/20 = 2, ... ACK 12 5. At ACK 14 pipe is
-        // 17 - 11 + 4 = 10 = ssthresh and there is no room; from then on one for one.
-        assert_eq!(sent, [6, 8, 10, 12, 15, 16, 17, 18, 19]);
+        // ACK 4 is the second since then: ceil(2 / 2) - 1 = 0; ACK 5: ceil(3 / 2) - 1 = 1, and so every second one. At ACK 15
+        // pipe is 17 - 12 + 5 = 10 = ssthresh: no room; from then on one for one.
+        assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 10.0);
     }
 
     #[test]
-    fn prr_slow_starts_back_after_heavy_loss() {
-        // RFC 6937 §4, second example: 20 in flight, segments 1 to 15 lost, so pipe (4) is below ssthresh 10: each ACK of one
-        // segment may send two (itself and one more), not the six of a burst.
+    fn prr_after_heavy_loss_conserves_packets_until_the_repair_makes_progress() {
+        // RFC 9937 §8, after RFC 6937 §4: 20 in flight, segments 1 to 15 lost, so pipe (4) is below ssthresh 10: no burst of six
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = Shrink::default();
-        s.begin(&p, &mut w, 20 * MSS);
-        s.on_ack(&p, &mut w, MSS, 4 * MSS);
+        s.begin(&p, &mut w, 20.0);
+        // the ACK that says so finds losses: one segment for one delivered
+        s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
+        assert_eq!(s.sndcnt, MSS);
+        s.on_send(&p, MSS, 5 * MSS);
+        // a SACK that moves nothing forward: again one
+        s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
+        assert_eq!(s.sndcnt, MSS);
+        s.on_send(&p, MSS, 5 * MSS);
+        // the retransmission arrives and nothing more is lost: two for one, as in slow start
+        s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
+        assert_eq!((s.sndcnt, w.cwnd), (2 * MSS, 6.0));
+        // what was delivered and not used may be made up for: 5 delivered, 2 sent
+        s.on_ack(&p, &mut w, 2 * MSS, 2 * MSS, false);
+        assert_eq!(s.sndcnt, 3 * MSS);
+        // an ACK that delivers nothing changes nothing
+        s.on_ack(&p, &mut w, 0, MSS, true);
+        assert_eq!(s.sndcnt, 3 * MSS);
+        // never above ssthresh
+        s.on_ack(&p, &mut w, MSS, 9 * MSS, true);
+        assert_eq!((s.sndcnt, w.cwnd), (MSS, 10.0));
+    }
+
+    #[test]
+    fn prr_forces_the_first_retransmission() {
+        // one of four lost, limited transmit has filled the window of two: pipe = ssthresh, no room but for the first
+        let p = params(Reduction::Prr);
+        let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
+        let mut s = Shrink::default();
+        s.begin(&p, &mut w, 4.0);
+        s.on_ack(&p, &mut w, MSS, 2 * MSS, false);
+        assert_eq!(s.sndcnt, MSS);
+        s.on_send(&p, MSS, 3 * MSS);
+        s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
+        assert_eq!(s.sndcnt, 0);
+        // a timer that finds two more lost lets them out in their place
+        s.on_timer(&p, &mut w, 2 * MSS, 0);
         assert_eq!(s.sndcnt, 2 * MSS);
     }
 
@@ -161,16 +211,16 @@ mod tests {
         let p = params(Reduction::RateHalving);
         let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
         let mut s = Shrink::default();
-        s.begin(&p, &mut w, 20 * MSS);
+        s.begin(&p, &mut w, 20.0);
         assert_eq!(w.cwnd, 20.0);
         let mut seen = vec![];
         for _ in 0..10 {
-            s.on_ack(&p, &mut w, MSS, 20 * MSS);
+            s.on_ack(&p, &mut w, MSS, 20 * MSS, false);
             seen.push(w.cwnd);
         }
         assert_eq!(seen, [19.5, 19.0, 18.5, 18.0, 17.5, 17.0, 16.5, 16.0, 16.0, 16.0]);
         // never a burst: 5 in flight allow one more
-        s.on_ack(&p, &mut w, MSS, 5 * MSS);
+        s.on_ack(&p, &mut w, MSS, 5 * MSS, false);
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 6.0);
@@ -181,14 +231,14 @@ mod tests {
         let p = params(Reduction::HeldRateHalving);
         let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
         let mut s = Shrink::default();
-        s.begin(&p, &mut w, 20 * MSS);
+        s.begin(&p, &mut w, 20.0);
         assert_eq!((w.cwnd, s.held(&p)), (16.0, 20 * MSS));
         // each ACK takes one segment out of the 20 in flight; what has room is sent at once
         let mut pipe = 20 * MSS;
         let mut sent = vec![];
         for ack in 1..=10 {
             pipe -= MSS;
-            s.on_ack(&p, &mut w, MSS, pipe);
+            s.on_ack(&p, &mut w, MSS, pipe, false);
             while pipe + MSS <= s.held(&p).max(16 * MSS) {
                 pipe += MSS;
                 s.on_send(&p, MSS, pipe);

@@ -68,8 +68,8 @@ impl Rtt {
     /// The handshake is over and gave no sample: backoff of the SYN ends, and a lost SYN means at least 3 s.
     ///
     /// Source: RFC 6298 §5.7.
-    pub(crate) fn after_syn(&mut self) {
-        if self.srtt.is_zero() && self.backoff > 0 {
+    pub(crate) fn after_syn(&mut self, lost: bool) {
+        if self.srtt.is_zero() && lost {
             self.base = self.base.max(Duration::from_secs(3));
         }
         self.backoff = 0;
@@ -127,7 +127,7 @@ mod tests {
         let p = TcpParams::preset("rfc").unwrap();
         let mut r = Rtt::new(&p);
         r.back_off(&p);
-        r.after_syn();
+        r.after_syn(true);
         assert_eq!(r.rto(p.max_rto), Duration::from_secs(3));
     }
 }

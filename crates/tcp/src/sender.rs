@@ -137,8 +137,8 @@ impl Sender {
         if self.timeouts > 0 && p.syn_loss_restricts {
             self.window.cwnd = 1.0;
         }
+        self.rtt.after_syn(self.timeouts > 0);
         self.timeouts = 0;
-        self.rtt.after_syn();
         self.rto_at = Time::NEVER;
     }
 
@@ -235,7 +235,7 @@ impl Sender {
             rate.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
         let newly_lost = flight_before.saturating_sub(delivered).saturating_sub(self.in_flight());
-        self.advance(cx, &rate, acked, delivered);
+        self.advance(cx, &rate, acked, delivered, acked > 0 && newly_lost == 0);
         self.model_ack(now, segment, newly_lost);
         self.on_ece(cx, segment);
         if !waits {
@@ -301,9 +301,9 @@ impl Sender {
         }
     }
 
-    /// The state machine.
+    /// The state machine. `safe`: RFC 9937's SafeACK.
     #[inline]
-    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, rate: &RateSample, acked: u64, delivered: u64) {
+    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, rate: &RateSample, acked: u64, delivered: u64, safe: bool) {
         let p = cx.p;
         match self.state {
             State::Open | State::Loss if acked > 0 => {
@@ -323,16 +323,16 @@ impl Sender {
         if self.loss_found(p) {
             self.enter_recovery(cx, delivered);
         } else {
-            let pipe = self.in_flight();
-            self.shrink_by(p, delivered, pipe);
+            self.shrink_by(p, delivered, safe);
         }
     }
 
     /// A reduction under way takes in that so much was delivered.
     #[inline]
-    fn shrink_by(&mut self, p: &TcpParams, delivered: u64, pipe: u64) {
+    fn shrink_by(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
         if self.shrinks() {
-            self.shrink.on_ack(p, &mut self.window, delivered, pipe);
+            let pipe = self.in_flight();
+            self.shrink.on_ack(p, &mut self.window, delivered, pipe, safe);
         }
     }
 
@@ -362,16 +362,26 @@ impl Sender {
         if p.reduce_from_flight {
             // without what limited transmit added (RFC 3042 §2), hence not above the window
             cwnd.min((self.next - self.una) as f64 / f64::from(p.mss))
+        } else if p.whole_segments {
+            cwnd.floor()
         } else {
             cwnd
+        }
+    }
+
+    /// A congestion event has set ssthresh.
+    fn round_ssthresh(&mut self, p: &TcpParams) {
+        if p.whole_segments && !self.cc.owns_window() {
+            self.window.ssthresh = self.window.ssthresh.floor();
         }
     }
 
     fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
         let base = self.reduction_base(p);
         self.cc.on_congestion(p, &mut self.window, kind, base);
+        self.round_ssthresh(p);
         if !self.cc.owns_window() {
-            self.shrink.begin(p, &mut self.window, self.next - self.una);
+            self.shrink.begin(p, &mut self.window, base);
         }
         self.recover = self.next;
         self.forget_probe();
@@ -394,8 +404,7 @@ impl Sender {
         if !p.rack() {
             self.board.mark_head_lost();
         }
-        let pipe = self.in_flight();
-        self.shrink_by(p, delivered, pipe);
+        self.shrink_by(p, delivered, false);
         // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
         if let Some(piece) = self.board.next_lost() {
             self.retransmit(cx, piece, false);
@@ -481,6 +490,7 @@ impl Sender {
             !p.every_timeout_reduces && (self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
         self.cc.on_rto(p, &mut self.window, base);
+        self.round_ssthresh(p);
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p);
         if p.rack() && p.keep_sack_after_rto {

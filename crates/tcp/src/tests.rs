@@ -87,8 +87,16 @@ fn syn_times_of_document_001() {
 
 #[test]
 fn a_connection_that_never_opens_fails() {
-    // Linux: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
+    // Linux (ip-sysctl): four timeouts that do not double, then six retries; the last at 67 s, failure at 131 s
     let mut n = Net::new(&preset("linux-6"), 10, |_, _, _| Fate::Drop);
+    n.connect(1000, false);
+    n.run(130.0);
+    assert_eq!(n.times(0, |_| true), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 11.0, 19.0, 35.0, 67.0]);
+    assert!(!n.has(0, Event::Failed));
+    n.run(200.0);
+    assert!(n.has(0, Event::Failed));
+    // before 6.5: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
+    let mut n = Net::new(&TcpParams { syn_linear_timeouts: 0, ..preset("linux-6") }, 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(126.0);
     assert_eq!(n.times(0, |_| true), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);

@@ -179,13 +179,13 @@ impl Sender {
         }
         let pipe = self.board.pipe();
         let waits = self.detect(cx.p, now);
-        if self.board.pipe() < pipe {
-            if self.state == State::Recovery {
-                let pipe = self.in_flight();
-                self.shrink_by(cx.p, 0, pipe);
-            } else {
-                self.enter_recovery(cx, 0);
-            }
+        let lost = pipe - self.board.pipe();
+        if lost > 0 && self.state != State::Recovery {
+            // as if an ACK of one segment had told (Linux)
+            self.enter_recovery(cx, u64::from(cx.p.mss));
+        } else if lost > 0 && self.shrinks() {
+            let pipe = self.in_flight();
+            self.shrink.on_timer(cx.p, &mut self.window, lost, pipe);
         }
         if !waits {
             self.rearm_rto(cx.p, now);
