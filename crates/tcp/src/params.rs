@@ -181,8 +181,11 @@ pub struct TcpParams {
     pub ledbat: LedbatParams,
     /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
     pub reduce_from_flight: bool,
-    /// A reduction drops the fraction of the window and of ssthresh: both are whole segments (Linux).
+    /// The window is whole segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts acknowledged
+    /// segments up to it.
     pub whole_segments: bool,
+    /// The ACK that ends a reduction lets the window grow, too, by what it newly delivers (Linux).
+    pub reduction_end_grows: bool,
 
     /// Loss recovery.
     pub recovery: Recovery,

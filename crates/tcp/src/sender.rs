@@ -313,10 +313,9 @@ impl Sender {
                     self.state = State::Open;
                 }
             }
-            State::Recovery if self.una >= self.recover => self.end_reduction(p),
+            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, rate, delivered),
             State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
             State::Recovery if p.recovery != Recovery::Sack => self.add_duplicate(delivered),
-            State::Cwr if self.una >= self.recover => self.end_reduction(p),
             State::Cwr if acked > 0 => self.dupacks = 0,
             _ => {}
         }
@@ -426,6 +425,16 @@ impl Sender {
                     self.retransmit(cx, piece, false);
                 }
             }
+        }
+    }
+
+    /// An ACK has ended the reduction.
+    fn end_and_grow(&mut self, p: &TcpParams, rate: &RateSample, delivered: u64) {
+        self.end_reduction(p);
+        if p.reduction_end_grows {
+            let acked = delivered as f64 / f64::from(p.mss);
+            let credit = acked.min(f64::from(p.abc_limit));
+            self.cc.on_ack(p, &mut self.window, &RateSample { acked, credit, ..*rate });
         }
     }
 

@@ -112,7 +112,7 @@ impl Controller {
     #[inline]
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
         match self {
-            Self::Reno => reno::on_ack(w, s),
+            Self::Reno => reno::on_ack(p, w, s),
             Self::Cubic(c) => c.on_ack(p, w, s),
             Self::Cubic2622(c) => c.on_ack(p, w, s),
             Self::Ledbat(c) => c.on_ack(p, w, s),
