@@ -4,20 +4,34 @@
 //! Of several runs the least counts, for both.
 //! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
 //!
-//! Instructions and memory are measured in processes of their own, as differences, so that set-up and the program itself
-//! cancel out: instructions of a run less those of one half as long (under valgrind's cachegrind); resident bytes at the end
-//! less those of the same link with ten flows, for a thousand flows or more (below, the rings of the links drown it). Beside
-//! them the bytes of a connection itself: the rest are counters, timers, and segments in flight.
+//! Instructions are measured in processes of their own (under valgrind's cachegrind), as those of a run less those of one
+//! half as long, so that set-up and the program itself cancel out.
+//!
+//! Memory is counted by the allocator, to the byte, at the fullest of the moments at which a run is looked at (each 65 536
+//! events), for a thousand flows or more:
+//!
+//! ```text
+//! bytes_per_flow       what N flows take less what ten take on the same link, without what their ends keep on the heap for
+//!                      segments in flight, over N - 10.  The links' rings cancel out: as many packets fill either link.
+//! bytes_per_segment    what the ends keep on the heap for segments in flight (scoreboards, ranges above holes, and room that
+//!                      they left), over those segments;  besides, the packet itself while it is queued or on a link: packet_bytes
+//! bytes_with_segments  both for one flow of this run:  bytes_per_flow + bytes_per_segment * segments_per_flow
+//! ```
 //!
 //! ```text
 //! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
 //!       [--memory] [--count-instructions]
-//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and resident bytes (what the two above start)
+//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (what the two above start)
 //! speed --fingerprint [FILE]              a hash of everything that a run comes to: the same before and after a change
 //! ```
 
+mod heap;
+
 use scenario::read::{self, Format};
 use std::process::{Command, ExitCode};
+
+#[global_allocator]
+static HEAP: heap::Counting = heap::Counting;
 
 /// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, with a gamer or not.
 struct Case {
@@ -127,7 +141,7 @@ struct Run {
 }
 
 fn run(text: &str) -> Result<Run, String> {
-    let scenario = parse(text)?;
+    let scenario = parse(text, Format::Toml)?;
     let start = floor::cpu_ns();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
     world.run(|_| true);
@@ -139,8 +153,8 @@ fn run(text: &str) -> Result<Run, String> {
 }
 
 /// A hash (FNV-1a) of a run's summary and tables. An optimisation must not change it.
-fn fingerprint(text: &str) -> Result<u64, String> {
-    let scenario = parse(text)?;
+fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
+    let scenario = parse(text, format)?;
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
     world.run(|_| true);
     let outcome = world.outcome(&scenario);
@@ -152,22 +166,22 @@ fn fingerprint(text: &str) -> Result<u64, String> {
 fn fingerprints(file: Option<&str>) -> Result<(), String> {
     if let Some(file) = file {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-        println!("{file} {:016x}", fingerprint(&text)?);
+        let format = if file.ends_with(".json") { Format::Json } else { Format::Toml };
+        println!("{file} {:016x}", fingerprint(&text, format)?);
         return Ok(());
     }
     for (case, flows, seconds) in [(0, 10, 60.0), (1, 100, 5.0), (2, 1000, 1.0), (2, 10_000, 1.0)] {
         let case = &CASES[case];
         for queue in [droptail(case), codel(case)] {
-            let print = fingerprint(&toml(case, flows, &queue, seconds))?;
+            let print = fingerprint(&toml(case, flows, &queue, seconds), Format::Toml)?;
             println!("{} {flows} {} {print:016x}", case.name, queue.split(' ').next().unwrap_or_default());
         }
     }
     Ok(())
 }
 
-fn parse(text: &str) -> Result<scenario::Scenario, String> {
-    read::scenario(text, Format::Toml, &[])
-        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+fn parse(text: &str, format: Format) -> Result<scenario::Scenario, String> {
+    read::scenario(text, format, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 fn droptail(case: &Case) -> String {
@@ -178,26 +192,39 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Resident memory of this process now.
-fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm.split_whitespace().nth(1).and_then(|p| p.parse::<u64>().ok()).unwrap_or(0) * 4096
+/// The fullest moment of a run: bytes on the heap beyond those at the start, and what segments in flight have of them.
+#[derive(Clone, Copy, Default)]
+struct Fullest {
+    live: usize,
+    in_flight: sim::InFlight,
 }
 
-/// One run in this process: packets forwarded, and resident bytes when the world is built and when its time is over.
+/// One run in this process: packets forwarded, and its fullest moment.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
     let flows = flows.parse().map_err(|_| "--one: FLOWS is not a number")?;
     let seconds = seconds.parse().map_err(|_| "--one: SECONDS is not a number")?;
     let queue = if queue == "codel" { codel(case) } else { droptail(case) };
-    let scenario = parse(&toml(case, flows, &queue, seconds))?;
+    let scenario = parse(&toml(case, flows, &queue, seconds), Format::Toml)?;
+    let before = heap::live();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
-    let built = resident_bytes();
-    world.run(|_| true);
-    let end = resident_bytes();
+    let mut fullest = Fullest::default();
+    world.run_watched(|world| {
+        let live = heap::live() - before;
+        if live > fullest.live {
+            fullest = Fullest { live, in_flight: world.in_flight() };
+        }
+        true
+    });
+    let Fullest { live, in_flight } = fullest;
     let packets = &world.outcome(&scenario).summary["links"]["bottleneck"]["delivered_packets"];
-    println!("{}", serde_json::json!({ "packets": packets, "rss_built": built, "rss_end": end }));
+    println!(
+        "{}",
+        serde_json::json!({
+            "packets": packets, "live_bytes": live, "segments": in_flight.segments, "segment_bytes": in_flight.bytes,
+        })
+    );
     Ok(())
 }
 
@@ -242,10 +269,20 @@ fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f6
     Ok((more - less) / (many - few))
 }
 
-/// Resident bytes per flow at the end of `seconds`, beyond what ten flows need on the same link.
-fn bytes_per_flow(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
-    let rss = |flows| start(&[], case, flows, queue, seconds).map(|(v, _)| v["rss_end"].as_f64().unwrap_or(0.0));
-    Ok((rss(flows)? - rss(10)?) / f64::from(flows - 10))
+/// What a flow and a segment in flight take: see the head of this file.
+fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_json::Value, String> {
+    let run = |flows| -> Result<[f64; 3], String> {
+        let (printed, _) = start(&[], case, flows, queue, seconds)?;
+        Ok(["live_bytes", "segments", "segment_bytes"].map(|key| printed[key].as_f64().unwrap_or(0.0)))
+    };
+    let ([few_live, _, few_bytes], [live, segments, bytes]) = (run(10)?, run(flows)?);
+    let per_flow = ((live - bytes) - (few_live - few_bytes)) / f64::from(flows - 10);
+    let (per_segment, segments) = (bytes / segments, segments / f64::from(flows));
+    Ok(serde_json::json!({
+        "bytes_per_flow": per_flow.round(), "bytes_per_segment": round(per_segment), "segments_per_flow": round(segments),
+        "bytes_with_segments": (per_flow + per_segment * segments).round(),
+        "connection_bytes": sim::CONNECTION_BYTES, "packet_bytes": size_of::<packet::PacketMeta>(),
+    }))
 }
 
 /// The least of several runs: other processes only ever add to a time.
@@ -342,8 +379,10 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
     }
     let discipline = queue.split(' ').next().unwrap_or_default();
     if o.memory && flows >= 1000 {
-        line["bytes_per_flow"] = bytes_per_flow(case, flows, discipline, seconds)?.round().into();
-        line["connection_bytes"] = sim::CONNECTION_BYTES.into();
+        let serde_json::Value::Object(mut memory) = memory(case, flows, discipline, seconds)? else {
+            return Err("no memory".into());
+        };
+        line.as_object_mut().ok_or("no line")?.append(&mut memory);
     }
     if o.instructions {
         // long enough to leave slow start, short enough for valgrind's fifty-fold slowdown

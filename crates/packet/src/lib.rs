@@ -13,4 +13,4 @@ mod meta;
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
 pub use link::{Backlog, LinkView};
-pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, PacketMeta};
+pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};

@@ -93,7 +93,59 @@ pub struct PacketMeta {
 
 const _: () = assert!(size_of::<PacketMeta>() == 32);
 
+/// What a packet is without its stamp, as three integers.
+///
+/// A packet whose fields were just written one by one waits, when it is copied as a whole, until all of them have reached
+/// the cache. Integers stay in registers, from the sender to the place in a link's ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packed {
+    /// [`PacketMeta::seq`].
+    pub seq: u64,
+    /// From bit 0 on: flow (32 bits), body (32).
+    pub whose: u64,
+    /// From bit 0 on: size (16 bits), dst (16), tos, class, flags, segs (8 each).
+    pub what: u64,
+}
+
+impl Packed {
+    /// Bytes on the wire.
+    #[inline(always)]
+    pub fn size(self) -> u16 {
+        self.what as u16
+    }
+
+    /// The packet, with this stamp.
+    #[inline(always)]
+    pub fn at(self, stamp: Time) -> PacketMeta {
+        let Self { seq, whose, what } = self;
+        PacketMeta {
+            stamp,
+            seq,
+            flow: FlowId(whose as u32),
+            body: (whose >> 32) as u32,
+            size: what as u16,
+            dst: NodeId((what >> 16) as u16),
+            tos: (what >> 32) as u8,
+            class: (what >> 40) as u8,
+            flags: Flags((what >> 48) as u8),
+            segs: (what >> 56) as u8,
+        }
+    }
+}
+
 impl PacketMeta {
+    /// All but the stamp.
+    #[inline(always)]
+    pub fn packed(&self) -> Packed {
+        let Self { seq, flow, body, size, dst, tos, class, flags, segs, .. } = *self;
+        let bytes = u64::from(tos) | u64::from(class) << 8 | u64::from(flags.0) << 16 | u64::from(segs) << 24;
+        Packed {
+            seq,
+            whose: u64::from(flow.0) | u64::from(body) << 32,
+            what: u64::from(size) | u64::from(dst.0) << 16 | bytes << 32,
+        }
+    }
+
     /// Bytes on the wire.
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -145,6 +197,24 @@ mod tests {
         p.set_ecn(Ecn::Ect0);
         assert!(p.mark_ce());
         assert_eq!((p.ecn(), p.tos >> 2), (Ecn::Ce, 46));
+    }
+
+    #[test]
+    fn packed_and_back() {
+        let p = PacketMeta {
+            stamp: Time(u64::MAX),
+            seq: u64::MAX - 1,
+            flow: FlowId(u32::MAX - 2),
+            body: u32::MAX - 3,
+            size: u16::MAX - 4,
+            dst: NodeId(u16::MAX - 5),
+            tos: 250,
+            class: 249,
+            flags: Flags(248),
+            segs: 247,
+        };
+        assert_eq!(p.packed().at(p.stamp), p);
+        assert_eq!(p.packed().size(), p.size);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 
 use crate::meter::LinkMeter;
 use crate::ring::Ring;
-use packet::{Backlog, PacketMeta};
+use packet::{Backlog, Packed, PacketMeta};
 use units::{BitRate, Duration, Time};
 
 /// How much may wait; the packet in transmission does not count.
@@ -54,11 +54,19 @@ impl TxTime {
     }
 }
 
+/// A packet on the link.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    /// When its transmission starts.
+    start: Time,
+    packet: Packed,
+}
+
 /// The link.
 #[derive(Clone, Debug)]
 pub struct Fifo {
-    /// Who waits, is sent or travels; `stamp` is when the transmission starts.
-    ring: Ring<PacketMeta>,
+    /// Who waits, is sent or travels.
+    ring: Ring<Carried>,
     /// How long those who wait will have waited, if the meter wants to know.
     sojourns: Ring<Duration>,
     /// How many at the front of the ring have started to be sent, and when the next one will; `NEVER` if none waits.
@@ -120,41 +128,51 @@ impl Fifo {
 
     #[inline]
     fn start_next(&mut self, meter: &mut LinkMeter) {
-        let Some(packet) = self.ring.get(self.started) else { return self.next_start = Time::NEVER };
+        let Some(&Carried { start, packet }) = self.ring.get(self.started) else {
+            return self.next_start = Time::NEVER;
+        };
         self.ring.expect(self.started + SOON);
         self.started += 1;
         self.waiting.packets -= 1;
-        self.waiting.bytes -= packet.bytes();
+        self.waiting.bytes -= u64::from(packet.size());
         if meter.is_full() {
             let sojourn = self.sojourns.pop().unwrap_or_default();
-            meter.dequeued(packet.stamp, packet.size, self.waiting.packets, sojourn);
+            meter.dequeued(start, packet.size(), self.waiting.packets, sojourn);
         }
-        self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.stamp);
+        self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.start);
     }
 
     /// An arrival.
-    #[inline]
-    pub fn offer(&mut self, now: Time, mut packet: PacketMeta, meter: &mut LinkMeter) -> Offered {
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, packet: Packed, meter: &mut LinkMeter) -> Offered {
+        let Packed { seq, whose, what } = packet;
+        self.take(now, seq, whose, what, meter)
+    }
+
+    /// The same, with all arguments in registers.
+    #[inline(never)]
+    fn take(&mut self, now: Time, seq: u64, whose: u64, what: u64, meter: &mut LinkMeter) -> Offered {
+        let packet = Packed { seq, whose, what };
+        let (size, bytes) = (packet.size(), u64::from(packet.size()));
         self.settle(now, meter);
         let full = match self.room {
             Room::Packets(n) => self.waiting.packets >= n,
-            Room::Bytes(n) => self.waiting.bytes + packet.bytes() > n,
+            Room::Bytes(n) => self.waiting.bytes + bytes > n,
         };
         if full {
             return Offered::Full;
         }
         let start = self.free_at.max(now);
-        let sent = start + self.tx.of(packet.size);
+        let sent = start + self.tx.of(size);
         self.free_at = sent;
         let first = self.ring.is_empty();
-        packet.stamp = start;
-        self.ring.push(packet);
-        let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + packet.bytes() };
+        self.ring.push(Carried { start, packet });
+        let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
         meter.enqueued(now, with.packets);
         if start <= now {
             // settled before, so nobody waits: it goes at once
             self.started += 1;
-            meter.dequeued(now, packet.size, self.waiting.packets, Duration::ZERO);
+            meter.dequeued(now, size, self.waiting.packets, Duration::ZERO);
         } else {
             self.next_start = self.next_start.min(start);
             self.waiting = with;
@@ -169,23 +187,23 @@ impl Fifo {
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
         self.settle(now, meter);
-        let packet = self.ring.pop().expect("an arrival event implies a packet in flight");
+        let Carried { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.expect(SOON);
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
-        (packet, self.next_arrival())
+        (packet.at(start), self.next_arrival())
     }
 
     /// The packet that arrives after so many others, if it is on the link already.
     #[inline]
-    pub fn ahead(&self, others: usize) -> Option<&PacketMeta> {
-        self.ring.get(others)
+    pub fn ahead(&self, others: usize) -> Option<PacketMeta> {
+        self.ring.get(others).map(|c| c.packet.at(c.start))
     }
 
     /// When the first packet on the link reaches the far end.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<Time> {
-        let (stamp, size) = self.ring.get(0).map(|p| (p.stamp, p.size))?;
-        Some(stamp + self.tx.of(size) + self.delay)
+        let &Carried { start, packet } = self.ring.get(0)?;
+        Some(start + self.tx.of(packet.size()) + self.delay)
     }
 }

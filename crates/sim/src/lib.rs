@@ -31,4 +31,4 @@ mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table, tally};
-pub use world::{Books, Ended, World};
+pub use world::{Books, Ended, InFlight, World};

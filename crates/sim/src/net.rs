@@ -5,7 +5,7 @@ use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Offered};
 use crate::meter::LinkMeter;
-use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, PacketMeta, Point};
+use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
 use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink};
 use std::num::NonZeroU32;
@@ -216,7 +216,7 @@ impl<S: Sink> Net<S> {
         self.events.now()
     }
 
-    /// A packet is at `node` and goes on towards its destination. Inline, so that it is put together in the link's ring.
+    /// A packet is at `node` and goes on towards its destination. Inline, so that it stays in registers.
     #[inline(always)]
     pub fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.next[usize::from(node.0) * self.nodes + usize::from(packet.dst.0)];
@@ -230,10 +230,13 @@ impl<S: Sink> Net<S> {
         let link = &mut self.links[usize::from(i)];
         link.meter.offered(packet.size);
         match &mut link.kind {
-            Kind::Fifo(fifo) => match fifo.offer(now, packet, &mut link.meter) {
+            Kind::Fifo(fifo) => match fifo.offer(now, packet.packed(), &mut link.meter) {
                 Offered::Behind => {}
                 Offered::First(at) => self.events.set_line(at, i),
-                Offered::Full => self.full(i, &packet),
+                Offered::Full => {
+                    let Packed { seq, whose, what } = packet.packed();
+                    self.full(i, seq, whose, what);
+                }
             },
             Kind::Port { .. } => self.offer_port(i, packet),
         }
@@ -248,9 +251,10 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// The queue of link `i` has no room for a packet.
+    /// The queue of link `i` has no room for a packet (a [`Packed`], in registers).
     #[inline(never)]
-    fn full(&mut self, i: u16, packet: &PacketMeta) {
+    fn full(&mut self, i: u16, seq: u64, whose: u64, what: u64) {
+        let packet = &Packed { seq, whose, what }.at(self.events.now());
         let (reason, point) = (DropReason::TailFull, Point::Enqueue);
         let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
         self.links[usize::from(i)].meter.put(self.events.now(), record);
@@ -331,7 +335,17 @@ impl<S: Sink> Net<S> {
                     self.links[usize::from(i)].meter.delivered(packet.size);
                     self.passing(i, LinkEnd::Far, packet);
                 }
-                self.go_on(to, landed);
+                if landed.len() > 1 {
+                    self.go_on(to, landed);
+                    return None;
+                }
+                let packet = landed.pop();
+                self.landed = landed;
+                let packet = packet?;
+                if packet.dst == to {
+                    return Some(packet);
+                }
+                self.send(to, packet);
             }
         }
         None

@@ -99,6 +99,15 @@ pub struct Books {
     pub in_flight: u64,
 }
 
+/// What segments in flight take, at one moment and over all connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InFlight {
+    /// Segments that were sent and are neither acknowledged nor given up, SACKed ones included.
+    pub segments: u64,
+    /// Bytes that the ends keep for them outside the table of connections, room that is empty now included.
+    pub bytes: u64,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -152,6 +161,17 @@ impl<S: Sink> World<S> {
         })
     }
 
+    /// What segments in flight take now.
+    pub fn in_flight(&self) -> InFlight {
+        let mut sum = InFlight::default();
+        for end in self.core.conns.iter().flat_map(|conn| &conn.ends) {
+            let (segments, bytes) = end.tcp.footprint();
+            sum.segments += segments as u64;
+            sum.bytes += bytes as u64;
+        }
+        sum
+    }
+
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
         self.advance(self.last())
@@ -197,6 +217,11 @@ impl<S: Sink> World<S> {
 
     /// Runs to the end of the scenario. `look` is called now and then with the fraction done; false stops the run.
     pub fn run(&mut self, mut look: impl FnMut(f64) -> bool) -> Ended {
+        self.run_watched(|world| look(world.now().secs() / world.end.secs()))
+    }
+
+    /// The same; `look` is called with the world itself.
+    pub fn run_watched(&mut self, mut look: impl FnMut(&Self) -> bool) -> Ended {
         let last = self.last();
         loop {
             for _ in 0..EVENTS_PER_LOOK {
@@ -205,7 +230,7 @@ impl<S: Sink> World<S> {
                     return Ended::Finished;
                 }
             }
-            if !look(self.now().secs() / self.end.secs()) {
+            if !look(self) {
                 return Ended::Cancelled;
             }
         }
@@ -313,13 +338,13 @@ impl<S: Sink> Core<S> {
         }
         let Kind::Fifo(fifo) = &self.net.links[usize::from(i)].kind else { return };
         if let Some(packet) = fifo.ahead(AHEAD[0]) {
-            let end = self.end_of(packet);
+            let end = self.end_of(&packet);
             prefetch(end, 0);
             end.tcp.expect(packet.flags.has(Flags::PURE_ACK), 2);
-            self.net.bodies.expect(packet);
+            self.net.bodies.expect(&packet);
         }
         if let Some(packet) = fifo.ahead(AHEAD[1]) {
-            self.end_of(packet).tcp.expect(packet.flags.has(Flags::PURE_ACK), 1);
+            self.end_of(&packet).tcp.expect(packet.flags.has(Flags::PURE_ACK), 1);
         }
     }
 

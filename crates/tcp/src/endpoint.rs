@@ -219,6 +219,13 @@ impl Endpoint {
         }
     }
 
+    /// Segments in flight from this end, and the bytes on the heap that remember those of either direction (or have done so):
+    /// entries of the scoreboard and ranges above holes for which there is no room inside.
+    pub fn footprint(&self) -> (usize, usize) {
+        let (segments, bytes) = self.tx.board.footprint();
+        (segments, bytes + self.rx.heap_bytes())
+    }
+
     /// True after [`Event::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {

@@ -182,6 +182,11 @@ impl Receiver {
         }
     }
 
+    /// Bytes of ranges on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.many.as_ref().map_or(0, |many| size_of::<OutOfOrder>() + many.ranges.capacity() * size_of::<SackBlock>())
+    }
+
     /// The peer's SYN (or, without handshake, the beginning of time).
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;

@@ -55,6 +55,9 @@ const _: () = assert!(size_of::<Entry>() == 16);
 const FEW: usize = 4;
 /// Entries at which those in the ring come back: less than [`FEW`], or a window of that size would move all the time.
 const BACK: usize = 2;
+/// Room of the ring that is not given back. A larger ring of which a quarter is in use gives back half: what a window once was
+/// is no reason to walk through so many cache lines.
+const LEAST_ROOM: usize = 8;
 /// `held` when the entries are in the ring.
 const IN_RING: u8 = u8::MAX;
 const NONE: Entry = Entry { start: 0, sent: 0, skip: 0, len: 0, flags: 0 };
@@ -171,6 +174,11 @@ impl Scoreboard {
         }
     }
 
+    /// Segments in flight, and bytes of the ring.
+    pub(crate) fn footprint(&self) -> (usize, usize) {
+        (self.len(), self.ring.capacity() * size_of::<Entry>())
+    }
+
     #[inline]
     fn len(&self) -> usize {
         if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
@@ -225,12 +233,21 @@ impl Scoreboard {
             return;
         }
         self.ring.pop_front();
-        if self.ring.len() == BACK {
+        let (len, room) = (self.ring.len(), self.ring.capacity());
+        if len == BACK {
             for (slot, e) in self.few.iter_mut().zip(self.ring.drain(..)) {
                 *slot = e;
             }
             self.held = BACK as u8;
         }
+        if room > LEAST_ROOM && len <= room / 4 {
+            self.give_back(room / 2);
+        }
+    }
+
+    #[cold]
+    fn give_back(&mut self, room: usize) {
+        self.ring.shrink_to(room.max(LEAST_ROOM));
     }
 
     // ---------------------------------------------------------------- sending and acknowledgements
