@@ -80,6 +80,7 @@ second in tc and bits elsewhere, are refused. KB is 1000 bytes, KiB is 1024.
 #: What a table is called and where it stands, in the order of the page.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
+    "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
     "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
     "Qdisc": ("", ""),  # the disciplines, in the order of `bloatlab list qdiscs`
     "Profile": ("Thresholds of WRED", "`link.NAME.queue.wred.profiles`, a list"),

@@ -10,14 +10,15 @@ median over seeds. A live run that its own lateness rule calls invalid is shown,
 another time. What takes rates from the spacing of ACKs sees that: BBR keeps the largest of a hundred estimates, and
 drains a queue by pacing 1 % below it. So the simulations get what the live run measured of itself (`late`):
 
-    jitter of the links into the two hosts = uniform in 0 to 2 x the median lateness of that live run
+    lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of that live run's own
 
-which has the median of what was measured and none of its tail (the 99th percentile is 3 to 10 times the median). It is
-no parameter: nothing but the live run's clock decides it.
+drawn for each packet. It is no parameter: nothing but the live run's clock decides it. What is above the last
+percentile is left out; that late packets come together, as when the machine stalls, is left out, too.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, number
 
@@ -35,6 +36,10 @@ SHARE, LEAST_MS = 0.15, 3.0
 
 #: A full packet, for a queue's time.
 MTU_BITS = 12_000.0
+
+#: By percentile, a duration as a scenario has it.
+Lateness = Mapping[str, str]
+PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 
 Unit = Literal["ms", "s", "packets", "Mbit/s"]
 _DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
@@ -82,8 +87,8 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: By case, the jitter that the simulations had, us: what `late` took from the live run. Empty for exact clocks.
-    jitter_us: Mapping[str, float] = field(default_factory=dict[str, float])
+    #: By case, what `late` took from the live run: durations by percentile. Empty for exact clocks.
+    lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property
     def agrees(self) -> bool | None:
@@ -98,7 +103,7 @@ class Compared:
         return {
             "summary": summary,
             "invalid": dict(self.invalid),
-            "jitter_us": dict(self.jitter_us),
+            "lateness": {case: dict(of) for case, of in self.lateness.items()},
             "cells": [c.as_data() for c in self.cells],
         }
 
@@ -122,9 +127,8 @@ class Compared:
                 ]
             )
         notes = [f"Simulated: median of {self.seeds} seeds. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
-        if self.jitter_us:
-            least, most = min(self.jitter_us.values()), max(self.jitter_us.values())
-            notes.append(f"Simulated with the live runs' own lateness: up to {least:.0f} to {most:.0f} us, uniform.")
+        if self.lateness:
+            notes.append("Simulated with the live runs' own lateness.")
         notes += [f"{case}: live run invalid: {why}" for case, why in self.invalid.items()]
         columns = ["case", "quantity", "simulated", "live", "unit", "difference", "allowed", ""]
         return TextTable("Simulated and live", columns, rows, "\n".join(notes), left=2)
@@ -170,28 +174,30 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
     return cells
 
 
-def jitter_ns(real: Result) -> int:
-    """Twice the median lateness of a live run: how far a uniform jitter of that median goes. 0 if nothing was sent."""
-    median = real.summary["live"]["lateness_ms"]["p50"]
-    return 0 if median is None else round(2e6 * median)
+def lateness(real: Result) -> Lateness:
+    """How late packets left the bench in a live run, as a link's `lateness` takes it. Empty if none did."""
+    measured = real.summary["live"]["lateness_ms"]
+    if measured["p50"] is None:
+        return {}
+    return {key: f"{round(1e6 * measured[key])}ns" for key in PERCENTILES}
 
 
 def late(scenario: Scenario, real: Result) -> Scenario:
-    """`scenario` with the lateness of the live run `real`: as jitter of the links into its hosts.
+    """`scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link both ways gets it in both directions. One that has jitter of its own, in which that of the bench is lost,
-    keeps it; so does one that may reorder.
+    A link both ways gets it in both directions. One that has a lateness of its own keeps it; one that may reorder gets
+    none, since the bench keeps the order when it is late.
     """
+    measured = lateness(real)
+    if not measured:
+        return scenario
     hosts = {*real.summary["live"]["left"], *real.summary["live"]["right"]}
-    jitter = jitter_ns(real)
-    sets = [
-        (f"link.{name}.jitter", f"{jitter}ns")
-        for name, link in scenario.data["link"].items()
-        if (link["to"] in hosts or (link["both_ways"] and link["from"] in hosts))
-        and link["jitter"] == "0s"
-        and not link["reorder"]
-    ]
-    return scenario.with_sets(*sets) if jitter else scenario
+    data: Any = json.loads(scenario.text)
+    for link in data["link"].values():
+        into = link["to"] in hosts or (link["both_ways"] and link["from"] in hosts)
+        if into and link["lateness"] is None and not link["reorder"]:
+            link["lateness"] = measured
+    return from_dict(data, source=scenario.name)
 
 
 def invalid_because(result: Result) -> str | None:

@@ -34,6 +34,7 @@ LinkDict = TypedDict(
         "rate": str,
         "delay": str,
         "jitter": str,
+        "lateness": Mapping[str, str],
         "reorder": bool,
         "loss": float | str,
         "queue": Mapping[str, Any],

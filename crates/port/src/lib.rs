@@ -25,4 +25,4 @@ mod port;
 mod spec;
 
 pub use crate::port::{Env, Port, PortCounters};
-pub use spec::{Change, PortSpec, Service};
+pub use spec::{Change, Lateness, PortSpec, Service};

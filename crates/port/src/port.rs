@@ -1,6 +1,6 @@
 //! The machine.
 
-use crate::{Change, PortSpec, Service};
+use crate::{Change, Lateness, PortSpec, Service};
 use docsis::{GrantedLink, Mac, Model, Next, TokenBucket};
 use packet::{Backlog, DropReason, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::{ClassProbe, Count, Counters, Cx, Queue, QueueDiscipline};
@@ -93,15 +93,17 @@ enum Step {
 }
 
 /// The link behind the server: random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time
-/// that is uniform over the whole nanoseconds of [0, `jitter`].
+/// that is uniform over the whole nanoseconds of [0, `jitter`], and one of the distribution `lateness`.
 #[derive(Clone, Debug, PartialEq)]
 struct Flight {
     delay: Duration,
     jitter: Duration,
+    lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
     loss_rng: Rng,
     jitter_rng: Rng,
+    lateness_rng: Rng,
     /// On their way to the far end in the order of arrival there, `stamp` being its moment.
     ring: VecDeque<PacketMeta>,
     last_arrival: Time,
@@ -122,6 +124,9 @@ impl Flight {
         let mut arrival = end + self.delay;
         if !self.jitter.is_zero() {
             arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
+        }
+        if let Some(lateness) = &self.lateness {
+            arrival += lateness.at(self.lateness_rng.unit());
         }
         if self.reorder && arrival < self.last_arrival {
             return self.overtake(packet, arrival);
@@ -171,7 +176,8 @@ pub struct Port {
 impl Port {
     /// A port at rest.
     ///
-    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter` and `{name}.mac` under `seed`.
+    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness` and
+    /// `{name}.mac` under `seed`.
     ///
     /// Errors: what [`PortSpec::validate`] finds.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
@@ -197,10 +203,12 @@ impl Port {
             flight: Flight {
                 delay: spec.delay,
                 jitter: spec.jitter,
+                lateness: spec.lateness,
                 reorder: spec.reorder,
                 loss: spec.loss.get(),
                 loss_rng: stream("loss"),
                 jitter_rng: stream("jitter"),
+                lateness_rng: stream("lateness"),
                 ring: VecDeque::new(),
                 last_arrival: Time::ZERO,
                 lost: Count::default(),

@@ -18,6 +18,60 @@ pub enum Service {
     Docsis(DocsisParams),
 }
 
+/// What is added to a packet's propagation delay, drawn for each packet from percentiles such as a live run has of its own
+/// lateness: linear between them, and nothing above the last. Packets keep their order, unless `reorder` is set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lateness {
+    /// Least.
+    #[serde(default)]
+    pub min: Duration,
+    /// Half of the packets are at most so late.
+    pub p50: Duration,
+    /// Nine tenths are.
+    pub p90: Duration,
+    /// 19 of 20 are.
+    pub p95: Duration,
+    /// 99 of 100 are.
+    pub p99: Duration,
+    /// 999 of 1000 are; the last is as late as this, too.
+    pub p99_9: Duration,
+}
+
+impl Lateness {
+    fn validate(&self) -> Result<(), Problem> {
+        let steps = [
+            ("p50", self.min, self.p50),
+            ("p90", self.p50, self.p90),
+            ("p95", self.p90, self.p95),
+            ("p99", self.p95, self.p99),
+            ("p99_9", self.p99, self.p99_9),
+        ];
+        match steps.into_iter().find(|(_, below, this)| this < below) {
+            None => Ok(()),
+            Some((path, below, this)) => {
+                Err(Problem::new(path, format!("{this} is not valid; expected at least {below}, what is below it")))
+            }
+        }
+    }
+
+    /// The lateness that a share of `share` of the packets, in 0 to 1, does not exceed.
+    pub(crate) fn at(&self, share: f64) -> Duration {
+        let steps = [
+            (0.0, self.min, 0.5, self.p50),
+            (0.5, self.p50, 0.9, self.p90),
+            (0.9, self.p90, 0.95, self.p95),
+            (0.95, self.p95, 0.99, self.p99),
+            (0.99, self.p99, 0.999, self.p99_9),
+        ];
+        let Some((from, low, to, high)) = steps.into_iter().find(|(_, _, to, _)| share <= *to) else {
+            return self.p99_9;
+        };
+        let more = high.saturating_sub(low).0 as f64 * (share - from) / (to - from);
+        low + Duration(more as u64)
+    }
+}
+
 /// One direction of a link, with the queue in front of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +85,9 @@ pub struct PortSpec {
     /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
     #[serde(default)]
     pub jitter: Duration,
+    /// Unpunctuality of what moves the packets.
+    #[serde(default)]
+    pub lateness: Option<Lateness>,
     /// A packet with less of it overtakes those sent before it. Otherwise it waits behind them.
     #[serde(default)]
     pub reorder: bool,
@@ -51,6 +108,7 @@ impl PortSpec {
             rate: Some(rate),
             delay,
             jitter: Duration::ZERO,
+            lateness: None,
             reorder: false,
             loss: Prob::default(),
             queue,
@@ -67,6 +125,9 @@ impl PortSpec {
             ));
         }
         self.queue.validate().map_err(|p| p.under("queue"))?;
+        if let Some(lateness) = &self.lateness {
+            lateness.validate().map_err(|p| p.under("lateness"))?;
+        }
         match &self.service {
             Service::Plain => Ok(()),
             Service::Shaper(p) => p.validate().map_err(|p| p.under("service.shaper")),
@@ -158,6 +219,21 @@ mod tests {
         assert_eq!(back, spec);
         let plain: PortSpec = toml::from_str("queue = { droptail = {} }").unwrap();
         assert_eq!((plain.rate, plain.service), (None, Service::Plain));
+    }
+
+    #[test]
+    fn a_lateness_is_linear_between_its_percentiles() {
+        let text = "queue = { droptail = {} }\n\
+                    lateness = { p50 = '10us', p90 = '30us', p95 = '40us', p99 = '80us', p99_9 = '980us' }";
+        let spec: PortSpec = toml::from_str(text).unwrap();
+        spec.validate().unwrap();
+        let late = |share| spec.lateness.unwrap().at(share).0;
+        // between the percentiles: half of 10, half of 10 to 30, half of 80 to 980
+        assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
+        assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
+        assert_eq!([0.999, 1.0].map(late), [980_000; 2]);
+        let falling: PortSpec = toml::from_str(&text.replace("'40us'", "'20us'")).unwrap();
+        assert_eq!(falling.validate().unwrap_err().path, "lateness.p95");
     }
 
     #[test]

@@ -97,3 +97,26 @@ fn it_comes_and_goes_on_a_schedule() {
     set(&mut b, ms(4000.0), 0);
     assert_eq!(delay(&mut b, ms(4000.0)), plain);
 }
+
+#[test]
+fn a_lateness_has_its_percentiles() {
+    let late = "lateness = { min = '1us', p50 = '14us', p90 = '26us', p95 = '40us', p99 = '140us', p99_9 = '1640us' }";
+    let mut b =
+        Bench::new(&format!("rate = '1gbit'\ndelay = '10ms'\nqueue = {{ droptail = {{ limit = '10p' }} }}\n{late}"));
+    for i in 0..10_000 {
+        b.burst(Time(i * 20_000_000), 1, 1500);
+        b.run(Time((i + 1) * 20_000_000));
+    }
+    // what is left of 12 us and 10 ms, in us
+    let late: Vec<f64> =
+        (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
+    assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));
+    // above a percentile of share q are 10^4 (1 - q) packets, with an sd of 100 sqrt(q (1 - q)): five of them
+    for (us, above, sd) in [(14.0, 5000, 50), (26.0, 1000, 30), (40.0, 500, 22), (140.0, 100, 10)] {
+        let found = late.iter().filter(|l| **l > us).count();
+        assert!(found.abs_diff(above) <= 5 * sd, "{found} above {us} us");
+    }
+    // and 890 us, half of what is between the last two, are above 0.55 %
+    let found = late.iter().filter(|l| **l > 890.0).count();
+    assert!(found.abs_diff(55) <= 37, "{found}");
+}

@@ -77,6 +77,9 @@ pub struct Link {
     /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
     #[serde(default)]
     pub jitter: Duration,
+    /// What is added to it by unpunctual hosts: percentiles, as `summary.live.lateness_ms` has them.
+    #[serde(default)]
+    pub lateness: Option<port::Lateness>,
     /// A packet with less jitter overtakes those sent before it. Otherwise it waits behind them: close packets arrive
     /// together, as late as the latest.
     #[serde(default)]
@@ -159,6 +162,7 @@ impl Link {
             rate: self.rate,
             delay: self.delay,
             jitter: self.jitter,
+            lateness: self.lateness,
             reorder: self.reorder,
             loss: self.loss,
             queue: self.queue.clone(),

@@ -235,7 +235,7 @@ fn queue_cap(link: &scenario::Link) -> u32 {
 fn fast_path(link: &scenario::Link) -> Option<Fifo> {
     let qdisc::Spec::Droptail(p) = &link.queue else { return None };
     let served = link.shaper.is_some() || link.docsis.is_some();
-    let random = link.loss.get() > 0.0 || !link.jitter.is_zero();
+    let random = link.loss.get() > 0.0 || !link.jitter.is_zero() || link.lateness.is_some();
     if served || random || !link.changes.is_empty() || p.drop_head || p.super_segment > 1 {
         return None;
     }

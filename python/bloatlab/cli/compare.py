@@ -16,7 +16,7 @@ from rich.console import Console
 from bloatlab import live
 from bloatlab.cli.common import BadInput, scenario, wide_console, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.compare import Cell, Compared, compare, invalid_because, jitter_ns, late, quantities
+from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
 from bloatlab.results import save, write_json
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import run
@@ -50,9 +50,8 @@ def command(
 
     Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the
     live value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is
-    shown, and judges nothing. The simulations have the lateness that the live run measured of itself: jitter of up to
-    twice its median, some 30 us, on the links into the hosts. Needs root and TUN. Exit codes: 0 all agree; 1 some
-    differ; 3 no live run was valid.
+    shown, and judges nothing. The simulations have the lateness that the live run measured of itself, on the
+    links into the hosts. Needs root and TUN. Exit codes: 0 all agree; 1 some differ; 3 no live run was valid.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: C
     """The live runs one after another, each beside its simulations; nothing else runs meanwhile."""
     cells: list[Cell] = []
     invalid: dict[str, str] = {}
-    jitter_us: dict[str, float] = {}
+    measured: dict[str, Lateness] = {}
     live.clean()
     for place, case in enumerate(cases, start=1):
         begun = time.perf_counter()
@@ -120,7 +119,7 @@ def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: C
             writing(folder, lambda folder=folder, took=took, real=real: save(real, folder, seconds=took))
         scenarios = [case.scenario(seed) for seed in range(1, seeds + 1)]
         if not exact:
-            jitter_us[case.name] = jitter_ns(real) / 1e3
+            measured[case.name] = lateness(real)
             scenarios = [late(s, real) for s in scenarios]
         simulated = [quantities(run(s)) for s in scenarios]
         why = invalid_because(real)
@@ -130,4 +129,4 @@ def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: C
         console.print(
             f"{place} of {len(cases)}  {case.name}  {'valid' if why is None else 'invalid: ' + why}", highlight=False
         )
-    return Compared(cells, invalid, seeds, jitter_us)
+    return Compared(cells, invalid, seeds, measured)
