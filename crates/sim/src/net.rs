@@ -59,7 +59,7 @@ pub(crate) struct Body {
 
 /// What a pure ACK with SACK blocks keeps: half a cache line, for the ACKs of thousands of flows that lose packets.
 ///
-/// Blocks as (start - ACK, length), the first one not empty; a fourth one only without time stamps (40 bytes of options
+/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it tells of a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
 /// hold no more), or else the echoed stamp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sacks {
@@ -70,9 +70,9 @@ pub(crate) struct Sacks {
 }
 
 impl Sacks {
-    /// The blocks lie within a receive window above the ACK: differences fit into 32 bits.
+    /// The blocks lie within a receive window (2 GiB at most) of the ACK: differences fit into 32 bits.
     pub fn new(segment: &Segment) -> Self {
-        let part = |b: &SackBlock| ((b.start - segment.ack) as u32, (b.end - b.start) as u32);
+        let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
         let mut parts = segment.sack.as_slice().iter().map(part);
         let (start, len) = parts.next().unwrap_or_default();
         let mut next = || parts.next().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Sacks {
         let mut s = Segment { ack, flags, has_ack: true, ..Segment::default() };
         let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
         for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
-            let start = ack + u64::from(start);
+            let start = ack.wrapping_add_signed(i64::from(start as i32));
             s.sack.push(SackBlock { start, end: start + u64::from(len) });
         }
         s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
@@ -434,5 +434,10 @@ mod tests {
             }
             assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
         }
+        // a duplicate far below the ACK
+        let start = (1 << 40) - (1 << 31);
+        let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
+        s.sack.push(SackBlock { start, end: start + 1448 });
+        assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
     }
 }

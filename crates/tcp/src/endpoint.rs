@@ -216,6 +216,7 @@ impl Endpoint {
             duplicates_received: c.duplicates_received,
             rescues: c.rescues,
             probes: self.tx.probes(),
+            undone: self.tx.undone(),
         }
     }
 

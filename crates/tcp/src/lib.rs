@@ -21,8 +21,8 @@
 //! # What is not modelled
 //!
 //! Checksums, urgent data, PAWS, persist and keep-alive timers (the receiver's window is constant: applications read at
-//! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU, D-SACK and the
-//! undo of spurious recoveries. SACK is not negotiated: both ends of a connection use it or neither does.
+//! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
+//! SACK is not negotiated: both ends of a connection use it or neither does.
 
 pub mod cc;
 mod delivery;
@@ -42,7 +42,7 @@ mod tests;
 pub use endpoint::Endpoint;
 pub use params::{
     CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
-    TcpParams,
+    TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

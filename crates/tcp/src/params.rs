@@ -95,6 +95,17 @@ pub enum Reduction {
     Prr,
 }
 
+/// What becomes of a reduction that proves to have been for nothing. Needs `loss_detection = "rack-tlp"`, as `frto` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undo {
+    /// It stands.
+    None,
+    /// The window and ssthresh are again what they were, once D-SACK has told of everything that was sent again, or a time
+    /// stamp says that the first original arrived.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
+    Linux,
+}
+
 /// The first window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -199,6 +210,12 @@ pub struct TcpParams {
     pub limited_transmit: bool,
     /// A timeout keeps what was SACKed (RFC 6675 §5.1 allows both; Linux keeps).
     pub keep_sack_after_rto: bool,
+    /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
+    pub dsack: bool,
+    /// What becomes of a reduction that proves spurious, with `rack-tlp`.
+    pub undo: Undo,
+    /// After a timeout, new data finds out whether it was spurious, with `rack-tlp`.   Source: RFC 5682 §3.1.
+    pub frto: bool,
     /// What happens after silence.
     pub idle_restart: IdleRestart,
     /// Small segments wait while anything is unacknowledged.   Source: RFC 896.

@@ -3,7 +3,7 @@
 use crate::cc::LedbatParams;
 use crate::params::{
     CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
-    TcpParams,
+    TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -78,6 +78,9 @@ pub(crate) fn linux_6() -> TcpParams {
         loss_detection: LossDetection::RackTlp,
         limited_transmit: true,
         keep_sack_after_rto: true,
+        dsack: true,
+        undo: Undo::Linux,
+        frto: true,
         idle_restart: IdleRestart::Decay,
         nagle: false,
         fin_after_data: false,
@@ -114,6 +117,8 @@ fn ledbat() -> TcpParams {
         initial_window: InitialWindow::Segments(2),
         hystart: HyStart::Off,
         loss_detection: LossDetection::Dupthresh,
+        undo: Undo::None,
+        frto: false,
         ..linux_6()
     }
 }
@@ -135,6 +140,9 @@ fn ns2() -> TcpParams {
         reduction_end_grows: false,
         reduction: Reduction::Instant,
         limited_transmit: false,
+        dsack: false,
+        undo: Undo::None,
+        frto: false,
         idle_restart: IdleRestart::Restart,
         clock_granularity: Duration::from_millis(10),
         quantise_rtt: true,
@@ -231,6 +239,9 @@ fn rfc() -> TcpParams {
         whole_segments: false,
         reduction_end_grows: false,
         reduction: Reduction::Instant,
+        dsack: false,
+        undo: Undo::None,
+        frto: false,
         idle_restart: IdleRestart::Restart,
         min_rto: Duration::from_secs(1),
         min_rto_bounds: MinRto::Total,

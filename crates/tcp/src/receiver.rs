@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, acknowledgement policy, SACK blocks, time stamp echo, ECN echo.
 //!
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (which stamp is echoed), RFC 3168
-//! §6.1.3 (ECE until CWR). D-SACK is not generated.
+//! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; of segments that are duplicates as a whole, as retransmissions are).
 
 use crate::segment::micros;
 use crate::stats::Counters;
@@ -17,6 +17,11 @@ const FEW: usize = 3;
 const ON_HEAP: u8 = u8::MAX;
 /// An ACK must leave before this call ends. (Nothing falls due at the start of time: no segment can have arrived.)
 const AT_ONCE: Time = Time::ZERO;
+
+/// In `tells`: CE arrived and CWR has not.
+const ECHO: u8 = 1;
+/// In `tells`: the next ACK reports a duplicate.
+const DUPLICATE: u8 = 2;
 
 /// Where the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,8 @@ struct OutOfOrder {
     /// A byte of each of the most recently extended ranges, newest first.
     recent: [u64; RECENT],
     count: u8,
+    /// What the next ACK reports as received twice.
+    duplicate: SackBlock,
 }
 
 impl OutOfOrder {
@@ -129,8 +136,8 @@ pub(crate) struct Receiver {
     quick: u8,
     /// How many ranges `few` holds, or [`ON_HEAP`].
     held: u8,
-    /// CE arrived and CWR has not.
-    echo: bool,
+    /// What ACKs must tell besides: [`ECHO`], [`DUPLICATE`].
+    tells: u8,
     fin: Fin,
     /// ECN is in use on this connection.
     pub(crate) ecn: bool,
@@ -154,7 +161,7 @@ impl Receiver {
             unacked: 0,
             quick: p.quick_acks as u8,
             held: 0,
-            echo: false,
+            tells: 0,
             fin: Fin::None,
             ecn: false,
             phase: Phase::Listen,
@@ -235,12 +242,15 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if self.ecn {
             if segment.flags.has(Flags::CWR) {
-                self.echo = false;
+                self.tells &= !ECHO;
             }
-            self.echo |= segment.ecn == Ecn::Ce;
+            if segment.ecn == Ecn::Ce {
+                self.tells |= ECHO;
+            }
         }
         if end <= self.next || end > self.next + p.receive_window.0 {
             stats.duplicates_received += 1;
+            self.note_duplicate(p, start, end);
             self.set_ack_now();
             return;
         }
@@ -259,6 +269,7 @@ impl Receiver {
             // not `+= u32::from(...)`: the counters lie in a line that nothing else here needs
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
+                self.note_duplicate(p, start, end);
             }
             self.set_ack_now();
             return;
@@ -379,10 +390,10 @@ impl Receiver {
             segment.ts_val = micros(now);
             segment.ts_ecr = self.ts_recent;
         }
-        if self.echo {
+        if self.tells & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        if self.has_holes() {
+        if self.has_holes() || self.tells & DUPLICATE != 0 {
             self.stamp_sack(p, segment);
         }
         self.since_ack = 0;
@@ -390,10 +401,26 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
-    fn stamp_sack(&self, p: &TcpParams, segment: &mut Segment) {
+    /// The next ACK reports that `[start, end)` came twice; what lies above the window did not come at all.
+    #[cold]
+    fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
+        if p.dsack && p.sack_blocks() > 0 && start < end && end <= self.next + p.receive_window.0 {
+            self.many.get_or_insert_default().duplicate = SackBlock { start, end };
+            self.tells |= DUPLICATE;
+        }
+    }
+
+    fn stamp_sack(&mut self, p: &TcpParams, segment: &mut Segment) {
         let most = p.sack_blocks();
+        if self.tells & DUPLICATE != 0 {
+            self.tells &= !DUPLICATE;
+            if let Some(many) = &self.many {
+                segment.sack.push(many.duplicate);
+            }
+        }
+        let room = most - segment.sack.len().min(most);
         if self.held != ON_HEAP {
-            for &block in self.few[..usize::from(self.held)].iter().take(most) {
+            for &block in self.few[..usize::from(self.held)].iter().take(room) {
                 segment.sack.push(block);
             }
         } else if let Some(holes) = &self.many {
@@ -465,6 +492,35 @@ mod tests {
             r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
         }
         assert_eq!(blocks(&mut r, &p), [(17, 18), (15, 16), (13, 14), (11, 12)]);
+    }
+
+    #[test]
+    fn rfc_2883_duplicates() {
+        let p = TcpParams { dsack: true, ..TcpParams::preset("rfc").unwrap() };
+        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
+        r.open(0);
+        let mut arrive = |r: &mut Receiver, list: &[u64]| {
+            for &i in list {
+                r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+            }
+            blocks(r, &p)
+        };
+        // RFC 2883 §4.1.1: the ACK was lost, and the segment comes again; told once
+        assert_eq!(arrive(&mut r, &[0, 1]), []);
+        assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
+        assert_eq!(arrive(&mut r, &[]), []);
+        // §4.1.2: below the ACK, while 3 is held above a hole: the duplicate first
+        assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
+        assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
+        // §4.2: inside the block above the ACK, which follows
+        assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
+        assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
+        // at most three beside a time stamp: the oldest block gives way
+        assert_eq!(arrive(&mut r, &[7]), [(7, 8), (3, 6)]);
+        assert_eq!(arrive(&mut r, &[9]), [(9, 10), (7, 8), (3, 6)]);
+        assert_eq!(arrive(&mut r, &[7]), [(7, 8), (7, 8), (9, 10)]);
+        // what lies beyond the window is no duplicate
+        assert_eq!(arrive(&mut r, &[1 << 40]), [(7, 8), (9, 10), (3, 6)]);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 mod output;
 pub(crate) mod paced;
 mod rack;
+pub(crate) mod undo;
 
 use crate::cc::{Congestion, Controller, RateSample, Window};
 use crate::receiver::Receiver;
@@ -191,6 +192,7 @@ impl Sender {
         }
         let flight_before = self.in_flight();
         self.rack_now(now);
+        self.begin_ack();
         let acked = segment.ack - self.una;
         let mut sample = None;
         let mut delivered = acked;
@@ -210,8 +212,13 @@ impl Sender {
                 cx.io.event(Event::Acked { bytes });
             }
         }
+        let mut sacked = false;
         if p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) {
+            if p.dsack {
+                self.on_duplicate(p, segment, cx.stats.retransmits);
+            }
             let newly = self.on_sack(p, segment);
+            sacked = newly > 0;
             delivered += newly;
             self.dupacks += u32::from(acked == 0 && newly > 0);
         } else if acked == 0
@@ -227,6 +234,7 @@ impl Sender {
         }
         let waits = self.rack_ack(p, now);
         self.rack_probe_ack(p, segment, acked > 0 || delivered > 0);
+        self.judge(cx, segment, acked, sacked);
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return self.restart_timer(p, now, acked);
         }
@@ -388,6 +396,7 @@ impl Sender {
 
     fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
         let p = cx.p;
+        self.begin_episode(p, self.state != State::Cwr);
         if self.state == State::Cwr {
             self.recover = self.next;
         } else {
@@ -498,6 +507,10 @@ impl Sender {
         let paid =
             !p.every_timeout_reduces && (self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
+        let first = self.timeouts > 0 || matches!(self.state, State::Open | State::Cwr);
+        if !paid {
+            self.begin_episode(p, true);
+        }
         self.cc.on_rto(p, &mut self.window, base);
         self.round_ssthresh(p);
         self.timeouts = self.timeouts.saturating_add(1);
@@ -512,6 +525,7 @@ impl Sender {
         }
         self.state = State::Loss;
         self.recover = self.next;
+        self.begin_frto(p, first);
         self.dupacks = 0;
         self.board.dup_bytes = 0;
         self.forget_probe();

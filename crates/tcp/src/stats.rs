@@ -68,6 +68,8 @@ pub struct Stats {
     pub rescues: u32,
     /// Tail loss probes of RFC 8985.
     pub probes: u32,
+    /// Window reductions that proved spurious and were undone.
+    pub undone: u32,
 }
 
 /// What of [`Stats`] an endpoint counts, all of it rare: the rest follows from its state.

@@ -2,6 +2,7 @@
 
 mod net;
 mod rack;
+mod undo;
 
 use crate::*;
 use net::{Fate, Net};

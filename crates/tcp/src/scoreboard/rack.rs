@@ -4,7 +4,8 @@
 //! on delivery   RACK.xmit_ts, RACK.end_seq = the segment sent last of all that were delivered;  RACK.rtt = now - its sending
 //! lost          sent before that one, and  now >= sent + RACK.rtt + RACK.reo_wnd                  RFC 8985 §6.2 step 5
 //! reo_wnd       0 while no reordering was seen and losses are being repaired or DupThresh segments are SACKed,
-//!               else min(min RTT / 4, SRTT)                                                       §6.2 step 4
+//!               else min(reo_wnd_mult * min RTT / 4, SRTT)                                        §6.2 step 4
+//! reo_wnd_mult  1, and one more for every round with a D-SACK but a probe's, until 16 recoveries bring none
 //! ```
 //!
 //! Sequence order is the order of first transmissions, and retransmissions have a queue in the order of theirs, so both are
@@ -12,13 +13,11 @@
 //! are segments like all others, and a lost one is found as soon as something sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: no D-SACK, hence no adaptation of the reordering window (`reo_wnd_mult` stays 1). min RTT is that of the whole
-//! connection. Whether a retransmission was delivered, or what it repeats, is told by min RTT alone and not by the echoed time
+//! Departs: min RTT is that of the whole connection. Whether a retransmission was delivered, or what it repeats, is told by min RTT alone and not by the echoed time
 //! stamp: behind a hole the echo is older than anything that is SACKed.
 
-#[cfg(test)]
-use super::LOST;
-use super::{EVER, Entry, RETX, Resent, SACKED, Scoreboard};
+use super::{EVER, Entry, LOST, RETX, Resent, SACKED, Scoreboard};
+use crate::sender::undo::Episode;
 use std::collections::VecDeque;
 
 /// What the retransmission timer waits for.   Source: RFC 8985 §8.
@@ -70,6 +69,18 @@ pub(crate) struct Rack {
     pub(crate) probe: Option<Probe>,
     /// Probes sent.
     pub(crate) probes: u32,
+    /// RACK.dsack_round.
+    pub(crate) dsack_round: Option<u64>,
+    /// RACK.reo_wnd_mult.
+    pub(crate) reo_wnd_mult: u32,
+    /// RACK.reo_wnd_persist.
+    pub(crate) reo_wnd_persist: u8,
+    /// The last recovery.
+    pub(crate) episode: Episode,
+    /// This ACK delivers a segment that was sent only once and ends by `once_until`.
+    pub(crate) once_delivered: bool,
+    /// Low half of an offset.
+    pub(crate) once_until: u32,
     resent: VecDeque<Resent>,
 }
 
@@ -105,6 +116,12 @@ impl Rack {
             sampled: true,
             probe: None,
             probes: 0,
+            dsack_round: None,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            episode: Episode::default(),
+            once_delivered: false,
+            once_until: 0,
             resent: VecDeque::new(),
         }
     }
@@ -113,6 +130,7 @@ impl Rack {
     #[inline]
     pub(super) fn note_delivered(&mut self, e: &Entry) {
         let order = e.order();
+        self.once_delivered |= !e.has(EVER) && (order.1.wrapping_sub(self.once_until) as i32) <= 0;
         if (order.1.wrapping_sub(self.fack) as i32) >= 0 {
             self.fack = order.1;
         } else if !e.has(EVER) {
@@ -143,7 +161,7 @@ impl Rack {
         if !self.reordering_seen && (repairing || self.sacked >= u32::from(dupthresh)) {
             return 0;
         }
-        (self.min_rtt_us / 4).min(srtt_us)
+        (self.min_rtt_us / 4).saturating_mul(self.reo_wnd_mult).min(srtt_us)
     }
 
     /// How long `sent` may still be on its way, not positive if it is late; microseconds.
@@ -265,6 +283,30 @@ impl Scoreboard {
         if let Some(rack) = &mut self.rack {
             rack.resent.clear();
             (rack.lost, rack.sacked) = (lost, sacked);
+        }
+    }
+
+    /// Retransmissions on their way. Bound: the board.
+    pub(crate) fn resent_in_flight(&self) -> u32 {
+        self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
+    }
+
+    /// Nothing is lost after all. Bound: the board.
+    pub(crate) fn unmark_lost(&mut self) {
+        (self.pipe, self.above, self.runs) = (0, 0, 0);
+        let mut in_run = false;
+        for at in 0..self.len() {
+            let e = self.entry(at);
+            e.flags &= !LOST;
+            let e = *e;
+            self.pipe += e.in_pipe();
+            self.above += if e.has(SACKED) { e.bytes() } else { 0 };
+            self.runs += u32::from(e.has(SACKED) && !in_run);
+            in_run = e.has(SACKED);
+        }
+        (self.lost_to, self.rtx) = (0, 0);
+        if let Some(rack) = &mut self.rack {
+            rack.lost = 0;
         }
     }
 

@@ -76,7 +76,11 @@ impl Sender {
         let mut allowance = self.allowance(now);
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
-            if repairing && let Some(piece) = self.board.next_lost() {
+            let new_first = repairing && self.new_first();
+            if repairing
+                && !new_first
+                && let Some(piece) = self.board.next_lost()
+            {
                 if !self.has_room(p, u64::from(piece.len)) {
                     break true;
                 }
@@ -201,6 +205,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
         self.board.retransmitted(piece, micros(cx.now), rescue);
+        self.note_resent(cx.now);
         cx.stats.retransmits += 1;
         if piece.seq == self.una {
             self.rack_head_resent(cx.p, cx.now);

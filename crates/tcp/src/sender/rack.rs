@@ -11,8 +11,8 @@
 //! Source: RFC 8985 §6.2 to §8; of Linux the 2 ms, which keep a probe off the tail of a flight whose last ACK is due, the RTO
 //! after a probe or a reordering window (counted from when the first segment was sent last), and that a retransmission that
 //! is lost after a timeout opens a fast recovery.
-//! Departs: without D-SACK, a probe that was not needed is told by the pure duplicate ACK that answers it; if it was an ACK
-//! that was lost and not a segment, the window is reduced all the same.
+//! Without D-SACK, a probe that was not needed is told by the pure duplicate ACK that answers it; if it was an ACK that was
+//! lost and not a segment, the window is then reduced all the same.
 
 use super::{Cx, Sender};
 use crate::cc::Congestion;

@@ -9,17 +9,17 @@ use crate::*;
 use units::Duration;
 
 /// Linux' stack with a window of ten, every segment acknowledged at once and no congestion control in the way.
-fn stack() -> TcpParams {
+pub(super) fn stack() -> TcpParams {
     TcpParams { ack_every: 1, idle_restart: IdleRestart::Off, ..preset("linux-6") }
 }
 
 /// The number of a data segment.
-fn index(p: &TcpParams, s: &Segment) -> u64 {
+pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
     (s.seq.max(1) - 1) / u64::from(p.mss)
 }
 
 /// Loses data segment `i` in its first `times` transmissions, for each of the pairs.
-fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
+pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     let mut sent = std::collections::BTreeMap::<u64, u32>::new();
     move |from, _, s| {
@@ -35,7 +35,7 @@ fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, 
 
 /// A message of `segments` from an established, idle connection whose SRTT is the round trip; the FIN does not come.
 /// Returns what was sent again, and when, in milliseconds since the message was written at 1 s.
-fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
+pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
     p: &TcpParams,
     segments: u64,
     fate: F,
