@@ -32,6 +32,9 @@ use crate::{Event, Io, Recovery, Segment, State, TcpParams};
 use packet::Flags;
 use units::{LINE, Time, prefetch};
 
+/// What the end of a timeout's repair may add to what is in flight, segments: `tcp_max_burst` of Linux 2.6.
+const MAX_BURST: u64 = 3;
+
 /// What a call of the sending half works with.
 pub(crate) struct Cx<'a, I: Io> {
     pub(crate) p: &'a TcpParams,
@@ -193,6 +196,9 @@ impl Sender {
         let flight_before = self.in_flight();
         self.rack_now(now);
         self.begin_ack();
+        if let Some(fack) = &mut self.board.fack {
+            fack.begin();
+        }
         let acked = segment.ack - self.una;
         let mut sample = None;
         let mut delivered = acked;
@@ -213,6 +219,7 @@ impl Sender {
             }
         }
         let mut sacked = false;
+        self.board.cumulative_part_done();
         if p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) {
             if p.dsack {
                 self.on_duplicate(p, segment, cx.stats.retransmits);
@@ -229,8 +236,8 @@ impl Sender {
             self.dupacks += 1;
             delivered = u64::from(p.mss);
         }
-        if matches!(self.state, State::Recovery | State::Loss) {
-            self.board.mark_overtaken();
+        if p.forward_ack() {
+            self.board.mark_overtaken(p.dupthresh);
         }
         let waits = self.rack_ack(p, now);
         self.rack_probe_ack(p, segment, acked > 0 || delivered > 0);
@@ -318,7 +325,7 @@ impl Sender {
                 self.dupacks = 0;
                 self.cc.on_ack(p, &mut self.window, rate);
                 if self.state == State::Loss && self.una >= self.recover {
-                    self.state = State::Open;
+                    self.end_loss(p);
                 }
             }
             State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, rate, delivered),
@@ -348,6 +355,10 @@ impl Sender {
     fn loss_found(&self, p: &TcpParams) -> bool {
         if p.rack() {
             return self.rack_loss_found();
+        }
+        if let Some(fack) = &self.board.fack {
+            // after a timeout, too: every segment found lost by SACK begins a recovery
+            return fack.found && self.state != State::Recovery;
         }
         if !matches!(self.state, State::Open | State::Cwr) {
             return false;
@@ -409,6 +420,10 @@ impl Sender {
         if p.recovery != Recovery::Sack {
             self.board.dup_bytes = self.dupacks.saturating_mul(p.mss);
         }
+        if p.forward_ack() {
+            // what is lost is known, and the window held lets it out
+            return self.shrink_by(p, delivered, self.in_flight());
+        }
         if !p.rack() {
             self.board.mark_head_lost();
         }
@@ -454,6 +469,21 @@ impl Sender {
         self.state = State::Open;
         self.dupacks = 0;
         self.board.dup_bytes = 0;
+        if p.forward_ack() {
+            self.board.forget_marks();
+        }
+    }
+
+    /// All that was outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux does not wait for slow start to reach
+    /// ssthresh: it takes the window there, but not above in flight + 3 segments.
+    fn end_loss(&mut self, p: &TcpParams) {
+        self.state = State::Open;
+        if p.forward_ack() {
+            self.board.forget_marks();
+            let w = &mut self.window;
+            let most = (self.board.pipe() / u64::from(p.mss) + MAX_BURST) as f64;
+            w.cwnd = w.cwnd.max(w.ssthresh.min(most));
+        }
     }
 
     /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.

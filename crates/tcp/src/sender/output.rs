@@ -5,7 +5,7 @@
 use super::{Cx, Sender};
 use crate::scoreboard::Piece;
 use crate::segment::micros;
-use crate::{IdleRestart, Io, Recovery, Reduction, Segment, State, TcpParams};
+use crate::{IdleRestart, Io, LossDetection, Recovery, Reduction, Segment, State, TcpParams};
 use packet::{Ecn, Flags};
 use units::Time;
 
@@ -32,7 +32,7 @@ impl Sender {
                 self.in_flight() + size <= self.cwnd_bytes(p).max(self.shrink.held(p))
             }
             // what is SACKed makes room by itself
-            State::Open if self.dupacks > 0 && p.rack() && p.limited_transmit => {
+            State::Open if self.dupacks > 0 && (p.rack() || p.forward_ack()) && p.limited_transmit => {
                 self.in_flight() + size <= self.cwnd_bytes(p)
             }
             State::Open if self.dupacks > 0 => {
@@ -102,7 +102,10 @@ impl Sender {
                 allowance -= 1;
                 self.send_new(cx, len, fin);
                 sent = true;
-            } else if self.state == State::Recovery && p.recovery == Recovery::Sack && !p.rack() {
+            } else if self.state == State::Recovery
+                && p.loss_detection == LossDetection::Dupthresh
+                && p.recovery == Recovery::Sack
+            {
                 match self.send_hole(cx) {
                     Hole::Filled => sent = true,
                     Hole::Rescued => {
