@@ -363,7 +363,7 @@ impl Endpoint {
         self.stats.timeouts += 1;
         self.tx.timeouts = self.tx.timeouts.saturating_add(1);
         if u32::from(self.tx.timeouts) > linear {
-            self.tx.rtt.back_off(p);
+            self.tx.rtt.back_off(p, self.tx.next);
         }
         self.transmit_syn(p, now, true, io);
         self.tx.rto_at = now + self.syn_wait(p);

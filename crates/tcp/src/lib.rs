@@ -41,7 +41,7 @@ mod tests;
 
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
+    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
     TcpParams, Undo,
 };
 pub use presets::PRESETS;

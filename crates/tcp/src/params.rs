@@ -120,6 +120,18 @@ pub enum InitialWindow {
     Rfc6928,
 }
 
+/// When the window has been used enough to grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CwndValidation {
+    /// Always.   Source: ns-2's one-way agents and FullTcp.
+    Off,
+    /// In rounds that it limited; in slow start half of it is enough.   Source: RFC 7661; Linux.
+    Round,
+    /// When what was in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
+    Full,
+}
+
 /// What the minimum RTO bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -140,6 +152,11 @@ pub enum IdleRestart {
     Restart,
     /// Halved for every RTO of silence, not below the initial window; ssthresh remembers 3/4 of it.   Source: RFC 2861; Linux.
     Decay,
+    /// cwnd = initial window, when an RTO has passed since the ACK that left nothing outstanding, not since the last
+    /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer goes on running in silence.
+    InitialAfterAck,
+    /// cwnd = 1 segment, by the same clock.   Source: ns-2's other one-way agents (`restart_bugfix_`).
+    OneAfterAck,
 }
 
 /// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
@@ -172,8 +189,8 @@ pub struct TcpParams {
     pub window_clamp: Option<u32>,
     /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
     pub abc_limit: u32,
-    /// The window grows only in rounds that used it.   Source: RFC 7661; Linux. Off in ns-2.
-    pub cwnd_validation: bool,
+    /// Whether the window grows only if it is used.
+    pub cwnd_validation: CwndValidation,
     /// Congestion controller.
     pub congestion_control: CongestionControl,
     /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic, 819/1024 for cubic-2.6.22.
@@ -240,6 +257,9 @@ pub struct TcpParams {
     pub max_rto: Duration,
     /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
     pub backoff_doublings: u8,
+    /// A doubled RTO stays doubled until data is acknowledged that was first sent after the timeout (Karn & Partridge 1987;
+    /// ns-2), instead of until the next round-trip sample.
+    pub backoff_until_new_data: bool,
     /// Every ACK restarts the retransmission timer, duplicates too (ns-2's Agent/TCP/Linux), instead of those of new data
     /// (RFC 6298 §5.3).
     pub any_ack_restarts_timer: bool,
@@ -326,6 +346,12 @@ impl TcpParams {
     /// Whether the controller reads the time stamps of the ACKs that it gets: then a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
         self.congestion_control == CongestionControl::Ledbat
+    }
+
+    /// Silence begins with an ACK, not with the last segment sent.
+    #[inline]
+    pub(crate) fn silence_from_ack(&self) -> bool {
+        matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
     }
 
     /// Losses are found by forward acknowledgement.

@@ -2,7 +2,7 @@
 
 use crate::cc::LedbatParams;
 use crate::params::{
-    CongestionControl, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
+    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
     TcpParams, Undo,
 };
 use units::{Bytes, Duration};
@@ -60,7 +60,7 @@ pub(crate) fn linux_6() -> TcpParams {
         window_clamp: None,
         // Linux counts every segment that an ACK covers
         abc_limit: 1 << 16,
-        cwnd_validation: true,
+        cwnd_validation: CwndValidation::Round,
         congestion_control: CongestionControl::Cubic,
         beta: None,
         cubic_c: 0.4,
@@ -92,6 +92,7 @@ pub(crate) fn linux_6() -> TcpParams {
         min_rto_bounds: MinRto::Variation,
         max_rto: Duration::from_secs(120),
         backoff_doublings: 16,
+        backoff_until_new_data: false,
         any_ack_restarts_timer: false,
         every_timeout_reduces: false,
         initial_rto: Duration::from_secs(1),
@@ -132,7 +133,7 @@ fn ns2() -> TcpParams {
         sack_on_wire: false,
         initial_window: InitialWindow::Segments(2),
         abc_limit: 1,
-        cwnd_validation: false,
+        cwnd_validation: CwndValidation::Off,
         hystart: HyStart::Off,
         pacing: Pacing::Exact,
         loss_detection: LossDetection::Dupthresh,
@@ -149,6 +150,7 @@ fn ns2() -> TcpParams {
         min_rto_bounds: MinRto::Total,
         max_rto: Duration::from_secs(60),
         backoff_doublings: 6,
+        backoff_until_new_data: true,
         every_timeout_reduces: true,
         initial_rto: Duration::from_secs(3),
         max_syn_rto: Duration::from_secs(60),
@@ -174,15 +176,17 @@ fn ns2_cubic_2622() -> TcpParams {
         handshake: false,
         timestamps: true,
         timestamp_bytes: 10,
-        cwnd_validation: true,
+        cwnd_validation: CwndValidation::Full,
         congestion_control: CongestionControl::Cubic2622,
+        // bic_scale 41 and a round trip of 100 ms
+        cubic_c: 410.0 / 1024.0,
         recovery: Recovery::Sack,
         reduction: Reduction::HeldRateHalving,
         dupthresh: 4,
         loss_detection: LossDetection::ForwardAck,
         any_ack_restarts_timer: true,
         limited_transmit: true,
-        idle_restart: IdleRestart::Restart,
+        idle_restart: IdleRestart::InitialAfterAck,
         clock_granularity: Duration::from_millis(1),
         quantise_rtt: false,
         max_rto: Duration::from_secs(120),
@@ -201,6 +205,7 @@ fn ns2_reno() -> TcpParams {
         congestion_control: CongestionControl::Reno,
         recovery: Recovery::Reno,
         limited_transmit: true,
+        idle_restart: IdleRestart::OneAfterAck,
         keep_sack_after_rto: false,
         ..ns2()
     }

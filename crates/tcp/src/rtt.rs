@@ -20,13 +20,15 @@ pub(crate) struct Rtt {
     rttvar: Duration,
     /// Before backoff.
     base: Duration,
-    /// Timeouts since the last sample.
+    /// Timeouts since the last sample, or since new data was acknowledged.
     backoff: u8,
+    /// With `backoff_until_new_data`: low half of the end of what had been sent at the last timeout.
+    sent_to: u32,
 }
 
 impl Rtt {
     pub(crate) fn new(p: &TcpParams) -> Self {
-        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.initial_rto, backoff: 0 }
+        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.initial_rto, backoff: 0, sent_to: 0 }
     }
 
     /// A measured round trip in microseconds.
@@ -51,7 +53,17 @@ impl Rtt {
             MinRto::Variation => self.srtt + four.max(p.min_rto),
         }
         .min(p.max_rto);
-        self.backoff = 0;
+        if !p.backoff_until_new_data {
+            self.backoff = 0;
+        }
+    }
+
+    /// With `backoff_until_new_data`: everything below `una` is acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, una: u64) {
+        if self.backoff > 0 && ((una as u32).wrapping_sub(self.sent_to) as i32) > 0 {
+            self.backoff = 0;
+        }
     }
 
     /// The timeout in force.
@@ -60,8 +72,9 @@ impl Rtt {
         if self.backoff == 0 { self.base } else { (self.base * (1 << self.backoff)).min(max) }
     }
 
-    /// The timer expired.   Source: RFC 6298 §5.5.
-    pub(crate) fn back_off(&mut self, p: &TcpParams) {
+    /// The timer expired when all below `next` had been sent.   Source: RFC 6298 §5.5.
+    pub(crate) fn back_off(&mut self, p: &TcpParams, next: u64) {
+        self.sent_to = next as u32;
         self.backoff = (self.backoff + 1).min(p.backoff_doublings);
     }
 
@@ -92,10 +105,10 @@ mod tests {
         // R = 480: RTTVAR 150 + 20 = 170, SRTT 350 + 60 = 410, RTO 410 + 680 = 1090
         r.sample(&p, 480_000);
         assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
-        r.back_off(&p);
+        r.back_off(&p, 1);
         assert_eq!(r.rto(p.max_rto), Duration::from_millis(2180));
         for _ in 0..9 {
-            r.back_off(&p);
+            r.back_off(&p, 1);
         }
         assert_eq!(r.rto(p.max_rto), Duration::from_secs(60));
         // A sample ends the backoff. 410 again: RTTVAR 127.5, RTO 410 + 510 = 920, bounded below by 1 s.
@@ -126,7 +139,7 @@ mod tests {
     fn a_lost_syn_leaves_three_seconds() {
         let p = TcpParams::preset("rfc").unwrap();
         let mut r = Rtt::new(&p);
-        r.back_off(&p);
+        r.back_off(&p, 1);
         r.after_syn(true);
         assert_eq!(r.rto(p.max_rto), Duration::from_secs(3));
     }

@@ -28,7 +28,7 @@ use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::segment::micros;
 use crate::stats::Counters;
-use crate::{Event, Io, Recovery, Segment, State, TcpParams};
+use crate::{CwndValidation, Event, Io, Recovery, Segment, State, TcpParams};
 use packet::Flags;
 use units::{LINE, Time, prefetch};
 
@@ -77,8 +77,8 @@ pub(crate) struct Sender {
     /// Recovery, reduction and ECN: what was outstanding when the last one began.
     recover: u64,
     usage_until: u64,
-    /// Last transmission of data.
-    last_send: Time,
+    /// Last transmission of data, or the ACK that left nothing outstanding if silence counts from there.
+    last_active: Time,
     /// Most bytes outstanding after sending, in that round.
     max_flight: u32,
     peer_rwnd: u32,
@@ -97,7 +97,7 @@ impl Sender {
             peer_rwnd: peer_rwnd.min(u32::MAX.into()) as u32,
             recover: 0,
             rto_at: Time::NEVER,
-            last_send: Time::ZERO,
+            last_active: Time::ZERO,
             max_flight: 0,
             usage_until: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
@@ -211,6 +211,12 @@ impl Sender {
                 delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
             }
             sample = self.measure(p, now, segment.ts_ecr, taken.sent);
+            if p.backoff_until_new_data {
+                self.rtt.acknowledged(self.una);
+            }
+            if self.una == self.next && p.silence_from_ack() {
+                self.last_active = now;
+            }
             self.timeouts = 0;
             let fin = self.fin_sent && self.una == self.next;
             let bytes = acked - u64::from(fin);
@@ -300,8 +306,13 @@ impl Sender {
         let mss = f64::from(p.mss);
         // nearly always one full segment: no division
         let acked = if acked == u64::from(p.mss) { 1.0 } else { acked as f64 / mss };
-        let used =
-            self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight);
+        let used = match p.cwnd_validation {
+            CwndValidation::Off => true,
+            CwndValidation::Round => {
+                self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight)
+            }
+            CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
+        };
         RateSample {
             now,
             acked,
@@ -312,7 +323,8 @@ impl Sender {
             in_flight: flight_before,
             una: self.una,
             next: self.next,
-            cwnd_limited: used || !p.cwnd_validation,
+            cwnd_limited: used,
+            open: self.state == State::Open,
         }
     }
 
@@ -544,7 +556,7 @@ impl Sender {
         self.cc.on_rto(p, &mut self.window, base);
         self.round_ssthresh(p);
         self.timeouts = self.timeouts.saturating_add(1);
-        self.rtt.back_off(p);
+        self.rtt.back_off(p, self.next);
         if p.rack() && p.keep_sack_after_rto {
             self.rack_now(now);
             self.board.time_out();

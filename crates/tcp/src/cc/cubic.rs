@@ -155,6 +155,7 @@ mod tests {
                 una: 0,
                 next: 0,
                 cwnd_limited: true,
+                open: true,
             };
             c.on_ack(p, w, &s);
         }

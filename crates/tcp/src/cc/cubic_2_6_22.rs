@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Source: SPEC 2.1; Ha, Rhee & Xu 2008. Windows are whole segments.
-//! Departs: the cube root and the cube are real numbers, not the kernel's fixed point; its HZ is 1000 as in ns-2.
+//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
+//! ns-2.
 
 use super::cubic::k;
 use super::{RateSample, Window};
@@ -23,10 +24,19 @@ use units::{Duration, Time};
 const MAX_INCREMENT: f64 = 16.0;
 /// The rule before the first loss: ACKs per segment.
 const CNT_BEFORE_LOSS: u32 = 50;
-/// HZ/32 at HZ 1000, in jiffies: 31 ms.
-const RECOMPUTE: Duration = Duration::from_millis(31);
-/// After a reduction, samples of this long are not taken for the minimum.
-const SETTLE: Duration = Duration::from_secs(1);
+/// A jiffy, ns.
+const JIFFY: u64 = 1_000_000;
+/// HZ/32 at HZ 1000, in jiffies.
+const RECOMPUTE: u64 = 31;
+/// After an epoch has begun, samples of this long are not taken for the minimum; jiffies.
+const SETTLE: u64 = 1000;
+/// What a round trip within one jiffy counts as, jiffies.
+const SMALLEST_DELAY: f64 = 0.125;
+
+/// The kernel's clock.
+fn jiffies(t: Time) -> u64 {
+    t.0 / JIFFY
+}
 
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,8 +46,8 @@ pub(crate) struct Cubic2622 {
     k: f64,
     epoch_start: Time,
     last_time: Time,
-    /// Smallest round trip, microseconds; 0 for none.
-    delay_min: u32,
+    /// Smallest round trip, jiffies; 0 for none.
+    delay_min: f64,
     /// ACKs per segment of growth, and how many have come.
     cnt: u32,
     cwnd_cnt: u32,
@@ -59,7 +69,7 @@ impl Cubic2622 {
             k: 0.0,
             epoch_start: Time::NEVER,
             last_time: Time::ZERO,
-            delay_min: 0,
+            delay_min: 0.0,
             cnt: 0,
             cwnd_cnt: 0,
             last_cwnd: 0,
@@ -98,23 +108,32 @@ impl Cubic2622 {
     }
 
     fn measure(&mut self, s: &RateSample) {
+        if !s.open {
+            return;
+        }
         let acked = (s.acked + 0.5) as u32;
         if acked > 0 {
             self.delayed_ack = self.delayed_ack - (self.delayed_ack >> 4) + acked.min(1 << 16);
         }
         let Some(rtt) = s.rtt_us else { return };
-        if self.epoch_start != Time::NEVER && s.now.since(self.epoch_start) < SETTLE {
+        // an epoch that has not begun counts as the beginning of time
+        let epoch = if self.epoch_start == Time::NEVER { Time::ZERO } else { self.epoch_start };
+        if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
-        if self.delay_min == 0 || rtt < self.delay_min {
-            self.delay_min = rtt.max(1);
+        // when the echoed segment left is rounded, now is cut
+        let sent = (s.now.0.saturating_sub(u64::from(rtt) * 1000) + JIFFY / 2) / JIFFY;
+        let delay = jiffies(s.now).saturating_sub(sent) as f64;
+        let delay = delay.max(SMALLEST_DELAY);
+        if self.delay_min == 0.0 || delay < self.delay_min {
+            self.delay_min = delay;
         }
     }
 
     /// How many ACKs one more segment takes.
     fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
         self.ack_cnt += 1;
-        if self.last_cwnd == cwnd as u32 && now.since(self.last_time) <= RECOMPUTE {
+        if self.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.last_time) <= RECOMPUTE {
             return;
         }
         self.last_cwnd = cwnd as u32;
@@ -122,14 +141,16 @@ impl Cubic2622 {
         if self.epoch_start == Time::NEVER {
             self.begin_epoch(p, cwnd, now);
         }
-        let t = now.since(self.epoch_start).secs() + f64::from(self.delay_min) * 1e-6;
+        // in 1024ths of a second, whole
+        let t = jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64;
+        let t = (t * 1024 / 1000) as f64 / 1024.0;
         let d = t - self.k;
         // the kernel cuts the distance from the origin, on either side of it
         let target = self.origin + (p.cubic_c * d * d * d).trunc();
-        let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
-        if self.delay_min > 0 && t >= self.k {
+        let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
+        if self.delay_min > 0.0 && t >= self.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
-            cnt = cnt.max(cwnd * 0.1 / (MAX_INCREMENT * f64::from(self.delay_min) * 1e-6));
+            cnt = cnt.max((cwnd * 100.0 / (MAX_INCREMENT * self.delay_min)).trunc());
         }
         let mut cnt = cnt as u32;
         if self.loss_cwnd == 0 {
@@ -149,7 +170,7 @@ impl Cubic2622 {
             self.k = 0.0;
             self.origin = cwnd;
         } else {
-            self.k = k(p.cubic_c, self.last_max, cwnd);
+            self.k = (k(p.cubic_c, self.last_max, cwnd) * 1024.0).floor() / 1024.0;
             self.origin = self.last_max;
         }
     }
@@ -205,6 +226,7 @@ mod tests {
             una: 0,
             next: 0,
             cwnd_limited: true,
+            open: true,
         }
     }
     fn run(c: &mut Cubic2622, w: &mut Window, rtt: f64, from: f64, to: f64) {
@@ -235,10 +257,10 @@ mod tests {
         let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
         w.ssthresh = c.on_congestion(&p, 167.0);
         w.cwnd = w.ssthresh;
-        // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) / 0.4) = cbrt(82.5) = 4.353 s. RTT 50 ms at
+        // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT 50 ms at
         // half of K: 167 - 0.4 * 2.2^3 = 162.7
         run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
-        assert!((c.k - 4.353).abs() < 1e-3);
+        assert!((c.k - 4.352).abs() < 1e-3);
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);

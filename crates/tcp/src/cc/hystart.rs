@@ -103,6 +103,7 @@ mod tests {
             una,
             next,
             cwnd_limited: true,
+            open: true,
         }
     }
 

@@ -180,6 +180,7 @@ mod tests {
             una: 1,
             next: 1,
             cwnd_limited: true,
+            open: true,
         }
     }
 

@@ -70,6 +70,8 @@ pub struct RateSample {
     pub next: u64,
     /// The window was what limited the sender; it may grow only then.
     pub cwnd_limited: bool,
+    /// Neither a recovery nor a timeout is under way.
+    pub open: bool,
 }
 
 /// What was taken for congestion.

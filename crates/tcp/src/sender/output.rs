@@ -162,13 +162,13 @@ impl Sender {
 
     /// Silence longer than an RTO (any silence, where the controller models the path).   Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
-        if self.last_send == Time::ZERO || self.next_new(p).is_none() {
+        if self.last_active == Time::ZERO || self.next_new(p).is_none() {
             return;
         }
         if self.cc.owns_window() {
             return self.model_restart(now);
         }
-        let idle = now.since(self.last_send);
+        let idle = now.since(self.last_active);
         let rto = self.rtt.rto(p.max_rto);
         if idle <= rto {
             return;
@@ -179,6 +179,8 @@ impl Sender {
         match p.idle_restart {
             IdleRestart::Off => {}
             IdleRestart::Restart => w.cwnd = restart,
+            IdleRestart::InitialAfterAck => w.cwnd = p.initial_window_segments(),
+            IdleRestart::OneAfterAck => w.cwnd = 1.0,
             IdleRestart::Decay => {
                 w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
                 // 2^20 segments is more than any window: twenty halvings reach the restart window
@@ -231,7 +233,7 @@ impl Sender {
         if self.rto_at == Time::NEVER {
             self.start_rto(p, now);
         }
-        self.last_send = now;
+        self.last_active = now;
         cx.io.send(s);
     }
 }
