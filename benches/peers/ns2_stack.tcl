@@ -62,7 +62,10 @@ proc flow {i} {
 proc again {tcp} {
     global ns o
     lappend ::done [$ns now]
-    if {$o(pause) > 0} { $ns at [expr {[$ns now] + $o(pause)}] "$tcp set closed_ 0; $tcp send $o(bytes)" }
+    if {$o(pause) <= 0} { return }
+    # a second `send` is never reported as done: closed_ is not Tcl's; advanceby clears it
+    set more [expr {$o(agent) eq "fullsack" ? "send $o(bytes)" : "advanceby [expr {($o(bytes) + $o(psize) - 1) / $o(psize)}]"}]
+    $ns at [expr {[$ns now] + $o(pause)}] "$tcp $more"
 }
 
 set done {}
