@@ -89,7 +89,9 @@ def ns2(case: Case, trace: Path) -> dict:
 
 def ours(case: Case) -> dict:
     """The same with our preset."""
-    ftp = {"size": f"{case.bytes}B", "pause": f"{case.pause}s"} if case.bytes > 0 else {}
+    # one agent sends all files, as in ns-2
+    files = {"size": f"{case.bytes}B", "pause": f"{case.pause}s", "new_connection": False}
+    ftp = files if case.bytes > 0 else {}
     stack = {**STACKS[case.agent], "initial_window": {"segments": case.iw}, **case.stack}
     if case.window < 1_000_000:
         stack |= {"window_clamp": case.window, "initial_ssthresh": float(case.window)}

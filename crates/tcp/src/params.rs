@@ -257,6 +257,12 @@ pub struct TcpParams {
     pub max_rto: Duration,
     /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
     pub backoff_doublings: u8,
+    /// Every ACK gives a round trip, duplicates too: the receiver echoes the newest time stamp it got, out of order or not (ns-2's
+    /// sinks), instead of that of the segment which it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
+    pub rtt_from_every_ack: bool,
+    /// A round trip below SRTT raises RTTVAR by an eighth of what one above it would.   Source: Linux' estimator, which ns-2's
+    /// Agent/TCP/Linux has.
+    pub damped_rttvar: bool,
     /// A doubled RTO stays doubled until data is acknowledged that was first sent after the timeout (Karn & Partridge 1987;
     /// ns-2), instead of until the next round-trip sample.
     pub backoff_until_new_data: bool,

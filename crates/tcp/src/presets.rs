@@ -92,6 +92,8 @@ pub(crate) fn linux_6() -> TcpParams {
         min_rto_bounds: MinRto::Variation,
         max_rto: Duration::from_secs(120),
         backoff_doublings: 16,
+        rtt_from_every_ack: false,
+        damped_rttvar: false,
         backoff_until_new_data: false,
         any_ack_restarts_timer: false,
         every_timeout_reduces: false,
@@ -188,7 +190,9 @@ fn ns2_cubic_2622() -> TcpParams {
         limited_transmit: true,
         idle_restart: IdleRestart::InitialAfterAck,
         clock_granularity: Duration::from_millis(1),
-        quantise_rtt: false,
+        rtt_from_every_ack: true,
+        damped_rttvar: true,
+        backoff_until_new_data: false,
         max_rto: Duration::from_secs(120),
         ..ns2()
     }

@@ -248,6 +248,9 @@ impl Receiver {
                 self.tells |= ECHO;
             }
         }
+        if p.rtt_from_every_ack {
+            self.ts_recent = segment.ts_val;
+        }
         if end <= self.next || end > self.next + p.receive_window.0 {
             stats.duplicates_received += 1;
             self.note_duplicate(p, start, end);

@@ -5,6 +5,7 @@
 //! ```text
 //! first sample R:  SRTT = R, RTTVAR = R/2
 //! later:           RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R
+//! damped, R < SRTT - RTTVAR:   RTTVAR += (SRTT - R - RTTVAR) / 32
 //! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled per timeout until the next sample
 //! ```
 //!
@@ -44,7 +45,12 @@ impl Rtt {
             self.srtt = Duration(r.max(1));
             self.rttvar = Duration(r / 2);
         } else {
-            self.rttvar = Duration((3 * self.rttvar.0 + self.srtt.0.abs_diff(r)) / 4);
+            let off = self.srtt.0.abs_diff(r);
+            self.rttvar = if p.damped_rttvar && r < self.srtt.0 && off > self.rttvar.0 {
+                Duration(self.rttvar.0 + (off - self.rttvar.0) / 32)
+            } else {
+                Duration((3 * self.rttvar.0 + off) / 4)
+            };
             self.srtt = Duration((7 * self.srtt.0 + r) / 8).max(Duration(1));
         }
         let four = self.rttvar * 4;

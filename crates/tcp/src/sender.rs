@@ -223,6 +223,8 @@ impl Sender {
             if bytes > 0 {
                 cx.io.event(Event::Acked { bytes });
             }
+        } else if p.rtt_from_every_ack && segment.ts_ecr != 0 {
+            self.sample_rtt(p, micros(now).wrapping_sub(segment.ts_ecr));
         }
         let mut sacked = false;
         self.board.cumulative_part_done();
