@@ -57,10 +57,11 @@ pub enum LossDetection {
     /// DupThresh duplicate ACKs, or as much SACKed above it. A retransmission that is lost, too, waits for the timeout.
     /// Source: RFC 5681 §3.2, RFC 6675 §4.
     Dupthresh,
-    /// DupThresh, or the highest segment SACKed lies that many above it, holes between them counted (FACK); and a
-    /// retransmission is lost, too, when something sent later has been delivered. Needs recovery by SACK.   Source: Mathis &
-    /// Mahdavi 1996, as in ns-2's Agent/TCP/Linux, which takes 4 segments.
-    /// Departs: ns-2 wants four later retransmissions delivered, or one later new segment.
+    /// As ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest one SACKed lies DupThresh above it, holes
+    /// counted (FACK). A retransmission is lost when something is SACKed that was new after it, or when one more than DupThresh
+    /// retransmissions later has been delivered. What is SACKed makes room at once, without limit. A loss found after a timeout
+    /// reduces again; the end of a recovery forgets what was SACKed above it, that of a timeout's repair takes the window to
+    /// ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
     ForwardAck,
     /// Time: something that was sent later has been delivered, and a reordering window has passed. A flight whose end is lost
     /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.

@@ -19,7 +19,7 @@ pub const PRESETS: &[(&str, &str)] = &[
     ),
     (
         "ns2-cubic-2.6.22",
-        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), SACK, rate halving, a timer that every ACK restarts",
+        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the timer",
     ),
     (
         "ns2-fulltcp-sack",
@@ -152,7 +152,6 @@ fn ns2() -> TcpParams {
         min_rto_bounds: MinRto::Total,
         max_rto: Duration::from_secs(60),
         backoff_doublings: 6,
-        backoff_until_new_data: true,
         every_timeout_reduces: true,
         initial_rto: Duration::from_secs(3),
         max_syn_rto: Duration::from_secs(60),
@@ -171,8 +170,8 @@ fn ns2() -> TcpParams {
 
 /// SPEC 2.1: Agent/TCP/Linux with the CUBIC of 2.6.22, `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
 ///
-/// Departs: its ACKs are 50 bytes, ns-2's sinks send 40; ns-2 begins with a 40-byte packet that stands for a SYN, one round
-/// trip before the data.
+/// Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes, which
+/// the second one does not wait for.
 fn ns2_cubic_2622() -> TcpParams {
     TcpParams {
         handshake: false,
@@ -192,7 +191,6 @@ fn ns2_cubic_2622() -> TcpParams {
         clock_granularity: Duration::from_millis(1),
         rtt_from_every_ack: true,
         damped_rttvar: true,
-        backoff_until_new_data: false,
         max_rto: Duration::from_secs(120),
         ..ns2()
     }
@@ -200,8 +198,8 @@ fn ns2_cubic_2622() -> TcpParams {
 
 /// SPEC 2.1: Agent/TCP/Reno; one-way, no timestamps, `singledup_`.
 ///
-/// Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data, and after silence with
-/// one segment.
+/// Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data; it times one segment per
+/// round trip.
 fn ns2_reno() -> TcpParams {
     TcpParams {
         handshake: false,
@@ -210,6 +208,7 @@ fn ns2_reno() -> TcpParams {
         recovery: Recovery::Reno,
         limited_transmit: true,
         idle_restart: IdleRestart::OneAfterAck,
+        backoff_until_new_data: true,
         keep_sack_after_rto: false,
         ..ns2()
     }

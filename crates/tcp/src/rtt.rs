@@ -123,6 +123,36 @@ mod tests {
     }
 
     #[test]
+    fn a_backed_off_timeout_waits_for_new_data() {
+        let p = TcpParams { backoff_until_new_data: true, ..TcpParams::preset("rfc").unwrap() };
+        let mut r = Rtt::new(&p);
+        r.sample(&p, 400_000);
+        // all below 5000 had been sent
+        r.back_off(&p, 5000);
+        r.sample(&p, 400_000);
+        r.acknowledged(5000);
+        // SRTT 400, RTTVAR 150: 1 s, twice
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(2));
+        r.acknowledged(5001);
+        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_falling_round_trip_moves_a_damped_variation_by_an_eighth() {
+        let p = TcpParams { damped_rttvar: true, ..TcpParams::preset("rfc").unwrap() };
+        let of = |second: u32| {
+            let mut r = Rtt::new(&p);
+            r.sample(&p, 800_000);
+            r.sample(&p, second);
+            r.rttvar
+        };
+        // RTTVAR 400: 300 + 1600/4 above; 600 below: 400 + (600 - 400) / 32; 200 below, within it: 300 + 200/4
+        assert_eq!(of(2_400_000), Duration::from_millis(700));
+        assert_eq!(of(200_000), Duration::from_micros(406_250));
+        assert_eq!(of(600_000), Duration::from_millis(350));
+    }
+
+    #[test]
     fn linux_bounds_the_variation_and_ns2_counts_ticks() {
         let p = TcpParams::preset("linux-6").unwrap();
         let mut r = Rtt::new(&p);

@@ -330,6 +330,27 @@ fn silence_restarts_the_window() {
 }
 
 #[test]
+fn silence_after_an_ack_is_a_round_trip_shorter() {
+    // the last ACK comes at 0.3 s, 100 ms after the last segment; RTO 0.3 s (test above)
+    let sent = |idle_restart, silent_ms: u64| {
+        let p = TcpParams { idle_restart, ..preset("ns2-reno") };
+        let mut n = Net::new(&p, 50, pass);
+        n.connect(30 * 1460, false);
+        n.run(0.5);
+        let (rto, before) = (n.ends[0].probe(&p).rto, n.log.len());
+        n.now = n.log.last().unwrap().0 + rto + Duration::from_millis(silent_ms);
+        n.write(0, 100 * 1460, false);
+        n.log.len() - before
+    };
+    // the log's last entry is that ACK leaving, 50 ms before it arrives
+    for (idle_restart, just_before, just_after) in
+        [(IdleRestart::Restart, 2, 2), (IdleRestart::InitialAfterAck, 32, 2), (IdleRestart::OneAfterAck, 32, 1)]
+    {
+        assert_eq!((sent(idle_restart, 45), sent(idle_restart, 55)), (just_before, just_after), "{idle_restart:?}");
+    }
+}
+
+#[test]
 fn ecn_reduces_once_per_window_and_loses_nothing() {
     for reduction in [Reduction::Instant, Reduction::RateHalving, Reduction::Prr] {
         let p = TcpParams { ecn: true, reduction, initial_ssthresh: Some(20.0), ..preset("rfc") };
