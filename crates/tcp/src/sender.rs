@@ -436,7 +436,7 @@ impl Sender {
         }
         if p.forward_ack() {
             // what is lost is known, and the window held lets it out
-            return self.shrink_by(p, delivered, self.in_flight());
+            return self.shrink_by(p, delivered, false);
         }
         if !p.rack() {
             self.board.mark_head_lost();

@@ -55,6 +55,7 @@ mod tests {
             una: 0,
             next: 0,
             cwnd_limited: true,
+            open: true,
         };
         // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 + 1/w^2
         // for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
