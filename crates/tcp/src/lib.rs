@@ -41,8 +41,8 @@ mod tests;
 
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
-    TcpParams, Undo,
+    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery,
+    Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

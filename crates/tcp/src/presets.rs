@@ -2,8 +2,8 @@
 
 use crate::cc::LedbatParams;
 use crate::params::{
-    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery, Reduction,
-    TcpParams, Undo,
+    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery,
+    Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
