@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from bloatlab import _core
 from bloatlab.scenario import Scenario
+
+# Polars loads numpy at its first use, which must not be two threads at once: the second finds the module `numpy._globals`
+# where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
+pl.Series(np.zeros(1))
 
 #: Called with the fraction of simulated time that is done, in [0, 1]; raising cancels the run.
 Progress = Callable[[float], None]

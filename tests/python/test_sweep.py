@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -92,3 +94,10 @@ def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(KeyboardInterrupt):
         sweep(points(8), lambda p, r: None, jobs=2)
     assert cancelled.is_set()
+
+
+def test_numpy_is_loaded_before_threads_can_be():
+    """Polars' own loading of it is not safe in two threads; seen as a `TypeError` in one of some thirty sweeps."""
+    look = "import sys, bloatlab.simulation; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout == "module\n"
