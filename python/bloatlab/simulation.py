@@ -18,7 +18,7 @@ import polars as pl
 from bloatlab import _core
 from bloatlab.scenario import Scenario
 
-# Polars loads numpy at its first use, which must not be two threads at once: the second finds the module `numpy._globals`
+# Polars loads numpy at its first use, which must not be two threads at once: the second finds numpy's module `_globals`
 # where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
 pl.Series(np.zeros(1))
 
