@@ -12,6 +12,7 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.compare import Compared, Quantity, compare, late, quantities
+from bloatlab.results import save
 from bloatlab.scenario import Scenario, from_dict, load
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Case, Lab, build
@@ -111,3 +112,41 @@ def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (code == 3) == all(j is None for j in judged) == bool(data["invalid"])
     assert (tmp_path / "Q=20_reno" / "summary.json").exists()
     assert json.loads((tmp_path / "compare.json").read_text()) == data
+
+
+def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """As if the simulation of seed 1 had been the kernel: with exact clocks, it agrees with itself to the last bit."""
+    simulated = run(build(Case("reno", 20), 1, Lab(seconds=8)))
+    percentiles = {"min": 0.0, "p50": 0.01, "p90": 0.02, "p95": 0.03, "p99": 0.1, "p99_9": 1.0, "max": 2.0}
+    facts = {
+        "valid": True,
+        "invalid_because": None,
+        "lateness_ms": percentiles,
+        "left": {"h1": ""},
+        "right": {"h2": ""},
+    }
+    save(Result(simulated.scenario, simulated.summary | {"live": facts}, simulated.tables), tmp_path / "Q=20_reno")
+    compare_it = [
+        "compare",
+        "csc458",
+        "--only",
+        "Q=20 reno",
+        "--seeds",
+        "1",
+        "--saved",
+        str(tmp_path),
+        "--exact",
+        "-f",
+        "json",
+    ]
+    assert call([*compare_it, "--time", "8"]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [c["agrees"] for c in cells] == [True] * 4
+    assert all(c["simulated"] == c["live"] for c in cells)
+    for arguments, message in (
+        ([*compare_it, "--time", "9"], "is of another scenario than Q=20 reno"),
+        (["compare", "csc458", "--only", "pie", "--saved", str(tmp_path)], "pie_reno: not a result folder"),
+        ([*compare_it, "-o", str(tmp_path)], "is the folder of --saved"),
+    ):
+        assert call(arguments) == 2
+        assert message in " ".join(capsys.readouterr().err.split())

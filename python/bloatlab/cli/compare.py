@@ -14,12 +14,12 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, scenario, wide_console, writing
+from bloatlab.cli.common import BadInput, reading, scenario, wide_console, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
-from bloatlab.results import save, write_json
-from bloatlab.scenario import Scenario
-from bloatlab.simulation import run
+from bloatlab.results import ResultError, open_result, save, write_json
+from bloatlab.scenario import Scenario, parse
+from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name
 from bloatlab.studies.terminal import rich_table
@@ -45,13 +45,15 @@ def command(
     seconds: Annotated[int, Parameter(name="--time", validator=validators.Number(gte=1))] = 60,
     only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     exact: Annotated[bool, Parameter(negative=())] = False,
+    saved: Path | None = None,
 ) -> int:
     """Run scenarios simulated and on kernels, and lay the medians side by side.
 
     Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the
     live value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is
     shown, and judges nothing. The simulations have the lateness that the live run measured of itself, on the
-    links into the hosts. Needs root and TUN. Exit codes: 0 all agree; 1 some differ; 3 no live run was valid.
+    links into the hosts. Needs root and TUN, but for --saved. Exit codes: 0 all agree; 1 some differ; 3 no live run was
+    valid.
 
     Parameters
     ----------
@@ -72,14 +74,19 @@ def command(
         Of csc458's cases those with this text in their name. May be given again.
     exact
         Simulate with exact clocks instead of the live run's lateness.
+    saved
+        Folder of an earlier comparison (its -o): judge the live runs kept there instead of making new ones.
     """
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
+    if saved is not None and output is not None and saved.resolve() == output.resolve():
+        raise BadInput("-o: is the folder of --saved; give another for compare.json, or none")
     if output is not None:
         writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
     try:
-        done = _compare(cases, seeds, output, Console(stderr=True), exact=exact)
+        runs = _run_live(output) if saved is None else _open_saved(saved)
+        done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)
     except live.LiveError as error:
         raise BadInput(str(error)) from None
     if output is not None:
@@ -104,19 +111,50 @@ def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) ->
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
 
 
-def _compare(cases: Sequence[_Case], seeds: int, output: Path | None, console: Console, *, exact: bool) -> Compared:
-    """The live runs one after another, each beside its simulations; nothing else runs meanwhile."""
-    cells: list[Cell] = []
-    invalid: dict[str, str] = {}
-    measured: dict[str, Lateness] = {}
+def _run_live(output: Path | None) -> Callable[[_Case], Result]:
+    """Makes a case's live run, and keeps it if there is a folder."""
     live.clean()
-    for place, case in enumerate(cases, start=1):
+
+    def made(case: _Case) -> Result:
         begun = time.perf_counter()
         real = live.run(case.scenario(1))
         if output is not None:
             folder = output / file_name(case.name)
             took = time.perf_counter() - begun
-            writing(folder, lambda folder=folder, took=took, real=real: save(real, folder, seconds=took))
+            writing(folder, lambda: save(real, folder, seconds=took))
+        return real
+
+    return made
+
+
+def _open_saved(saved: Path) -> Callable[[_Case], Result]:
+    """Opens a case's live run of an earlier comparison."""
+
+    def opened(case: _Case) -> Result:
+        folder = saved / file_name(case.name)
+        try:
+            real = reading(folder, lambda: open_result(folder))
+        except ResultError as error:
+            raise BadInput(f"--saved: {error}") from None
+        if "live" not in real.summary:
+            raise BadInput(f"--saved: {folder}: is a simulation, no live run")
+        # resolved anew, for keys that are younger than the run
+        if parse(real.scenario.text, form="json") != case.scenario(1):
+            raise BadInput(f"--saved: {folder}: is of another scenario than {case.name} here (--set, --time?)")
+        return real
+
+    return opened
+
+
+def _compare(
+    cases: Sequence[_Case], seeds: int, run_live: Callable[[_Case], Result], console: Console, *, exact: bool
+) -> Compared:
+    """The live runs one after another, each beside its simulations; nothing else runs meanwhile."""
+    cells: list[Cell] = []
+    invalid: dict[str, str] = {}
+    measured: dict[str, Lateness] = {}
+    for place, case in enumerate(cases, start=1):
+        real = run_live(case)
         scenarios = [case.scenario(seed) for seed in range(1, seeds + 1)]
         if not exact:
             measured[case.name] = lateness(real)
