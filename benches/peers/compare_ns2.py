@@ -54,7 +54,7 @@ class Case:
     @property
     def name(self) -> str:
         return f"{self.agent}-{self.n}-{self.rate / 1e6:g}M-{self.delay * 2000:g}ms-{self.qpkts}p" + (
-            f"-{self.bytes}B" if self.bytes > 0 else "")
+            f"-{self.bytes}B" if self.bytes > 0 else "") + (f"-{self.window}w" if self.window < 1_000_000 else "")
 
 
 CASES = [
@@ -62,6 +62,10 @@ CASES = [
     for agent in STACKS
     for n in (1, 2, 5)
     for delay, q, t in ((0.01, 21, 200), (0.05, 21, 200), (0.01, 417, 300), (0.05, 417, 300))
+] + [  # as study cablelabs2012 runs it: with the window of the CoDel scripts
+    Case("cubic", n=n, delay=delay, qpkts=q, t=120, stagger=0.3, ts=1, window=672)
+    for n in (1, 2, 5)
+    for delay, q in ((0.025, 21), (0.05, 21), (0.025, 417), (0.05, 417))
 ]
 
 
