@@ -345,8 +345,10 @@ impl Account<'_> {
             "link": Text = |(name, ..)| (*name).to_owned(),
             "t_s": F64 = |(_, m, i)| m.queue_series.begin(*i).secs(),
             "queue_packets_mean": F64 = |(_, m, i)| m.queue_series.get(*i),
+            "queue_packets": F64 = |(_, m, i)| m.queue_series.at_end(*i),
             "sojourn_ms_mean": F64 = |(_, m, i)| m.sojourn_series.get(*i) * 1e-6,
             "sojourn_ms_max": F64 = |(_, m, i)| m.sojourn_max_series.get(*i) * 1e-6,
+            "sent_packets": F64 = |(_, m, i)| f64::from(m.sojourn_series.count(*i)),
             "sent_bytes": F64 = |(_, m, i)| m.bytes_series.get(*i),
             "dropped_packets": F64 = |(_, m, i)| m.drop_series.get(*i),
         })

@@ -36,6 +36,8 @@ pub struct Series {
     counts: Vec<u32>,
     /// `TimeMean`: what the 64 bits of `values` cannot hold.
     high: Vec<u64>,
+    /// `TimeMean`: the value that holds at the end of each bin.
+    ends: Vec<u64>,
     /// The current bin, and where it ends.
     bin: usize,
     bin_end: Time,
@@ -68,6 +70,7 @@ impl Series {
             values: vec![0; n],
             counts: vec![0; if counted { n } else { 0 }],
             high: vec![0; if channel == Channel::TimeMean { n } else { 0 }],
+            ends: vec![0; if channel == Channel::TimeMean { n } else { 0 }],
             bin: 0,
             bin_end: start + width,
             level: 0,
@@ -188,6 +191,7 @@ impl Series {
             let until = now.min(self.bin_end);
             self.count_level(until);
             if until < now {
+                self.ends[self.bin] = self.level;
                 self.bin += 1;
                 self.bin_end += self.width;
             }
@@ -232,6 +236,17 @@ impl Series {
         }
     }
 
+    /// `TimeMean`: the value that holds at the end of bin `i`, which is what a look at that moment finds; at the end of the
+    /// run in the last one. 0 for the other channels.
+    pub fn at_end(&self, i: usize) -> f64 {
+        if i >= self.bin { self.level as f64 } else { self.ends.get(i).map_or(0.0, |v| *v as f64) }
+    }
+
+    /// How many values bin `i` has; 0 for the channels that do not count them.
+    pub fn count(&self, i: usize) -> u32 {
+        self.counts.get(i).copied().unwrap_or(0)
+    }
+
     /// All bins.
     pub fn column(&self) -> Vec<f64> {
         (0..self.len()).map(|i| self.get(i)).collect()
@@ -267,6 +282,23 @@ mod tests {
         let mean = filled(Channel::TimeMean);
         assert!((mean[0] - (4.0 * 0.5 + 8.0 * 0.499)).abs() < 1e-12);
         assert_eq!(mean[1..], [0.0, 8.0, 6.0]);
+    }
+
+    #[test]
+    fn a_look_at_the_end_of_a_bin() {
+        // bins of 1 s over 3.5 s: 4 from 0 on, 8 from 0.5 s, 2 from 1.25 s until 3 s, where it becomes 5
+        let mut s = Series::new(Channel::TimeMean, Time::ZERO, S, Duration::from_millis(3500)).unwrap();
+        for (ms, v) in [(0, 4), (500, 8), (1250, 2), (3000, 5)] {
+            s.put(Time(ms * 1_000_000), v);
+        }
+        s.advance(Time(9_000_000_000));
+        assert_eq!((0..4).map(|i| s.at_end(i)).collect::<Vec<_>>(), [8.0, 2.0, 5.0, 5.0]);
+        // a mean counts what it is of; a sum does not
+        let mut m = Series::new(Channel::Mean, Time::ZERO, S, S * 2).unwrap();
+        m.put(Time(1), 7);
+        m.put(Time(2), 9);
+        assert_eq!((m.count(0), m.count(1)), (2, 0));
+        assert_eq!(Series::new(Channel::Sum, Time::ZERO, S, S).unwrap().count(0), 0);
     }
 
     #[test]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep
+from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep, validate
 from bloatlab.cli.common import BadInput
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.simulation import Bug
@@ -41,6 +41,9 @@ Lay simulated and live runs of a scenario side by side (as root), or run the Min
     bloatlab compare csc458
     bloatlab lab --bw-net 10 --delay 1 --maxq 100 --cong reno --time 60 --dir bb-q100
 
+Judge bloatlab by what a real Linux kernel did in the same scenarios:
+    bloatlab validate
+
 Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input, 3 a live run was too late.
 """
 
@@ -59,6 +62,7 @@ for _name, _module in (
     ("live", live),
     ("sweep", sweep),
     ("compare", compare),
+    ("validate", validate),
     ("lab", lab),
     ("reproduce", reproduce),
     ("show", show),

@@ -1,0 +1,111 @@
+"""`bloatlab validate`: bloatlab beside a real kernel."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.results import write_json
+from bloatlab.studies.terminal import rich_table
+from bloatlab.sweep import default_jobs, watch
+from bloatlab.validate import Entry, NoReferenceError, Validated, load, public, validate
+
+#: Columns of every table, where output is no terminal.
+WIDTH = 80
+
+
+def command(
+    *files: Path,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))] = 5,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
+    only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+) -> int:
+    """Run the scenarios of a real Linux kernel, and judge every measured value by its tolerance.
+
+    The references say what a kernel's queue disciplines and TCPs did over a network of one bottleneck: goodput, ping
+    times, drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measures, and
+    says which are within tolerance. Exit code 1 when less than 95 % of grade A are. See docs/validation.md.
+
+    Parameters
+    ----------
+    files
+        References in the format of docs/validation.md. Default: the one that comes with bloatlab, of Linux 6.12.
+    output
+        Folder for validate.json and validate.txt.
+    form
+        text prints the tables; json prints cells and shares, and nothing else on standard output.
+    seeds
+        How many seeds, from 1. Ours is the mean over them, as the kernel's value is.
+    jobs
+        How many runs at a time; does not change a number. Default: as many as there are cores.
+    only
+        Of the scenarios those with this text in their name. May be given again.
+    sets
+        Lay a value over every scenario, as an experiment: --set tcp.kernel0.hystart=off. May be given again.
+    """
+    console = Console(stderr=True)
+    if output is not None:
+        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    entries = _entries(files or (public(),), only)
+    begun = time.perf_counter()
+    bar = watch(f"{len(entries)} scenarios x {seeds}", console)
+    done = validate(entries, seeds=seeds, jobs=jobs or default_jobs(), sets=tuple(overrides(sets)), watch=bar)
+    seconds = time.perf_counter() - begun
+    if output is not None:
+        writing(output, lambda: _write(done, output))
+    if form == "json":
+        sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
+    else:
+        terminal = Console()
+        _print(done, terminal if terminal.is_terminal else Console(width=WIDTH))
+    console.print(f"{seeds} seeds in {seconds:.1f} s", highlight=False)
+    return 0 if done.met else 1
+
+
+def _entries(files: Sequence[Path], only: Sequence[str]) -> list[Entry]:
+    """The scenarios that were asked for. Raises `BadInput`."""
+    try:
+        entries = [entry for path in files for entry in reading(path, lambda p=path: load(p))]
+    except NoReferenceError as error:
+        raise BadInput(str(error)) from None
+    chosen = [e for e in entries if not only or any(word in e.name for word in only)]
+    if not chosen:
+        raise BadInput(f"--only {' '.join(only)}: no scenario has that in its name; the first is {entries[0].name}")
+    return chosen
+
+
+def _write(done: Validated, folder: Path) -> None:
+    write_json(folder / "validate.json", done.as_data(), sort_keys=False)
+    with (folder / "validate.txt").open("w", encoding="utf-8") as file:
+        _print(done, Console(file=file, width=WIDTH))
+
+
+def _print(done: Validated, console: Console) -> None:
+    """The tables: each scenario's, what is not supported, what is outside, the shares."""
+    for scenario in done.scenarios:
+        if scenario.cells:
+            console.print(rich_table(scenario.table()))
+            console.print()
+    for scenario in done.unsupported():
+        console.print(f"{scenario.entry.name}: not supported: {scenario.unsupported}", markup=False, highlight=False)
+    outside = done.outside()
+    if outside.rows:
+        console.print(rich_table(outside))
+        console.print()
+    console.print(rich_table(done.shares()))
+    aside = len(done.unsupported())
+    if aside:
+        console.print(
+            f"{aside} of {len(done.scenarios)} scenarios are not supported, and not counted.", highlight=False
+        )

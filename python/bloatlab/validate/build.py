@@ -1,0 +1,181 @@
+"""A kernel's scenario as one of ours: the same network, the same traffic, every size with its Ethernet header.
+
+    h1 --nic, 1 Gbit/s-- s0 ==up, R, the discipline under test==> h2
+                            <--back, 1 Gbit/s, the base round trip--
+
+Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
+a ping 98. The kernel's shaper releases a packet when its tokens suffice and a second hop serialises it at 1.02 R; here
+the link itself serialises at R, which differs by at most a frame time (METHOD.md).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, from_dict
+from bloatlab.validate.queues import NotSupportedError, Translated, translate
+from bloatlab.validate.reference import Entry, Flows, Udp
+from bloatlab.validate.tc import parse
+
+UP, BACK = "up", "back"
+PAGE = "page"
+ETHERNET = 14
+#: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
+MSS, TCP_HEADER = 1448, 54
+#: Ethernet, IPv4 and UDP.
+UDP_HEADER = 42
+PAGE_BYTES = 177_669
+
+#: Width of the bins of series, s: the finest of the kernel's sampling instants are so far apart.
+BIN_S = 0.01
+
+#: Pings end so long before the run, s.
+PINGS_END_S = 2.0
+
+CONGESTION = ("reno", "cubic", "bbr")
+
+
+def ping_name(index: int) -> str:
+    """The application of a stream of pings."""
+    return f"ping{index + 1}"
+
+
+def flow_name(group: int, index: int) -> str:
+    """The application of a flow; they sort in order."""
+    return f"flow{group}_{index:04}"
+
+
+def udp_name(index: int) -> str:
+    """The application of a stream of datagrams."""
+    return f"udp{index}"
+
+
+def queue_of(entry: Entry) -> Translated:
+    """The discipline under test. Raises `NotSupportedError`, or `TcError` for a text that tc would refuse."""
+    return translate(parse(entry.qdisc), entry.rate_bps)
+
+
+def check(entry: Entry) -> None:
+    """Raises `NotSupportedError` for traffic or a network that bloatlab cannot make."""
+    for key, value in entry.rest.items():
+        if key not in _UNDERSTOOD:
+            raise NotSupportedError(f"{key} {str(value)[:40]}")
+    for flows in entry.flows:
+        if flows.cc not in CONGESTION:
+            raise NotSupportedError(f"bloatlab has no {flows.cc[:20]}")
+        for key, value in flows.rest.items():
+            if key == "ecn" and value in {0, 1, 2}:
+                continue
+            if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
+                continue
+            raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
+    if any(tos % 4 for tos in (*entry.pings, *(u.tos for u in entry.udp))):
+        raise NotSupportedError("pings or datagrams with an ECN code point")
+
+
+#: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
+_UNDERSTOOD = ("gso_max_segs", "sysctl")
+
+
+def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
+    """The validated scenario of one run. Raises `NotSupportedError`, `TcError`, or `ScenarioError` (of `sets`)."""
+    check(entry)
+    queue = queue_of(entry).queue
+    return from_dict(
+        {
+            "name": entry.name,
+            "seed": seed,
+            "duration": _time(entry.duration_s),
+            "link": _links(entry, queue),
+            "app": _apps(entry, seed),
+            "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
+            "record": {
+                "interval": _time(BIN_S),
+                "links": [UP],
+                "apps": [*_flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
+                "warm_up": _time(entry.warmup_s),
+            },
+        },
+        source=entry.name,
+        sets=sets,
+    )
+
+
+def _links(entry: Entry, queue: Mapping[str, Any]) -> dict[str, LinkDict]:
+    unlimited = {"droptail": {"limit": "1000000p"}}
+    return {
+        "nic": {"from": "h1", "to": "s0", "rate": "1gbit", "queue": unlimited},
+        UP: {"from": "s0", "to": "h2", "rate": f"{entry.rate_bps}bit", "queue": queue},
+        BACK: {
+            "from": "h2",
+            "to": "h1",
+            "rate": "1gbit",
+            "delay": _time(entry.rtt_ms * 1e-3),
+            "queue": unlimited,
+        },
+    }
+
+
+def _stack(flows: Flows) -> dict[str, Any]:
+    ecn = flows.rest.get("ecn") == 1
+    return {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER, "ecn": ecn}
+
+
+def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
+    apps: dict[str, AppDict] = {}
+    for g, flows in enumerate(entry.flows):
+        for i in range(flows.n):
+            name = flow_name(g, i)
+            apps[name] = {
+                "from": "h1",
+                "to": ["h2"],
+                "tcp": f"kernel{g}",
+                "start": _time(_draw(entry, seed, name)),
+                "dscp": int(flows.rest.get("tos", 0)) >> 2,
+                "traffic": {"ftp": {}},
+            }
+    for i, tos in enumerate(entry.pings):
+        name = ping_name(i)
+        apps[name] = {
+            "from": "h1",
+            "to": ["h2"],
+            "start": _time(0.1 * _draw(entry, seed, name)),
+            "stop": _time(entry.duration_s - PINGS_END_S),
+            "dscp": tos >> 2,
+            "traffic": {"ping": {"interval": "100ms", "size": "98B"}},
+        }
+    for i, udp in enumerate(entry.udp):
+        apps[udp_name(i)] = _datagrams(udp)
+    if entry.group == "a":
+        page = {"direction": "down", "size": f"{PAGE_BYTES}B", "interval": "2s"}
+        apps[PAGE] = {"from": "h2", "to": ["h1"], "tcp": "kernel0", "start": "2s", "traffic": {"ftp": page}}
+    return apps
+
+
+def _datagrams(udp: Udp) -> AppDict:
+    size = udp.payload + UDP_HEADER
+    # shaken around their places by a tenth of the gap to either side, which the kernel's generator adds up
+    cbr = {"rate": f"{round(udp.bps * size / udp.payload)}bit", "size": f"{size}B", "randomize": 0.2}
+    return {
+        "from": "h1",
+        "to": ["h2"],
+        "start": _time(udp.start_s),
+        "stop": _time(udp.stop_s),
+        "dscp": udp.tos >> 2,
+        "traffic": {"cbr": cbr},
+    }
+
+
+def _flow_names(entry: Entry) -> list[str]:
+    return [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
+
+
+def _draw(entry: Entry, seed: int, name: str) -> float:
+    """Uniform in [0, 1): what tells one seed from another besides the disciplines' own draws."""
+    return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311
+
+
+def _time(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"

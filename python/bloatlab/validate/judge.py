@@ -1,0 +1,191 @@
+"""Cells: the kernel's value and ours, within the reference's tolerance or outside it, and the tables of them.
+
+within  iff  |ours - value| <= tol        ours = mean over seeds, as `value` is the kernel's
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.tables import TextCell, TextTable
+from bloatlab.validate.explanations import Explanation
+from bloatlab.validate.reference import GRADES, Entry, Grade
+
+#: Share of grade A that is to be within tolerance.
+WANTED = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A metric of a scenario. `ours` is NaN and `within` None where bloatlab has no such measure."""
+
+    scenario: str
+    metric: str
+    grade: Grade
+    kernel: float
+    tol: float
+    by_seed: Sequence[float]
+    explanation: Explanation | None = None
+
+    @property
+    def ours(self) -> float:
+        """Mean over the seeds that have a value."""
+        known = [v for v in self.by_seed if math.isfinite(v)]
+        return math.fsum(known) / len(known) if known else math.nan
+
+    @property
+    def within(self) -> bool | None:
+        """Whether it is within tolerance; None where there is nothing to judge."""
+        return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
+
+    def as_data(self) -> dict[str, Any]:
+        """The cell as JSON."""
+        known = math.isfinite(self.ours)
+        return {
+            "scenario": self.scenario,
+            "metric": self.metric,
+            "grade": self.grade,
+            "kernel": self.kernel,
+            "tol": self.tol,
+            "ours": self.ours if known else None,
+            "by_seed": [v if math.isfinite(v) else None for v in self.by_seed],
+            "within": self.within,
+            "explanation": None if self.explanation is None else self.explanation.as_data(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One scenario: its cells, or why it is not supported; and what is to be said of it."""
+
+    entry: Entry
+    cells: Sequence[Cell]
+    remark: str = ""
+    unsupported: str = ""
+
+    def table(self) -> TextTable:
+        """A row per metric, 80 columns at most."""
+        rows = [_row(cell) for cell in self.cells]
+        notes = [f"{c.metric}: {c.explanation.line()}" for c in self.cells if c.explanation and c.within is False]
+        title = f"{self.entry.name}: {self.entry.qdisc[:40]}, {headline(self.entry)}"
+        note = "\n".join([*([self.remark] if self.remark else []), *notes])
+        return TextTable(
+            title, ["metric", "grade", "kernel", "ours", "difference", "tolerance", ""], rows, note, left=2
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """All scenarios of all files."""
+
+    scenarios: Sequence[Judged]
+    seeds: int
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All that were judged."""
+        return [c for s in self.scenarios for c in s.cells if c.within is not None]
+
+    def count(self, grade: Grade) -> tuple[int, int]:
+        """How many cells of a grade are within, and how many were judged."""
+        judged = [c.within for c in self.cells if c.grade == grade]
+        return sum(1 for within in judged if within), len(judged)
+
+    @property
+    def met(self) -> bool:
+        """Whether the wanted share of grade A is within; nothing judged is not met."""
+        within, judged = self.count("A")
+        return judged > 0 and within >= WANTED * judged
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything as JSON."""
+        shares = {g: {"within": w, "judged": n} for g in GRADES for w, n in [self.count(g)]}
+        return {
+            "seeds": self.seeds,
+            "wanted_share_of_A": WANTED,
+            "met": self.met,
+            "grades": shares,
+            "scenarios": [
+                {"name": s.entry.name, "qdisc": s.entry.qdisc, "remark": s.remark, "unsupported": s.unsupported}
+                for s in self.scenarios
+            ],
+            "cells": [c.as_data() for s in self.scenarios for c in s.cells],
+        }
+
+    def shares(self) -> TextTable:
+        """Cells within tolerance by grade."""
+        rows: list[list[TextCell]] = []
+        for grade in GRADES:
+            within, judged = self.count(grade)
+            share = f"{100.0 * within / judged:.1f} %" if judged else "-"
+            wanted = f"{WANTED:.0%}" if grade == "A" else ""
+            tone = "plain" if grade != "A" else "good" if self.met else "bad"
+            rows.append(
+                [
+                    TextCell(grade),
+                    *(TextCell(str(n)) for n in (within, judged)),
+                    TextCell(share, tone),
+                    TextCell(wanted),
+                ]
+            )
+        return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
+
+    def outside(self) -> TextTable:
+        """The judged cells that are outside, of all scenarios."""
+        rows = [
+            [TextCell(c.scenario), TextCell(c.metric), TextCell(c.grade), *_values(c)]
+            for c in self.cells
+            if c.within is False
+        ]
+        return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
+
+    def unsupported(self) -> Sequence[Judged]:
+        """What could not be run, each with its reason."""
+        return [s for s in self.scenarios if s.unsupported]
+
+
+def judge(
+    entry: Entry, by_seed: Sequence[Mapping[str, float]], explained: Mapping[tuple[str, str], Explanation]
+) -> list[Cell]:
+    """The cells of a scenario: what each seed measured, beside the kernel."""
+    return [
+        Cell(
+            entry.name,
+            metric,
+            kernel.grade,
+            kernel.value,
+            kernel.tol,
+            [row.get(metric, math.nan) for row in by_seed],
+            explained.get((entry.name, metric)),
+        )
+        for metric, kernel in entry.metrics.items()
+    ]
+
+
+def headline(entry: Entry) -> str:
+    """Rate, round trip and flows in a few words."""
+    flows = " + ".join(f"{f.n} {f.cc}" for f in entry.flows)
+    return f"{entry.rate_bps / 1e6:g} Mbit/s, {entry.rtt_ms:g} ms, {flows}"
+
+
+def figure(value: float) -> str:
+    """Four significant digits, as the references have."""
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def _row(cell: Cell) -> list[TextCell]:
+    words = {
+        True: TextCell("within", "good"),
+        False: TextCell("OUTSIDE", "bad"),
+        None: TextCell("not measured", "muted"),
+    }
+    kernel, ours, tol = _values(cell)
+    difference = TextCell("-" if math.isnan(cell.ours) else f"{cell.ours - cell.kernel:+.3g}")
+    return [TextCell(cell.metric), TextCell(cell.grade), kernel, ours, difference, tol, words[cell.within]]
+
+
+def _values(cell: Cell) -> tuple[TextCell, TextCell, TextCell]:
+    return TextCell(figure(cell.kernel)), TextCell(figure(cell.ours)), TextCell(figure(cell.tol))

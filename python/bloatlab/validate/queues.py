@@ -1,0 +1,207 @@
+"""What a Linux queue discipline is in bloatlab: tc's words and the kernel's defaults as a scenario's `queue`.
+
+What is not named has the kernel's default, written out here where bloatlab's own differs. Source: the manual pages
+(tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8)); for CAKE
+Hoiland-Jorgensen, Taht & Morton 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.validate.tc import Qdisc
+
+#: A full Ethernet frame without checksum: the kernel's "psched MTU", which quanta and laws take for a packet.
+FRAME = 1514
+
+#: What a drop-tail queue of tc holds without a limit: the interface's txqueuelen.
+TXQUEUELEN = 1000
+
+
+class NotSupportedError(ValueError):
+    """There is nothing like it in bloatlab; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A scenario's queue, and what is to be said about it beside the results."""
+
+    queue: Mapping[str, Any]
+    remark: str = ""
+
+
+def translate(qdisc: Qdisc, rate_bps: int) -> Translated:
+    """`qdisc` on a link of `rate_bps`. Raises `NotSupportedError`."""
+    build = _BUILD.get(qdisc.kind)
+    if build is None:
+        raise NotSupportedError(f"bloatlab has no {qdisc.kind}")
+    if qdisc.root and qdisc.kind != "cake":
+        raise NotSupportedError(f"{qdisc.kind} does not shape on its own")
+    return build(qdisc, rate_bps)
+
+
+def _pfifo(q: Qdisc, _rate: int) -> Translated:
+    return Translated({"droptail": {"limit": f"{q.count('limit', TXQUEUELEN)}p"}})
+
+
+def _bfifo(q: Qdisc, _rate: int) -> Translated:
+    return Translated({"droptail": {"limit": f"{q.count('limit', TXQUEUELEN * FRAME)}B"}})
+
+
+def _codel(q: Qdisc, _rate: int) -> Translated:
+    law = _codel_law(q, ecn=False)
+    return Translated({"codel": law | {"variant": "linux", "limit": f"{q.count('limit', 1000)}p"}})
+
+
+def _fq_codel(q: Qdisc, _rate: int) -> Translated:
+    rest = {"variant": "linux", "drop_batch": q.count("drop_batch", 64)}
+    return Translated({"fq_codel": _codel_law(q, ecn=True) | _shared(q) | rest})
+
+
+def _codel_law(q: Qdisc, *, ecn: bool) -> dict[str, Any]:
+    law: dict[str, Any] = {
+        "target": _time(q.number("target") or 5e-3),
+        "interval": _time(q.number("interval") or 0.1),
+        "ecn": _ecn(q, default=ecn),
+    }
+    threshold = q.number("ce_threshold")
+    return law if threshold is None else law | {"ce_threshold": _time(threshold)}
+
+
+def _shared(q: Qdisc) -> dict[str, Any]:
+    """What fq_codel and fq_pie have in common."""
+    return {
+        "limit": f"{q.count('limit', 10_240)}p",
+        "flows": q.count("flows", 1024),
+        "quantum": f"{q.count('quantum', FRAME)}B",
+        "memory_limit": f"{q.count('memory_limit', 32 << 20)}B",
+    }
+
+
+def _pie(q: Qdisc, _rate: int) -> Translated:
+    return Translated({"pie": _pie_law(q) | {"limit": f"{q.count('limit', 1000)}p"}})
+
+
+def _fq_pie(q: Qdisc, _rate: int) -> Translated:
+    law = _pie_law(q) | {"mark_ecnth": (q.number("ecn_prob") or 10.0) / 100.0}
+    return Translated({"fq_pie": _shared(q) | {"pie": law}})
+
+
+def _pie_law(q: Qdisc) -> dict[str, Any]:
+    # tc's alpha and beta are in sixteenths of 1/s
+    return {
+        "variant": "linux",
+        "target": _time(q.number("target") or 15e-3),
+        "tupdate": _time(q.number("tupdate") or 15e-3),
+        "alpha": (2.0 if q.number("alpha") is None else float(q.options["alpha"])) / 16.0,
+        "beta": (20.0 if q.number("beta") is None else float(q.options["beta"])) / 16.0,
+        "ecn": _ecn(q, default=False),
+        "bytemode": q.has("bytemode"),
+        "delay": "departure_rate" if q.has("dq_rate_estimator") else "timestamp",
+    }
+
+
+def _sfq(q: Qdisc, _rate: int) -> Translated:
+    if q.has("flows"):
+        raise NotSupportedError("bloatlab's sfq does not bound the number of flows")
+    victim = "head" if q.has("headdrop") else "tail"
+    perturb = q.number("perturb")
+    given = {
+        "variant": "linux",
+        "limit": f"{q.count('limit', 127)}p",
+        "queue_limit": f"{q.count('depth', 127)}p",
+        "queues": q.count("divisor", 1024),
+        "quantum": f"{q.count('quantum', FRAME)}B",
+        "overflow": {"longest": {"by": "packets", "from": victim}},
+    }
+    return Translated({"sfq": given | ({"perturb": _time(perturb)} if perturb else {})})
+
+
+def _red(q: Qdisc, rate: int) -> Translated:
+    if q.has("adaptive") or q.has("nodrop"):
+        raise NotSupportedError("red's adaptive and nodrop are not in bloatlab's red")
+    limit = q.number("limit")
+    if limit is None:
+        raise NotSupportedError("red without a limit: tc refuses it, too")
+    # tc-red(8): max defaults to limit / 4, min to max / 3, burst to (2 min + max) / (3 avpkt)
+    maximum = q.number("max") or limit / 4
+    minimum = q.number("min") or maximum / 3
+    avpkt = q.number("avpkt") or 1000.0
+    # "should be set to the bandwidth of the interface"; 10mbit by default, and only for idle times
+    bandwidth = q.number("bandwidth") or 10e6
+    del rate
+    return Translated(
+        {
+            "red": {
+                "limit": f"{limit:.0f}B",
+                "min": f"{minimum:.0f}B",
+                "max": f"{maximum:.0f}B",
+                "avpkt": f"{avpkt:.0f}B",
+                "burst": q.count("burst", int((2 * minimum + maximum) / (3 * avpkt))),
+                "probability": q.number("probability") or 0.02,
+                "packet_time": f"{avpkt * 8e9 / bandwidth:.0f}ns",
+                "gentle": False,
+                "ecn": q.has("ecn"),
+                "harddrop": q.has("harddrop"),
+                "first_passes": True,
+                "idle": "decay",
+                "spacing": "uniform",
+            }
+        }
+    )
+
+
+#: What CAKE does to a host's packets beyond queueing them, and what bloatlab cannot compose.
+_CAKE_REFUSED = ("ack-filter", "ack-filter-aggressive", "ingress", "autorate-ingress", "overhead", "mpu")
+#: Isolation that differs from five-tuple fairness only where there are several hosts.
+_CAKE_OTHER = ("flowblind", "srchost", "dsthost", "hosts")
+
+
+def _cake(q: Qdisc, rate: int) -> Translated:
+    """A composition: COBALT under DRR++ in an 8-way set-associative hash of 1024 queues, the longest queue pays."""
+    for word in (*_CAKE_REFUSED, *_CAKE_OTHER):
+        if q.has(word):
+            raise NotSupportedError(f"bloatlab has no CAKE, and nothing to compose its {word} from")
+    bandwidth = q.number("bandwidth")
+    if q.root and bandwidth != rate:
+        raise NotSupportedError(f"cake's own shaper at another rate than the link's {rate} bit/s")
+    # the CAKE paper, 3: interval is `rtt`, target a 20th of it and at least 1.5 packets at the shaper's rate
+    interval = q.number("rtt") or 0.1
+    packets = 0.0 if bandwidth is None else 1.5 * FRAME * 8.0 / bandwidth
+    quantum = FRAME if bandwidth is None else min(max(int(bandwidth / 8.0) >> 12, 300), FRAME)
+    law = {
+        "target": _time(max(interval / 20.0, packets)),
+        "interval": _time(interval + max(0.0, packets - interval / 20.0)),
+        "ecn": True,
+    }
+    composed = {
+        "classifier": {"serial_search": {"groups": 128, "ways": 8, "when_full": "hashed"}},
+        "scheduler": {"drr_plus_plus": {"quantum": f"{quantum}B"}},
+        "law": {"cobalt": law},
+        "overflow": {"longest": {"by": "bytes", "from": "head"}},
+        "limit": f"{q.count('memlimit', 4 << 20)}B",
+    }
+    return Translated({"fair": composed}, "composed, not CAKE: COBALT, DRR++, 8-way set-associative hash")
+
+
+_BUILD: Mapping[str, Callable[[Qdisc, int], Translated]] = {
+    "pfifo": _pfifo,
+    "bfifo": _bfifo,
+    "codel": _codel,
+    "fq_codel": _fq_codel,
+    "pie": _pie,
+    "fq_pie": _fq_pie,
+    "sfq": _sfq,
+    "red": _red,
+    "cake": _cake,
+}
+
+
+def _ecn(q: Qdisc, *, default: bool) -> bool:
+    return q.has("ecn") or (default and not q.has("noecn"))
+
+
+def _time(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"

@@ -1,0 +1,189 @@
+"""Files of values that a real kernel gave: read, and refused in one line where they are not what they should be.
+
+A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. Of a scenario the
+file says what the network was, what ran over it, and by metric `value`, `tol` and `grade`: A to be used as it is, B
+loose, C for order only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+Grade = Literal["A", "B", "C"]
+GRADES: tuple[Grade, ...] = ("A", "B", "C")
+
+#: The references that come with the package.
+PUBLIC = "reference_public_6.12.json"
+
+
+class NoReferenceError(ValueError):
+    """A file that is no reference; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One metric of a scenario as the kernel has it."""
+
+    value: float
+    tol: float
+    grade: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """`n` flows alike: their congestion control, and whatever else the file says of them."""
+
+    n: int
+    cc: str
+    rest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Udp:
+    """Datagrams of `payload` bytes at `bps` of payload, from `start_s` to `stop_s`."""
+
+    start_s: float
+    stop_s: float
+    bps: float
+    payload: int
+    tos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A scenario: what ran, and what the kernel gave."""
+
+    name: str
+    group: str
+    qdisc: str
+    rate_bps: int
+    rtt_ms: float
+    duration_s: float
+    warmup_s: float
+    flows: Sequence[Flows]
+    udp: Sequence[Udp]
+    pings: Sequence[int]
+    metrics: Mapping[str, Value]
+    #: Everything else that the file says, by its own name.
+    rest: Mapping[str, Any]
+
+
+#: What an entry must have, and what of the rest says nothing about the traffic.
+_NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
+_READ = (*_NEEDED, "group", "udp", "pings")
+_COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
+
+#: Group d's own datagrams, where the file leaves them out (METHOD.md).
+_BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
+
+
+def public() -> Path:
+    """Where the packaged references are."""
+    return Path(str(resources.files("bloatlab.validate").joinpath("data", PUBLIC)))
+
+
+def load(path: Path) -> list[Entry]:
+    """The scenarios of a file, in its order. Raises `NoReferenceError`, and `OSError` or `UnicodeDecodeError`."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise NoReferenceError(f"{path}: line {error.lineno}: not JSON: {error.msg.lower()}") from None
+    except RecursionError:
+        raise NoReferenceError(f"{path}: not a reference: nested too deeply") from None
+    return read(data, str(path))
+
+
+def read(data: Any, source: str) -> list[Entry]:
+    """The scenarios of plain values; `source` names them in messages. Raises `NoReferenceError`."""
+    if not isinstance(data, dict) or not data:
+        raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
+    return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]
+
+
+def _entry(where: str, name: str, given: Any) -> Entry:
+    if not isinstance(given, dict):
+        raise NoReferenceError(f"{where}: expected an object")
+    for key in _NEEDED:
+        if key not in given:
+            raise NoReferenceError(f"{where}: {key} is missing")
+    duration, warmup = _number(where, given, "duration_s"), _number(where, given, "warmup_s", least=0.0)
+    if warmup >= duration:
+        raise NoReferenceError(f"{where}.warmup_s: {warmup:g} is not before duration_s, {duration:g}")
+    if not isinstance(given["qdisc"], str):
+        raise NoReferenceError(f"{where}.qdisc: expected a text as for tc")
+    group = str(given.get("group", ""))
+    udp = [_udp(f"{where}.udp", u) for u in _list(where, given, "udp")] if "udp" in given else []
+    return Entry(
+        name=name,
+        group=group,
+        qdisc=given["qdisc"],
+        rate_bps=round(_number(where, given, "rate_bps")),
+        rtt_ms=_number(where, given, "rtt_ms", least=0.0),
+        duration_s=duration,
+        warmup_s=warmup,
+        flows=[_flows(f"{where}.flows", f) for f in _list(where, given, "flows")],
+        udp=udp if udp or group != "d" else [_BLAST],
+        pings=[round(_number(f"{where}.pings", p, "tos", least=0.0)) for p in _list(where, given, "pings")]
+        if "pings" in given
+        else [0],
+        metrics=_metrics(f"{where}.metrics", given["metrics"]),
+        rest={k: v for k, v in given.items() if k not in _READ and k not in _COMMENTS},
+    )
+
+
+def _flows(where: str, given: Any) -> Flows:
+    n = round(_number(where, given, "n", least=1.0))
+    if n > 1000:
+        raise NoReferenceError(f"{where}.n: {n} flows are more than the 1000 that are run")
+    cc = given.get("cc")
+    if not isinstance(cc, str):
+        raise NoReferenceError(f"{where}.cc: expected the name of a congestion control")
+    return Flows(n, cc, {k: v for k, v in given.items() if k not in {"n", "cc"}})
+
+
+def _udp(where: str, given: Any) -> Udp:
+    read = {k: _number(where, given, k, least=0.0) for k in ("start_s", "stop_s", "bps", "payload")}
+    tos = given.get("tos", 0)
+    if read["stop_s"] <= read["start_s"] or read["bps"] < 1 or not 1 <= read["payload"] <= 65_000:
+        raise NoReferenceError(f"{where}: expected start_s before stop_s, bps and payload above 0")
+    return Udp(read["start_s"], read["stop_s"], read["bps"], round(read["payload"]), int(tos))
+
+
+def _metrics(where: str, given: Any) -> dict[str, Value]:
+    if not isinstance(given, dict) or not given:
+        raise NoReferenceError(f"{where}: expected an object of values by name")
+    found: dict[str, Value] = {}
+    for name, of in given.items():
+        at = f"{where}.{str(name)[:60]}"
+        value, tol = _number(at, of, "value", least=None), _number(at, of, "tol", least=0.0)
+        grade = of.get("grade")
+        if grade not in GRADES:
+            raise NoReferenceError(f"{at}.grade: expected A, B or C")
+        found[str(name)] = Value(value, tol, grade)
+    return found
+
+
+def _list(where: str, given: Mapping[str, Any], key: str) -> list[Any]:
+    value = given[key]
+    if not isinstance(value, list) or not value:
+        raise NoReferenceError(f"{where}.{key}: expected a list of objects")
+    return value
+
+
+#: Above 0, for what must not be nothing.
+_ABOVE = 1e-9
+
+
+def _number(where: str, given: Any, key: str, least: float | None = _ABOVE) -> float:
+    """A finite number of at least `least`."""
+    value = given.get(key) if isinstance(given, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise NoReferenceError(f"{where}.{key}: expected a number")
+    if least is not None and value < least:
+        raise NoReferenceError(f"{where}.{key}: {value:g} is not {'above' if least else 'at least'} 0")
+    return float(value)

@@ -1,0 +1,299 @@
+"""Beside a real kernel: tc's words, the network as METHOD.md has it, metrics by hand, and a slice of the real thing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result, run
+from bloatlab.validate import Entry, NoReferenceError, build, load, measure, public, validate
+from bloatlab.validate.build import queue_of
+from bloatlab.validate.judge import Cell
+from bloatlab.validate.measure import jain
+from bloatlab.validate.queues import NotSupportedError, translate
+from bloatlab.validate.reference import read
+from bloatlab.validate.tc import DISCIPLINES, TcError, parse
+
+ENTRIES = {e.name: e for e in load(public())}
+
+
+def entry(name: str, **other: Any) -> Entry:
+    """A packaged scenario, with some values of its file replaced."""
+    given = {**json.loads(public().read_text())[name], **other}
+    return one(given, name)
+
+
+def one(given: dict[str, Any], name: str = "x") -> Entry:
+    (found,) = read({name: given}, "x")
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------- tc
+
+
+def test_tc_is_read_in_its_own_units():
+    red = parse("red limit 90840 min 22710 max 45420 avpkt 1514 burst 100 probability 0.1 bandwidth 10mbit")
+    assert red.kind == "red"
+    assert dict(red.options) == {
+        "limit": 90840.0,
+        "min": 22710.0,
+        "max": 45420.0,
+        "avpkt": 1514.0,
+        "burst": 100.0,
+        "probability": 0.1,
+        "bandwidth": 10e6,
+    }
+    # tc(8): k is 1024 for sizes and 1000 for rates, a bare time is microseconds, bps are bytes
+    codel = parse("fq_codel noecn target 5000 interval 100ms memory_limit 32Mb quantum 1k")
+    assert (codel.number("target"), codel.number("interval")) == (0.005, 0.1)
+    assert (codel.number("memory_limit"), codel.number("quantum"), codel.has("noecn")) == (33_554_432, 1024, True)
+    cake = parse("ROOT cake bandwidth 20kbps besteffort")
+    assert (cake.root, cake.number("bandwidth")) == (True, 160_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "names no queue discipline"),
+        ("ROOT", "names no queue discipline"),
+        ("fq_coddle", 'did you mean "fq_codel"?'),
+        ("pfifo limt 5", 'did you mean "limit"?'),
+        ("pfifo limit", "limit is followed by a whole number"),
+        ("pfifo limit 1.5", "'1.5' is not a whole number"),
+        ("pfifo limit ٣", "is not a whole number"),
+        ("codel target 5parsecs", "'5parsecs' is not a time"),
+        ("red bandwidth -1mbit", "is not a rate"),
+        ("x" * 5000, "..."),
+    ],
+)
+def test_tc_refuses_in_a_line(text: str, says: str):
+    with pytest.raises(TcError) as caught:
+        parse(text)
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 250
+    assert "\n" not in str(caught.value)
+
+
+def test_kernel_defaults():
+    def queue(text: str, rate: int = 10_000_000) -> dict[str, Any]:
+        (found,) = translate(parse(text), rate).queue.values()
+        return found
+
+    assert queue("pfifo limit 20") == {"limit": "20p"}
+    assert queue("bfifo limit 30000") == {"limit": "30000B"}
+    # tc-fq_codel(8): 10240 packets, 1024 flows, 32 MiB, ECN on; tc-codel(8): 1000 packets, off
+    fq = queue("fq_codel")
+    assert (fq["limit"], fq["flows"], fq["memory_limit"], fq["ecn"]) == ("10240p", 1024, "33554432B", True)
+    assert (queue("fq_codel noecn")["ecn"], queue("codel")["ecn"], queue("codel")["limit"]) == (False, False, "1000p")
+    # tc-pie(8): alpha 2, beta 20, in units of 1/16
+    pie = queue("pie target 20ms")
+    assert (pie["alpha"], pie["beta"], pie["target"], pie["tupdate"]) == (0.125, 1.25, "20000000ns", "15000000ns")
+    # the CAKE paper: at 5 Mbit/s 1.5 frames last 3.6 ms, below 5 ms; at 1 Mbit/s 18.2 ms, above
+    assert queue("ROOT cake bandwidth 5mbit", 5_000_000)["law"]["cobalt"]["target"] == "5000000ns"
+    assert queue("ROOT cake bandwidth 1mbit", 1_000_000)["law"]["cobalt"]["target"] == "18168000ns"
+    assert "composed, not CAKE" in translate(parse("cake"), 1).remark
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("dualpi2", "no dualpi2"),
+        ("ROOT cake bandwidth 5mbit besteffort ack-filter", "ack-filter"),
+        ("ROOT cake bandwidth 5mbit", "at another rate"),
+        ("ROOT codel", "does not shape"),
+    ],
+)
+def test_what_is_not_there_is_said(text: str, why: str):
+    with pytest.raises(NotSupportedError, match=why):
+        translate(parse(text), 10_000_000)
+
+
+def test_every_known_discipline_is_translated_or_refused():
+    for kind in DISCIPLINES:
+        text = "red limit 90kb" if kind == "red" else kind
+        if kind in {"dualpi2", "fq"}:
+            with pytest.raises(NotSupportedError, match=f"no {kind}"):
+                translate(parse(text), 10_000_000)
+        else:
+            assert translate(parse(text), 10_000_000).queue
+
+
+# ------------------------------------------------------------------------------------------------------- the network
+
+
+def test_the_network_is_the_kernels():
+    data = build(ENTRIES["sf-d-red-reno"], 3).data
+    links, apps = data["link"], data["app"]
+    assert (links["nic"]["rate"], links["up"]["rate"]) == ("1gbit", "10mbit")
+    # the whole round trip is on the way of the ACKs
+    assert [links[k]["delay"] for k in ("nic", "up", "back")] == ["0s", "0s", "20ms"]
+    assert data["record"]["warm_up"] == "5s"
+    flows = [a for name, a in apps.items() if name.startswith("flow")]
+    assert len(flows) == 30
+    starts = {a["start"] for a in flows}
+    assert len(starts) == 30
+    assert starts != {a["start"] for n, a in build(ENTRIES["sf-d-red-reno"], 4).data["app"].items() if n[:4] == "flow"}
+    # 1000 B of payload at 10 Mbit/s are 1042 B on the wire at 10.42
+    udp = apps["udp0"]
+    assert (udp["traffic"]["cbr"]["rate"], udp["traffic"]["cbr"]["size"]) == ("10420kbit", "1042B")
+    assert (udp["start"], udp["stop"], apps["ping1"]["stop"]) == ("30s", "60s", "88s")
+
+
+def test_frames_have_the_kernels_sizes():
+    # one flow behind more than a window of buffer keeps the link busy: goodput is 1448 of 1514 bytes of the rate (METHOD.md: 0.9564 R)
+    quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
+    result = run(build(quiet, 1))
+    values = measure(result, quiet)
+    assert values["goodput_Mbps"] == pytest.approx(5 * 1448 / 1514, rel=2e-3)
+
+
+def test_pages_are_group_as_alone():
+    assert "page" in build(ENTRIES["sf-a-pfifo5-reno"], 1).data["app"]
+    assert "page" not in build(ENTRIES["sf-b-pie-reno"], 1).data["app"]
+
+
+# ------------------------------------------------------------------------------------------------------------ metrics
+
+
+def series(**columns: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame(columns)
+
+
+def test_metrics_by_hand():
+    """Two flows for 1 s with a warm-up of 0.5 s: 10 kB in the window for one, 30 kB for the other."""
+    given = {
+        "qdisc": "pfifo",
+        "rate_bps": 1_000_000,
+        "rtt_ms": 10,
+        "duration_s": 1,
+        "warmup_s": 0.5,
+        "flows": [{"n": 2, "cc": "reno"}],
+        "metrics": {"jain": {"value": 1, "tol": 1, "grade": "A"}},
+    }
+    t = [round(i * 0.01, 2) for i in range(100)]
+    both = [("flow0_0000", 200.0), ("flow0_0001", 600.0)]
+    rows = [(app, x, 0.0 if x < 0.5 else per) for app, per in both for x in t]
+    flow_series = series(
+        app=[r[0] for r in rows],
+        direction=["forward"] * 200,
+        t_s=[r[1] for r in rows],
+        goodput_bytes=[r[2] for r in rows],
+        wire_bytes=[r[2] for r in rows],
+        cwnd_bytes=[1448.0 * 4] * 200,
+        srtt_ms=[20.0] * 200,
+    )
+    # 99 packets before the window are not counted; in it one is dropped of each four
+    queue_series = series(
+        link=["up"] * 100,
+        t_s=t,
+        queue_packets=[9.0 if x < 0.5 else 2.0 for x in t],
+        dropped_packets=[99.0 if x < 0.5 else 1.0 for x in t],
+        sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
+    )
+    pings = series(app=["ping1"] * 5, t_s=[0.1, 0.5, 0.6, 0.7, 0.8], rtt_ms=[99.0, 10.0, 20.0, math.nan, 40.0])
+    files = series(app=["page"] * 3, start_s=[0.1, 0.6, 0.7], took_s=[9.0, 1.0, 2.0])
+    tables = {"flow_series": flow_series, "queue_series": queue_series, "pings": pings, "files": files}
+    found = measure(Result(Scenario('{"name":"x","seed":1}'), {}, tables), one(given))
+    assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
+    # of 1 and 3: 16 over 2 times 10
+    assert found["jain"] == pytest.approx(0.8)
+    assert found["drop_frac"] == 0.25
+    assert (found["backlog_mean_pkts"], found["backlog_max_pkts"]) == (2.0, 2.0)
+    assert found["ping_mean_ms"] == pytest.approx(70 / 3)
+    assert found["ping_median_ms"] == 20.0
+    # linear between order statistics: 0.95 * 2 = 1.9 of the way
+    assert found["ping_p95_ms"] == pytest.approx(20 + 0.9 * 20)
+    assert (found["page_mean_s"], found["cwnd0_mean"]) == (1.5, 4.0)
+
+
+def test_jain_by_hand():
+    assert jain([1.0, 1.0, 1.0]) == 1.0
+    assert jain([4.0, 0.0, 0.0, 0.0]) == 0.25
+    assert math.isnan(jain([0.0, 0.0]))
+
+
+def test_a_cell_is_judged_by_the_mean():
+    def within(*by_seed: float) -> bool | None:
+        return Cell("x", "m", "A", 10.0, 1.0, by_seed).within
+
+    assert [within(9.0), within(11.0), within(8.9), within(8.0, 10.0)] == [True, True, False, True]
+    assert within() is None
+    assert within(math.nan) is None
+
+
+# ----------------------------------------------------------------------------------------------------- the real thing
+
+
+def test_a_slice_agrees_with_the_kernel():
+    """Reno behind 20 packets, whose period is the queue's alone: what no random number of the kernel touches."""
+    done = validate([ENTRIES["sf-a-pfifo20-reno"]], seeds=2)
+    cells = {c.metric: c for c in done.cells}
+    assert len(cells) == 11
+    for metric in ("goodput_Mbps", "ping_median_ms", "ping_p95_ms", "drop_frac", "backlog_mean_pkts", "cwnd0_mean"):
+        assert cells[metric].within, (metric, cells[metric].ours)
+    assert done.met
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    short = json.loads(public().read_text())
+    short = {k: {**v, "duration_s": 8, "warmup_s": 4} for k, v in short.items() if k.startswith("sf-a-pfifo5")}
+    short["sf-x"] = {**copy.deepcopy(next(iter(short.values()))), "qdisc": "dualpi2"}
+    (tmp_path / "short.json").write_text(json.dumps(short))
+    code = call(["validate", str(tmp_path / "short.json"), "--seeds", "1", "-o", str(tmp_path / "out")])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    assert code in {0, 1}
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert "sf-x: not supported: bloatlab has no dualpi2" in out
+    assert (tmp_path / "out" / "validate.txt").read_text() == out
+    data = json.loads((tmp_path / "out" / "validate.json").read_text())
+    assert [s["name"] for s in data["scenarios"]] == ["sf-a-pfifo5-reno", "sf-x"]
+    assert data["met"] == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"qdisc": 3}, "qdisc: expected a text"),
+        ({"rate_bps": "fast"}, "rate_bps: expected a number"),
+        ({"rate_bps": -1}, "rate_bps: -1 is not above 0"),
+        ({"warmup_s": 60}, "is not before duration_s"),
+        ({"flows": []}, "flows: expected a list"),
+        ({"flows": [{"n": 1}]}, "cc: expected the name"),
+        ({"flows": [{"n": 1e9, "cc": "reno"}]}, "more than the 1000"),
+        ({"metrics": {}}, "metrics: expected an object"),
+        ({"metrics": {"jain": {"value": 1, "tol": -1, "grade": "A"}}}, "tol: -1 is not"),
+        ({"metrics": {"jain": {"value": 1, "tol": 0, "grade": "D"}}}, "expected A, B or C"),
+    ],
+)
+def test_bad_entries_are_refused(change: dict[str, Any], says: str):
+    with pytest.raises(NoReferenceError, match=says):
+        entry("sf-a-pfifo5-reno", **change)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"a": 3}', '{"a": {}}', "\x00", "[" * 100_000])
+def test_bad_files_are_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    assert call(["validate", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "bad.json" in err.replace("\n", "")
+
+
+def test_nothing_chosen_is_said(capsys: pytest.CaptureFixture[str]):
+    assert call(["validate", "--only", "no-such"]) == 2
+    assert "no scenario has that in its name" in capsys.readouterr().err
+
+
+def test_every_packaged_scenario_is_supported():
+    for given in ENTRIES.values():
+        assert queue_of(given).queue
