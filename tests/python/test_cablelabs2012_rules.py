@@ -104,7 +104,7 @@ def test_blocked_pages(as_published):
         seed[PAGES], seed[MEDIAN] = 3.0, 84.0
     median = find(scorecard(runs), "D04/21", MEDIAN)
     assert median.verdict is Verdict.WITHIN  # at most 3 pages
-    assert (median.as_data()["published"], median.as_data()["tolerance"]) == (">600", None)
+    assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
     assert find(scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE  # published 0, 10 % of it is 0
     assert find(scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
     for seed in runs["D04/21"]:
@@ -159,7 +159,7 @@ def test_scorecard_is_plain_json(as_published):
     data = scorecard(as_published()).as_data()
     text = json.dumps(data, allow_nan=False)
     assert json.loads(text) == data
-    keys = {"case", "metric", "unit", "published", "ours", "low", "high", "tolerance", "verdict", "reason"}
+    keys = {"case", "metric", "unit", "published", "ours", "low", "high", "accepted", "verdict", "reason"}
     assert all(keys <= set(c) for c in data["cells"])
     assert {c["verdict"] for c in data["cells"]} <= {"within", "outside", "calibration", "derived"}
 

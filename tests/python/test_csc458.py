@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.simulation import Result, run
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.csc458.build import Case, Lab, build, cases, kit, live_cases, plain
+from bloatlab.studies.csc458.build import Case, Lab, build, cases, kit, live_cases, plain, second_reading
 from bloatlab.studies.csc458.claims import CLAIMS
-from bloatlab.studies.csc458.compare import BANDS, NIC, asked, scorecard
-from bloatlab.studies.csc458.measure import equation_2, measure
+from bloatlab.studies.csc458.compare import BANDS, NIC, asked, in_second_reading, scorecard
+from bloatlab.studies.csc458.measure import climb_share, equation_2, known, measure
 from bloatlab.studies.csc458.study import network_card
-from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.scorecard import Origin, Verdict
 
 SECONDS = 20
 
@@ -30,7 +33,7 @@ def ran() -> dict[str, Result]:
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
     keys = [c.key for c in cases()]
-    assert len(set(keys)) == len(keys) == 21
+    assert len(set(keys)) == len(keys) == 25
     assert {build(c, 1).name for c in cases()} == {f"csc458 {key}" for key in keys}
     assert all(c.segments == 1 for c in live_cases())
 
@@ -90,8 +93,57 @@ def test_every_number_of_the_report_is_judged():
     numbers = {r.metric for r in published.rows("csc458") if r.note.startswith("result") and r.value[:1].isdigit()}
     assert numbers <= {want.metric for want in asked()}
     card = scorecard(as_published())
-    assert [c.verdict for c in card.cells] == [Verdict.WITHIN] * 10
     assert card.met
+    # what the report prints: six fetch times and equation (1). Its equation (2) gives three values that we computed
+    counted = [c for c in card.cells if c.counted]
+    assert [c.verdict for c in counted] == [Verdict.WITHIN] * 7
+    assert {c.case for c in card.cells if c.origin is Origin.OURS} == {"Q=5", "Q=20", "Q=100"}
+    assert (card.shares[0].within, card.shares[0].cells) == (7, 7)
+
+
+def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_other_reading():
+    card = scorecard(as_published())
+    fetches = [c for c in card.cells if "fetch" in c.metric]
+    assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
+    assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
+    # the first reading is the preset's own, as in every other case; the second is TCP before RACK
+    stacks = {c.key: build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
+    assert "loss_detection" not in stacks["Q=20 reno x2"]
+    assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"
+    # and every claim is checked in both
+    times = {"": (0.5, 0.6, 0.7), " dupthresh": (0.6, 0.5, 0.7)}
+    runs: Runs = {
+        f"Q={q} reno x2{more}": [{"fetch_mean_s": s}]
+        for more, of in times.items()
+        for q, s in zip((5, 20, 100), of, strict=True)
+    }
+    first, second = (
+        {c.ident: c.holds for c in check_all(CLAIMS, reading)}["order"] for reading in (runs, in_second_reading(runs))
+    )
+    assert (first, second) == (False, True)
+
+
+def test_claims_say_whose_they_are():
+    of = {c.ident: c.origin for c in CLAIMS}
+    assert of["median20"] is of["p95_100"] is of["ratio"] is Origin.OTHERS
+    assert of["rtt100"] is of["rtt20x2"] is of["today"] is Origin.OURS
+    assert of["order"] is of["climb"] is of["bbr"] is Origin.PAPER
+
+
+def test_a_queue_that_climbs_by_hand():
+    # 0.1 s bins: rises for 9 s and falls within one: it climbs 9 tenths of the time, but for the span's edges
+    t = np.arange(0.0, 100.0, 0.1)
+    saw = pl.DataFrame({"t_s": t, "packets": np.where(t % 10.0 < 9.0, t % 10.0, 9.0 * (10.0 - t % 10.0))})
+    assert climb_share(saw) == pytest.approx(0.85, abs=0.06)
+    falling = saw.with_columns(packets=pl.col("packets").reverse())
+    assert climb_share(falling) == pytest.approx(0.15, abs=0.06)
+    assert math.isnan(climb_share(saw.head(5)))
+
+
+def test_what_the_kernel_keeps_to_itself_is_unknown_and_not_none():
+    assert math.isnan(known(None))
+    assert math.isnan(known(None) + known(3))
+    assert known(0) == 0.0
 
 
 @pytest.mark.parametrize(("where", "value"), [((100, 0), 1.05), ((100, 0), 2.25), ((20, 0), 0.9), ((5, 0), 2.1)])

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bloatlab.simulation import run
-from bloatlab.studies.mmcn1999.build import LAW, SCHEMES, Case, build, experiment_cases, main_cases, sensitivity_cases
-from bloatlab.studies.mmcn1999.compare import GATES, LINK_KBS, OFFERED_KBS, Gate, scorecard
+from bloatlab.studies.mmcn1999.build import (
+    LAW,
+    SCHEMES,
+    Case,
+    build,
+    experiment_cases,
+    main_cases,
+    second_reading,
+    sensitivity_cases,
+)
+from bloatlab.studies.mmcn1999.claims import CLAIMS, LINK_KBS, OFFERED_KBS
+from bloatlab.studies.mmcn1999.compare import GATES, Gate, scorecard
 from bloatlab.studies.mmcn1999.measure import measure
+from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.published import rows
-from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.scorecard import Origin, Verdict
 
 
 def measured(case: Case, seed: int = 1) -> dict[str, float]:
@@ -49,14 +62,79 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
 
 def test_every_row_of_the_slides_has_its_place_and_reason():
     assert len(rows("mmcn1999")) == 42
-    runs = {c.key: [_constant()] for c in main_cases()}
-    card = scorecard(runs)
+    runs = {c.key: [_constant()] for c in [*main_cases(), *second_reading()]}
+    card = scorecard(runs, 1)
     cells = [c for c in card.cells if 2 in c.tables]
     assert len(cells) == 42
-    assert all(c.verdict is Verdict.DERIVED and c.reason for c in cells)
+    assert all(c.reason for c in cells)
+    assert Counter(c.verdict for c in cells) == {
+        Verdict.PARAMETER: 14,  # read back
+        Verdict.OUTSIDE: 23,  # the chart, of which 1 kB/s is far
+        Verdict.UNTESTED: 5,  # two axes, a list of names; the two small networks were not run here
+    }
     charts = [c for c in cells if c.metric.startswith("TCP throughput")]
     assert len(charts) == 23
-    assert all("low confidence" in c.reason and not math.isnan(c.ours) for c in charts)
+    assert all(c.ours == 1.0 and c.counted and c.bands[0].width == 200.0 for c in charts)
+
+
+def test_inputs_are_read_back_from_what_runs():
+    runs = {c.key: [_constant()] for c in [*main_cases(), *second_reading()]}
+    read = {(c.case, c.metric): c.ours for c in scorecard(runs, 1).cells if c.verdict is Verdict.PARAMETER}
+    assert read["RED settings", "qweight"] == 0.002
+    assert read["setup", "ProShare rate"] == 210.0
+    assert read["CBT settings", "udp-th"] == 2.0
+
+
+def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judged():
+    whose = {(g.low, g.high, g.measure): g.origin for g in GATES}
+    assert [k for k, o in whose.items() if o is Origin.PAPER] == [
+        ("fifo", "red", "tcp_kbs"),
+        *(("red", other, "tcp_kbs") for other in ("fred", "cbt", "cbq")),
+    ]
+    card = scorecard({c.key: [_constant()] for c in [*main_cases(), *second_reading()]}, 1)
+    rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
+    assert [c.case for c in rescued] == ["cbt over red"]
+    assert "limited transmit" in rescued[0].reason
+    # and the reading that failed stands beside it
+    assert any(c.case == "cbt, limited transmit over red, limited transmit" for c in card.cells)
+    assert card.shares[0].cells == 4
+
+
+def test_the_illustration_and_the_theory_are_run():
+    small = {c.key: measure_small(run(build_small(c, 1, 15), 1)) for c in small_cases() if "ftp" not in c.key}
+    # equal loss of 11 on 10: 10 and 1 become 100/11 and 10/11
+    assert small["two flows, red"]["fast_mbit"] == pytest.approx(100 / 11, rel=0.02)
+    assert small["two flows, red"]["slow_mbit"] == pytest.approx(10 / 11, rel=0.05)
+    # FRED leaves the light one alone
+    assert small["two flows, fred"]["slow_drop_percent"] == 0.0
+    # three classes that all want more have a third each
+    assert small["equal classes"]["least_share"] == pytest.approx(1 / 3, abs=0.005)
+
+
+def test_in_step_and_clusters_by_hand():
+    steps = np.array([0.0, 1.0, 0.0, 1.0])
+    assert in_step(np.array([steps, 5 * steps, steps + 7])) == pytest.approx(1.0)
+    assert in_step(np.array([steps, 1.0 - steps])) == pytest.approx(-1.0)
+    # rows that do not move say nothing
+    assert math.isnan(in_step(np.array([steps, np.ones(4)])))
+    # 0 and 4 by turns: mean 2, variance 4
+    assert dispersion(np.array([0.0, 4.0])) == pytest.approx(2.0)
+    assert math.isnan(dispersion(np.zeros(3)))
+
+
+def test_claims_of_the_slides_are_the_papers_and_those_from_memory_are_not():
+    of = {c.ident: c.origin for c in CLAIMS}
+    assert sum(o is Origin.PAPER for o in of.values()) == 18
+    assert of["latency"] is of["fred-tagged"] is of["early-drop"] is Origin.OURS
+    assert of["identity red"] is of["allocation"] is Origin.TEXTBOOK
+
+
+def test_early_drop_stands_inside_the_classes_of_datagrams():
+    one, two = (
+        build(c, 1).data["link"]["bottleneck"]["queue"]["cbt"]["classes"] for c in experiment_cases("early_drop")
+    )
+    assert [c["test"]["red"]["max_th"] for c in one] == ["30p", "10p", "2p"]
+    assert [c["test"]["red"]["max_th"] for c in two] == ["30p", "20p", "4p"]
 
 
 def _constant() -> dict[str, float]:
@@ -76,7 +154,8 @@ def test_a_gate_counts_its_worst_seed():
 
 def test_gates_and_cases_are_those_of_the_study():
     keys = {s.key for s in SCHEMES}
-    assert len(GATES) == 8
+    keys |= {c.key for c in second_reading()}
+    assert len(GATES) == 12
     assert {g.low for g in GATES} | {g.high for g in GATES} <= keys
     cases = [*main_cases(), *sensitivity_cases()]
     assert len({c.key for c in cases}) == len(cases)

@@ -8,14 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bloatlab.studies.claims import Order, check_all, count, tally
+from bloatlab.studies.layout import claims_table, outside_table
 from bloatlab.studies.scorecard import (
     Band,
     Cell,
+    Origin,
     Scorecard,
     Share,
     Verdict,
     by_metric,
     by_table,
+    joined,
     judge,
     share_of,
     symmetric,
@@ -27,8 +31,17 @@ def exactly(value: float) -> Spread:
     return Spread(value, value, value)
 
 
-def cell(verdict: Verdict, *, tables: tuple[int, ...] = (3,), metric: str = "m", reason: str = "") -> Cell:
-    return Cell("D02/417", metric, "s", tables, (1.0,), "1.0", 1.0, 1.0, 1.0, 0.1, verdict, reason)
+def cell(
+    verdict: Verdict,
+    *,
+    tables: tuple[int, ...] = (3,),
+    metric: str = "m",
+    reason: str = "",
+    origin: Origin = Origin.PAPER,
+) -> Cell:
+    return Cell(
+        "D02/417", metric, "s", tables, (1.0,), "1.0", 1.0, 1.0, 1.0, (Band(0.9, 1.1),), verdict, reason, origin=origin
+    )
 
 
 def test_edges_of_the_band_are_inside():
@@ -37,7 +50,6 @@ def test_edges_of_the_band_are_inside():
     assert band.holds(4.6)
     assert not band.holds(4.1999)
     assert band.width == pytest.approx(0.4)
-    assert band.tolerance == pytest.approx(0.2)
 
 
 def test_median_in_the_band_agrees_however_wide_the_interval():
@@ -121,10 +133,10 @@ def test_a_quick_look_meets_and_misses_nothing():
 
 
 def test_what_never_happened_is_null_in_json():
-    never = Cell("D04/21", "t", "s", (6,), (math.inf,), ">600", math.inf, 3.0, math.inf, None, Verdict.WITHIN, "")
+    never = Cell("D04/21", "t", "s", (6,), (math.inf,), ">600", math.inf, 3.0, math.inf, (), Verdict.WITHIN, "")
     data = never.as_data()
     assert data["published"] == ">600"
-    assert (data["ours"], data["low"], data["high"], data["tolerance"]) == (None, 3.0, None, None)
+    assert (data["ours"], data["low"], data["high"], data["accepted"]) == (None, 3.0, None, [])
 
 
 @given(st.floats(0.01, 1e6), st.floats(0.001, 1e5), st.floats(-2.0, 2.0))
@@ -143,3 +155,48 @@ def test_asymmetric_bands_keep_their_width():
     assert band.holds(0.2)
     assert not band.holds(0.21)
     assert band.width == pytest.approx(0.15)
+
+
+def test_a_band_is_printed_as_a_band():
+    """SPEC 4.7's 0.5 to 0.85 s is not 0.175 s to both sides of anything."""
+    assert Band(0.5, 0.85).words() == "0.5 to 0.85"
+    assert Band(-math.inf, 230.0).words() == "at most 230"
+    assert Band(10.0, math.inf).words() == "at least 10"
+    assert Band(3.2, 3.2).words() == "3.2"
+    assert Band(0.5, 0.85).words(2) == "0.50 to 0.85"
+    one = Cell("Q=20", "m", "s", (1,), (0.841,), "0.841", 0.9, 0.9, 0.9, (Band(0.5, 0.85),), Verdict.OUTSIDE, "", False)
+    card = Scorecard("x", 1, [one], [share_of("all", [one])])
+    shown = [field.text for field in outside_table(card, {}).rows[0]]
+    assert "0.5 to 0.85" in shown
+    assert not any("±" in text for text in shown)
+    assert one.as_data()["accepted"] == [[0.5, 0.85]]
+
+
+def test_bands_of_two_published_runs_are_joined_where_they_overlap():
+    bands = (Band(9.0, 9.3), Band(8.6, 8.9), Band(8.8, 9.05))
+    assert joined(bands) == [Band(8.6, 9.3)]
+    assert joined(bands[:2]) == [Band(8.6, 8.9), Band(9.0, 9.3)]
+
+
+@pytest.mark.parametrize("origin", [Origin.TEXTBOOK, Origin.OTHERS, Origin.OURS])
+def test_only_the_papers_own_is_counted(origin: Origin):
+    cells = [cell(Verdict.WITHIN), cell(Verdict.OUTSIDE), cell(Verdict.WITHIN, origin=origin)]
+    share = share_of("x", cells)
+    assert (share.within, share.cells) == (1, 2)
+    summary = Scorecard("x", 1, cells, [share]).as_data()["summary"]
+    assert (summary["cells"], summary["within"]) == (2, 1)
+    assert summary["by_origin"][str(origin)] == {"cells": 1, "within": 1}
+    assert by_table(cells)["3"].cells == by_metric(cells)["m"].cells == 2
+    assert [c["origin"] for c in Scorecard("x", 1, cells, []).as_data()["cells"]] == ["paper", "paper", str(origin)]
+
+
+def test_claims_are_counted_by_origin():
+    holding = Order("a", "", "a", "", lambda _: ("1", True))
+    failing = Order("b", "", "b", "", lambda _: ("2", False))
+    ours = Order("c", "", "c", "", lambda _: ("3", True), Origin.OURS)
+    missing = Order("d", "", "d", "", lambda _: None)
+    checked = check_all([holding, failing, ours, missing], {})
+    assert tally(checked) == "1 of 2 claims of the paper hold; of ours 1 of 1"
+    assert [c.as_data()["origin"] for c in checked] == ["paper", "paper", "ours", "paper"]
+    assert count(checked).as_data() == {"claims": 3, "checked": 2, "hold": 1}
+    assert [row[1].text for row in claims_table(checked).rows] == ["paper", "paper", "ours", "paper"]

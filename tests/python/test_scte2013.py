@@ -13,7 +13,9 @@ import pytest
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.studies import published
+from bloatlab.studies.quantities import quantity
 from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.scte2013 import statements
 from bloatlab.studies.scte2013.build import Case, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
 from bloatlab.studies.scte2013.considerations import ASKED, consider
@@ -23,6 +25,7 @@ from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free, differences
 from bloatlab.studies.scte2013.queues import DISCIPLINES, buffer_bytes
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
 from bloatlab.studies.scte2013.statements import Result, Theory, published_number, rule_of, scorecard
+from bloatlab.studies.scte2013.theory import queue_wait
 
 ROWS = published.rows("scte2013")
 
@@ -58,6 +61,27 @@ def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
 )  # fmt: skip
 def test_numbers_in_printed_values(text: str, number: float | None):
     assert published_number(text) == number
+
+
+def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.MonkeyPatch):
+    """A changed scenario changes what is read: nothing here is a literal beside the paper's."""
+    assert quantity("90MB", "KB") == 90_000.0
+    assert quantity("1400ms", "s") == pytest.approx(1.4)
+    assert quantity(0.05, "%") == pytest.approx(5.0)
+    for value, unit in (("90MB", "s"), ("fast", ""), (None, "")):
+        with pytest.raises(ValueError, match="is not a quantity"):
+            quantity(value, unit)
+    real: Any = build(SERIES["fig14"], 1).data
+    search = dict(real["link"]["up"]["queue"]["sfq_hss"], groups=32, ways=8)
+    changed = {**real, "link": {**real["link"], "up": {**real["link"]["up"], "queue": {"sfq_hss": search}}}}
+    resolved = statements._resolved
+    monkeypatch.setattr(statements, "_resolved", lambda series: changed if series == "fig14" else resolved(series))
+    cells = {(c.case, c.metric): c for c in scorecard({}, 0).cells}
+    for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
+        cell = cells["set-assoc 64x4", metric]
+        assert (cell.ours, cell.verdict) == (ours, Verdict.OUTSIDE), metric
+    # and who stands behind 120 waits 120 turns, by the program's own queue
+    assert queue_wait(120, 1.0) == 120.0
 
 
 def test_the_network_of_figure_1b():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.studies.scorecard import Band
+from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.tables import Spread, number, spread
 
 #: What one run was reduced to, by name.
@@ -31,6 +31,7 @@ class Checked:
     published: str
     ours: str
     holds: bool | None
+    origin: Origin = Origin.PAPER
 
     def as_data(self) -> dict[str, Any]:
         """The check as JSON."""
@@ -41,6 +42,7 @@ class Checked:
             "published": self.published,
             "ours": self.ours,
             "holds": self.holds,
+            "origin": str(self.origin),
         }
 
 
@@ -58,15 +60,16 @@ class Quantity:
     unit: str = "s"
     digits: int = 2
     scale: float = 1.0
+    origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
         """Our median beside the claim."""
         ours = over_seeds(runs, self.case, self.measure)
         if ours is None:
-            return Checked(self.ident, self.where, self.says, self.published, "not run", None)
+            return Checked(self.ident, self.where, self.says, self.published, "not run", None, self.origin)
         holds = self.band.holds(ours.median * self.scale)
         text = words(ours, self.unit, self.digits, self.scale)
-        return Checked(self.ident, self.where, self.says, self.published, text, holds)
+        return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,47 @@ class Order:
     says: str
     published: str
     judge: Callable[[Runs], tuple[str, bool] | None]
+    origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
         """Our order beside the claim."""
         found = self.judge(runs)
         ours, holds = ("not run", None) if found is None else found
-        return Checked(self.ident, self.where, self.says, self.published, ours, holds)
+        return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
 
 def check_all(claims: Sequence[Quantity | Order], runs: Runs) -> list[Checked]:
     """Every claim, in the given order."""
     return [claim.check(runs) for claim in claims]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many claims of an origin hold, of those that were checked and of all."""
+
+    hold: int
+    checked: int
+    claims: int
+
+    def as_data(self) -> dict[str, int]:
+        """The count as JSON."""
+        return {"claims": self.claims, "checked": self.checked, "hold": self.hold}
+
+
+def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
+    """The count of one origin."""
+    own = [c.holds for c in claims if c.origin is origin]
+    return Count(own.count(True), len(own) - own.count(None), len(own))
+
+
+def tally(claims: Sequence[Checked]) -> str:
+    """The paper's claims first, then those that are not its: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    paper, *others = [(origin, count(claims, origin)) for origin in Origin]
+    more = [f"of {_WHOSE[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]
+    return "; ".join([f"{paper[1].hold} of {paper[1].checked} claims of the paper hold", *more])
+
+
+_WHOSE = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
 
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import Checked
-from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
+from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict
 from bloatlab.tables import TextCell, TextTable, Tone, number
 
 #: How a verdict looks.
@@ -40,13 +40,13 @@ def shares_table(card: Scorecard) -> TextTable:
     data = card.as_data()["summary"]
     rows: list[list[TextCell]] = []
     for share in card.shares:
-        tone: Tone = "good" if share.met else "bad"
+        tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
         wanted = f"{share.wanted:.0%}" if share.wanted is not None else ""
         rows.append(_share_row(share.name, share.within, share.cells, share.share, wanted, tone))
     for kind, prefix in (("by_table", "Table "), ("by_metric", "")):
         for name, s in data[kind].items():
             rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
-    note = "Calibration cells and derived columns are shown in the tables and not counted."
+    note = "Calibration cells, derived columns and what is not the paper's are shown in the tables and not counted."
     return TextTable("Cells within tolerance", ["cells of", "within", "of", "share", "wanted"], rows, note)
 
 
@@ -68,19 +68,33 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         None: TextCell("not run", "muted"),
     }
     rows = [
-        [TextCell(c.where), TextCell(c.says), TextCell(c.published), TextCell(c.ours), words[c.holds]] for c in claims
+        [
+            TextCell(c.where),
+            origin_cell(c.origin),
+            TextCell(c.says),
+            TextCell(c.published),
+            TextCell(c.ours),
+            words[c.holds],
+        ]
+        for c in claims
     ]
     note = (
-        "Ours is the median over seeds, in brackets the central 80 %. Claims are checked and not counted in the shares."
+        "Ours is the median over seeds, in brackets the central 80 %. By whom: only claims of the paper are counted as its; "
+        "textbook is theory that it does not spell out, others have measured the same, ours we expected or chose."
     )
-    return TextTable("Claims in the text", ["where", "the paper says", "published", "ours", ""], rows, note, left=4)
+    return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
+
+
+def origin_cell(origin: Origin) -> TextCell:
+    """Whose a number or claim is; what is not the paper's stands back."""
+    return TextCell(str(origin), "plain" if origin is Origin.PAPER else "muted")
 
 
 def statements_table(card: Scorecard, title: str) -> TextTable:
     """Every statement of a paper that prints few tables: published, ours, verdict and reason, in the order of the paper."""
     rows = [
         [
-            TextCell(c.where),
+            TextCell(c.where, hint=f"by: {c.origin}"),
             TextCell(f"{c.case}: {c.metric}"),
             TextCell(f"{c.printed} {c.unit}".strip()),
             TextCell(_with_interval(c)),
@@ -110,7 +124,7 @@ def significant(value: float) -> str:
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
     """Every counted cell that is not within, with its reason."""
-    outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE]
+    outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
     rows = [
         [
             TextCell(c.case),
@@ -118,14 +132,10 @@ def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
             TextCell(spaced(c.printed)),
             TextCell(number(c.ours, digits.get(c.metric, 2))),
             TextCell(f"{number(c.low, digits.get(c.metric, 2))} to {number(c.high, digits.get(c.metric, 2))}"),
-            TextCell(
-                ""
-                if c.tolerance is None or math.isinf(c.tolerance)
-                else f"±{number(c.tolerance, digits.get(c.metric, 2))}"
-            ),
+            TextCell(c.accepted(digits.get(c.metric))),
             TextCell(c.reason),
         ]
         for c in outside
     ]
-    columns = ["case", "metric", "published", "ours", "central 80 %", "tolerance", "why"]
+    columns = ["case", "metric", "published", "ours", "central 80 %", "accepted", "why"]
     return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True, below=True)

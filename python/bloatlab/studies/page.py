@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bloatlab.plots import Panel, figure, svg_text
 from bloatlab.report import Fact, FigureBlock
-from bloatlab.studies.claims import Checked
+from bloatlab.studies.claims import Checked, count
 from bloatlab.studies.scorecard import Scorecard, Share
 
 if TYPE_CHECKING:
@@ -44,19 +44,15 @@ def figure_block(drawn: Drawn) -> FigureBlock:
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     """The verdict first: shares, claims, how many simulations."""
-    held = sum(c.holds is True for c in claims)
+    paper = count(claims)
     return [
         *(_share(s, judged=not card.proves_nothing) for s in card.shares),
-        Fact(f"{held} of {len(claims)}", "claims of the text hold"),
+        Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold"),
         Fact(str(runs), "simulations", f"{card.seeds} seeds per case"),
     ]
 
 
 def _share(share: Share, *, judged: bool) -> Fact:
-    tone = "plain" if not judged else "good" if share.met else "bad"
-    return Fact(
-        f"{share.share:.0%}",
-        f"of {share.name}",
-        f"{share.within} of {share.cells} cells; {share.wanted:.0%} wanted",
-        tone,
-    )
+    tone = "plain" if not judged or share.met is None else "good" if share.met else "bad"
+    wanted = "" if share.wanted is None else f"; {share.wanted:.0%} wanted"
+    return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", tone)

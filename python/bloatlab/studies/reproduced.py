@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bloatlab.studies.claims import Checked
-from bloatlab.studies.scorecard import Scorecard
+from bloatlab.studies.claims import Checked, count
+from bloatlab.studies.scorecard import Origin, Scorecard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,4 +34,6 @@ class Reproduced:
 
     def as_data(self) -> dict[str, Any]:
         """The scorecard as JSON: `cells`, `claims` and a `summary`."""
-        return self.scorecard.as_data() | {"claims": [claim.as_data() for claim in self.claims]}
+        data = self.scorecard.as_data()
+        data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}
+        return data | {"claims": [claim.as_data() for claim in self.claims]}

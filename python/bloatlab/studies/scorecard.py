@@ -3,9 +3,10 @@
     band       the values of ours that a rule accepts for one published value
     within     ours lies in the band of a published value (or between two published values of one cell),
                or a published value lies in our interval and that interval is narrower than the band
-    tolerance  half the width of the band
+    origin     who says it: the paper, a textbook, others who measured the same, or we
 
-A study says which cells there are and what their bands and extra conditions are; this module judges and counts.
+A study says which cells there are and what their bands and extra conditions are; this module judges and counts. Only what
+the paper itself prints or says is counted.
 """
 
 from __future__ import annotations
@@ -16,10 +17,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bloatlab.tables import Spread
+from bloatlab.tables import Spread, number
 
 #: Slack for comparisons of decimal numbers in binary: far below the last digit of any paper.
 SLACK = 1e-9
+
+
+class Origin(StrEnum):
+    """Who says what ours is compared with. Only the paper's own is counted in shares."""
+
+    #: Printed or said in the document.
+    PAPER = "paper"
+    #: Theory that the document does not spell out: an identity, a closed form, a standard.
+    TEXTBOOK = "textbook"
+    #: Measured by others: further runs of the same laboratory.
+    OTHERS = "others"
+    #: Computed, expected or chosen by this project.
+    OURS = "ours"
 
 
 class Verdict(StrEnum):
@@ -49,14 +63,22 @@ class Band:
         """From the lowest to the highest accepted value."""
         return self.high - self.low
 
-    @property
-    def tolerance(self) -> float:
-        """Half the width: the tolerance of a rule that allows as much above as below."""
-        return self.width / 2.0
-
     def holds(self, value: float) -> bool:
         """Whether `value` is accepted, the edges included."""
         return self.low - SLACK <= value <= self.high + SLACK
+
+    def words(self, digits: int | None = None) -> str:
+        """The band as a person writes it: "0.5 to 0.85", "at most 230"; with as many digits as the values have, or `digits`."""
+
+        def text(value: float) -> str:
+            return f"{value:.6g}" if digits is None else number(value, digits)
+
+        if math.isinf(self.low):
+            return "any" if math.isinf(self.high) else f"at most {text(self.high)}"
+        if math.isinf(self.high):
+            return f"at least {text(self.low)}"
+        low, high = text(self.low), text(self.high)
+        return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,8 @@ class Finding:
 class Cell:
     """One published cell beside ours. `published` holds one value, or two of two runs, or none that is a number.
 
-    `agrees` is what the rule found, also for calibration cells, which are not counted; it is None for derived ones.
+    `bands` are what was accepted, one for each published value. `agrees` is what the rule found, also for calibration
+    cells, which are not counted; it is None for derived ones.
     """
 
     case: str
@@ -83,11 +106,26 @@ class Cell:
     ours: float
     low: float
     high: float
-    tolerance: float | None
+    bands: tuple[Band, ...]
     verdict: Verdict
     reason: str
     agrees: bool | None = None
     where: str = ""
+    origin: Origin = Origin.PAPER
+
+    @property
+    def counted(self) -> bool:
+        """Whether it goes into a share: judged, and the paper's own."""
+        return self.origin is Origin.PAPER and self.judged
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is within or outside."""
+        return self.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)
+
+    def accepted(self, digits: int | None = None) -> str:
+        """What was accepted, in words; nothing where no band was set."""
+        return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
         """The cell as JSON: infinities ("never happened") become null, two published values a list."""
@@ -100,7 +138,8 @@ class Cell:
             "ours": _finite(self.ours),
             "low": _finite(self.low),
             "high": _finite(self.high),
-            "tolerance": None if self.tolerance is None else _finite(self.tolerance),
+            "accepted": [[_finite(band.low), _finite(band.high)] for band in self.bands],
+            "origin": str(self.origin),
             "verdict": str(self.verdict),
             "agrees": self.agrees,
             "reason": self.reason,
@@ -150,7 +189,7 @@ class Scorecard:
 
     def as_data(self) -> dict[str, Any]:
         """The scorecard as JSON: `cells` and a `summary`."""
-        counted = [c for c in self.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
+        counted = [c for c in self.cells if c.counted]
         summary: dict[str, Any] = {
             "study": self.study,
             "seeds": self.seeds,
@@ -161,6 +200,7 @@ class Scorecard:
             "parameters": sum(c.verdict is Verdict.PARAMETER for c in self.cells),
             "not_tested": sum(c.verdict is Verdict.UNTESTED for c in self.cells),
             "not_explained": sum(c.verdict is Verdict.OUTSIDE and "not explained" in c.reason for c in counted),
+            "by_origin": {str(origin): _tally(self.cells, origin) for origin in Origin},
             "shares": {share.name: share.as_data() for share in self.shares},
             "by_table": {name: share.as_data() for name, share in by_table(self.cells).items()},
             "by_metric": {name: share.as_data() for name, share in by_metric(self.cells).items()},
@@ -195,7 +235,7 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
     """The share of `cells` that are within; those not counted are left out."""
-    counted = [c for c in cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
+    counted = [c for c in cells if c.counted]
     return Share(name, sum(c.verdict is Verdict.WITHIN for c in counted), len(counted), wanted)
 
 
@@ -208,8 +248,25 @@ def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
 def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
     """Shares per metric, in order of appearance, of the metrics that are counted."""
     uncounted = (Verdict.DERIVED, Verdict.PARAMETER, Verdict.UNTESTED)
-    names = dict.fromkeys(cell.metric for cell in cells if cell.verdict not in uncounted)
+    names = dict.fromkeys(c.metric for c in cells if c.verdict not in uncounted and c.origin is Origin.PAPER)
     return {name: share_of(name, [c for c in cells if c.metric == name]) for name in names}
+
+
+def joined(bands: Sequence[Band]) -> list[Band]:
+    """Bands that overlap as one, from the lowest on."""
+    found: list[Band] = []
+    for band in sorted(bands, key=lambda b: (b.low, b.high)):
+        if found and band.low <= found[-1].high + SLACK:
+            found[-1] = Band(found[-1].low, max(found[-1].high, band.high))
+        else:
+            found.append(band)
+    return found
+
+
+def _tally(cells: Sequence[Cell], origin: Origin) -> dict[str, int]:
+    """How many cells of an origin are judged, and how many of them are within."""
+    judged = [c for c in cells if c.origin is origin and c.judged]
+    return {"cells": len(judged), "within": sum(c.verdict is Verdict.WITHIN for c in judged)}
 
 
 def _how_far(published: Sequence[float], ours: float) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bloatlab.studies.claims import Checked
+from bloatlab.studies.claims import Checked, tally
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.tables import TextTable, Tone
 
@@ -46,10 +46,8 @@ def last_words(
     found: int = 0,
 ) -> None:
     """How many runs (`found` of them in the store), which claims hold, whether the shares are reached, the report."""
-    held = sum(claim.holds is True for claim in claims)
-    asked = sum(claim.holds is not None for claim in claims)
     stored = f" ({found} of them kept from before)" if found else ""
-    console.print(f"{runs} runs{stored} in {seconds:.1f} s; {held} of {asked} claims hold.", highlight=False)
+    console.print(f"{runs} runs{stored} in {seconds:.1f} s; {tally(claims)}.", highlight=False)
     match card.met:
         case True:
             console.print("[green]The stated shares are reached.[/]")

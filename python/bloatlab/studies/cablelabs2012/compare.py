@@ -99,10 +99,10 @@ def _cell(cell: PublishedCell, spreads: Mapping[str, Mapping[str, Spread]]) -> C
     """One measured cell, judged."""
     ours = spreads[cell.case.key][cell.metric]
     if not cell.values:
-        finding, tolerance = None, None
+        finding, bands = None, ()
         verdict, reason = Verdict.DERIVED, "nothing published: no page completed"
     else:
-        finding, tolerance = _find(cell, ours, spreads)
+        finding, bands = _find(cell, ours, spreads)
         verdict, reason = _verdict(cell, finding)
     return Cell(
         case=cell.case.key,
@@ -114,7 +114,7 @@ def _cell(cell: PublishedCell, spreads: Mapping[str, Mapping[str, Spread]]) -> C
         ours=ours.median,
         low=ours.low,
         high=ours.high,
-        tolerance=tolerance,
+        bands=bands,
         verdict=verdict,
         reason=reason,
         agrees=None if finding is None else finding.agrees,
@@ -123,16 +123,16 @@ def _cell(cell: PublishedCell, spreads: Mapping[str, Mapping[str, Spread]]) -> C
 
 def _find(
     cell: PublishedCell, ours: Spread, spreads: Mapping[str, Mapping[str, Spread]]
-) -> tuple[Finding, float | None]:
+) -> tuple[Finding, tuple[Band, ...]]:
     if cell.metric == MEDIAN and math.isinf(cell.values[0]):
         pages = spreads[cell.case.key][PAGES].median
-        return Finding(pages <= 3.0, f"{pages:g} pages complete, at most 3 may"), None
-    bands = [band(cell.case, cell.metric, value) for value in cell.values]
+        return Finding(pages <= 3.0, f"{pages:g} pages complete, at most 3 may"), ()
+    bands = tuple(band(cell.case, cell.metric, value) for value in cell.values)
     must = cell.metric == LOST and cell.case.number == 1
     finding = judge(cell.values, bands, ours, interval_rule=not must)
     if cell.metric == FTP and finding.agrees and finding.why != "published value inside our interval":
         finding = _difference(cell, finding, spreads)
-    return finding, max(b.tolerance for b in bands)
+    return finding, bands
 
 
 def _difference(cell: PublishedCell, finding: Finding, spreads: Mapping[str, Mapping[str, Spread]]) -> Finding:
@@ -172,7 +172,7 @@ def _derived(cell: PublishedCell, other: Case | None, spreads: Mapping[str, Mapp
         ours=ours.median,
         low=ours.low,
         high=ours.high,
-        tolerance=None,
+        bands=(),
         verdict=Verdict.DERIVED,
         reason="follows from measured cells" if other is not None else "repeats a measured cell, rounded",
     )

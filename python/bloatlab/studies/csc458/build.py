@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, from_dict
@@ -27,6 +27,9 @@ SECONDS = 60
 QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
+
+#: Losses found by duplicate ACKs alone (RFC 6675), as Linux did before RACK.
+DUPTHRESH = "dupthresh"
 
 #: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate (SPEC 4.7).
 SUPER = 2
@@ -60,18 +63,21 @@ class Case:
     """One configuration: who controls the window, and the queue of the bottleneck.
 
     `segments` is how many segments count as one packet of a drop-tail limit. A `queue` by name stands at its defaults.
+    `detection` is how TCP finds losses where that is not the preset's (linux-6: RACK-TLP).
     """
 
     congestion: str
     limit: int | None = None
     segments: int = 1
     queue: str = "droptail"
+    detection: str = ""
 
     @property
     def key(self) -> str:
         """Name in results."""
         queue = self.queue if self.limit is None else f"Q={self.limit}"
-        return f"{queue} {self.congestion}" + (f" x{self.segments}" if self.segments > 1 else "")
+        several = f" x{self.segments}" if self.segments > 1 else ""
+        return f"{queue} {self.congestion}{several}" + (f" {self.detection}" if self.detection else "")
 
     def __str__(self) -> str:
         return self.key
@@ -89,6 +95,15 @@ def kit() -> list[Case]:
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 
+def second_reading() -> list[Case]:
+    """The kit's cases with losses found by duplicate ACKs alone: a kernel before RACK (README, "Two readings")."""
+    return [
+        replace(case, detection=DUPTHRESH)
+        for case in kit()
+        if case.congestion == "reno" or case == Case("bbr", 100, SUPER)
+    ]
+
+
 def plain() -> list[Case]:
     """The same where a packet is a packet: what equation (2) says, and what the live bench does."""
     return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
@@ -101,7 +116,7 @@ def today() -> list[Case]:
 
 def cases() -> list[Case]:
     """All of the study's."""
-    return [*kit(), *plain(), *today()]
+    return [*kit(), *second_reading(), *plain(), *today()]
 
 
 def live_cases() -> list[Case]:
@@ -131,8 +146,6 @@ class _Starts:
 def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
     """The validated scenario of one run."""
     lab = lab or Lab()
-    # the kit's kernel is not known; its published fetches are those of losses found by duplicate ACKs (README)
-    detection = "dupthresh" if case.segments > 1 else "rack-tlp"
     return from_dict(
         {
             "name": f"csc458 {case.key}",
@@ -140,11 +153,16 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             "duration": f"{lab.seconds}s",
             "link": _links(case, lab),
             "app": _apps(seed),
-            "tcp": {"lab": {"preset": "linux-6", "congestion_control": case.congestion, "loss_detection": detection}},
+            "tcp": {"lab": _stack(case)},
             "record": {"interval": "10ms", "links": [UP], "apps": [LONG]},
         },
         source=f"csc458 {case.key}",
     )
+
+
+def _stack(case: Case) -> dict[str, Any]:
+    stack = {"preset": "linux-6", "congestion_control": case.congestion}
+    return stack | ({"loss_detection": case.detection} if case.detection else {})
 
 
 def _links(case: Case, lab: Lab) -> dict[str, LinkDict]:

@@ -13,6 +13,10 @@ transmission, and the ping's own, come on top of the queue).
 
 Ours is the median over seeds. Means and deviations are of super-segments of 2, as Mininet queues them; equation (2) is of
 packets that are packets.
+
+What is counted is what the report prints: six fetch times and equation (1). The round trips that we compute from its equation
+(2) are ours, shown and not counted. Fetches stand twice: with the losses found as linux-6 finds them (RACK-TLP), which is
+counted, and by duplicate ACKs alone, which was chosen because it brings these very cells closer, and so is not.
 """
 
 from __future__ import annotations
@@ -22,8 +26,8 @@ from dataclasses import dataclass
 
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, over_seeds
-from bloatlab.studies.csc458.build import Case, Lab
-from bloatlab.studies.scorecard import Band, Cell, Scorecard, Verdict, judge, share_of
+from bloatlab.studies.csc458.build import DUPTHRESH, Case, Lab
+from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, judge, share_of
 
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
 
@@ -42,9 +46,6 @@ BANDS: Mapping[tuple[int, str], Band] = {
 
 _KEYS = {MEAN: "fetch_mean_s", SD: "fetch_sd_s"}
 
-#: Why a cell is outside, where we know.
-REASONS: Mapping[tuple[int, str], str] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -58,7 +59,8 @@ class Asked:
     run: str
     measure: str
     band: Band
-    reason: str = "not explained"
+    origin: Origin = Origin.PAPER
+    calibration: bool = False
 
 
 def asked() -> list[Asked]:
@@ -68,16 +70,20 @@ def asked() -> list[Asked]:
     for row in published.rows("csc458"):
         if row.metric in _KEYS:
             q = int(row.case.removeprefix("Q="))
-            band, reason = BANDS[q, row.metric], REASONS.get((q, row.metric), "not explained")
-            value, key = float(row.value), Case("reno", q, 2).key
-            found.append(Asked(row.case, row.metric, "s", value, f"{value:.3f}", key, _KEYS[row.metric], band, reason))
+            band, value = BANDS[q, row.metric], float(row.value)
+            for detection in ("", DUPTHRESH):
+                case, key = f"{row.case} {detection}".strip(), Case("reno", q, 2, detection=detection).key
+                found.append(Asked(case, row.metric, "s", value, f"{value:.3f}", key, _KEYS[row.metric], band,
+                                   calibration=bool(detection)))  # fmt: skip
         elif row.metric == "max wait at 100 Mb/s":
             value = float(row.value)
             found.append(Asked("NIC", row.metric, "s", value, row.value, NIC, "wait_max_s", _near(value, 0.002)))
     for q in (5, 20, 100):
         value = lab.eq2_ms(q)
         key = Case("reno", q).key
-        found.append(Asked(f"Q={q}", LARGEST, "ms", value, f"{value:g}", key, "rtt_max_ms", _near(value, 2.0)))
+        found.append(
+            Asked(f"Q={q}", LARGEST, "ms", value, f"{value:g}", key, "rtt_max_ms", _near(value, 2.0), Origin.OURS)
+        )
     return found
 
 
@@ -99,10 +105,21 @@ def _cell(want: Asked, runs: Runs) -> Cell | None:
         return None
     finding = judge([want.published], [want.band], ours)
     verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
-    reason = finding.why if finding.agrees else f"{finding.why}: {want.reason}"
-    tolerance = want.band.tolerance
-    return Cell(want.case, want.metric, want.unit, (1,), (want.published,), want.printed, ours.median, ours.low,
-                ours.high, tolerance, verdict, reason, finding.agrees)  # fmt: skip
+    reason = finding.why if finding.agrees else f"{finding.why}: not explained"
+    if want.calibration:
+        verdict, reason = Verdict.CALIBRATION, f"duplicate ACKs were chosen on these cells; {finding.why}"
+    tables = (1,) if want.metric in _KEYS else ()
+    return Cell(want.case, want.metric, want.unit, tables, (want.published,), want.printed, ours.median, ours.low,
+                ours.high, (want.band,), verdict, reason, finding.agrees, origin=want.origin)  # fmt: skip
+
+
+def in_second_reading(runs: Runs) -> Runs:
+    """The runs with those of the kit replaced by those that find losses by duplicate ACKs, for the claims' second reading."""
+    found = dict(runs)
+    for key, seeds in runs.items():
+        if key.endswith(f" {DUPTHRESH}"):
+            found[key.removesuffix(f" {DUPTHRESH}")] = seeds
+    return found
 
 
 def parameters() -> Sequence[published.Row]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bloatlab.studies.claims import Measures, Runs, over_seeds
+from bloatlab.studies.claims import Checked, Measures, Runs, over_seeds, tally
 from bloatlab.studies.csc458.build import Case, cases, kit, plain, today
 from bloatlab.studies.csc458.compare import MEAN, SD, parameters
-from bloatlab.studies.layout import TONES
+from bloatlab.studies.layout import TONES, origin_cell
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.tables import TextCell, TextTable, number
 
@@ -40,14 +40,36 @@ def published_table(card: Scorecard) -> TextTable:
             TextCell(f"{c.printed} {c.unit}"),
             TextCell(number(c.ours, DIGITS[c.metric]), TONES[c.verdict]),
             TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
+            TextCell(c.accepted()),
+            origin_cell(c.origin),
             TextCell(c.verdict.value, TONES[c.verdict]),
             TextCell(c.reason),
         ]
         for c in card.cells
     ]
-    columns = ["case", "metric", "published", "ours", "central 80 %", "", "why"]
-    note = "Fetches: super-segments of two in the queue, as in Mininet. Equation (2): packets that are packets."
+    columns = ["case", "metric", "published", "ours", "central 80 %", "accepted", "by", "", "why"]
+    note = (
+        "Fetches: super-segments of two in the queue, as in Mininet, twice: with losses found by RACK-TLP, and by duplicate "
+        "ACKs alone. Equation (2): packets that are packets; its values are ours and not counted."
+    )
     return TextTable("Published and ours", columns, rows, note, left=2, words_last=True)
+
+
+def readings_table(first: Sequence[Checked], second: Sequence[Checked]) -> TextTable:
+    """The claims that the two readings of loss detection tell apart, and how many hold in each."""
+    rows = [
+        [TextCell(a.where), TextCell(a.says), _held(a), _held(b)]
+        for a, b in zip(first, second, strict=True)
+        if a.holds != b.holds
+    ]
+    note = f"With RACK-TLP {tally(first)}. By duplicate ACKs {tally(second)}."
+    columns = ["where", "says", "RACK-TLP", "duplicate ACKs"]
+    return TextTable("Claims that depend on how losses are found", columns, rows, note, left=4)
+
+
+def _held(claim: Checked) -> TextCell:
+    word = {True: "holds", False: "differs", None: "not run"}[claim.holds]
+    return TextCell(f"{claim.ours}: {word}", "good" if claim.holds else "bad")
 
 
 def cases_table(runs: Runs) -> TextTable:

@@ -79,10 +79,15 @@ def flow(result: Result) -> Measures:
         "throughput_mbit": app["goodput_bytes"] * 8e-6 / result.summary["duration_s"],
         "retransmits": float(app["retransmits"]),
         "page_retransmits": float(result.summary["apps"][PAGE]["retransmits"]),
-        "timeouts": float(app["timeouts"]),
-        "cuts": float((app["fast_recoveries"] or 0) + app["timeouts"]),
+        "timeouts": known(app["timeouts"]),
+        "cuts": known(app["fast_recoveries"]) + known(app["timeouts"]),
         "cwnd_up_share": float(np.mean(moves > 0)) if len(moves) else math.nan,
     }
+
+
+def known(count: float | None) -> float:
+    """A counter, or NaN where the kernel keeps it to itself."""
+    return math.nan if count is None else float(count)
 
 
 def cwnd(result: Result) -> pl.DataFrame:
@@ -104,7 +109,22 @@ def queue(result: Result) -> Measures:
         "full_share": float(full),
         "dropped_percent": 100.0 * link["dropped_packets"] / max(link["offered_packets"], 1),
         "utilisation": link["utilisation"],
+        "queue_climb_share": climb_share(queue_series(result)),
     }
+
+
+#: What is told apart from single packets when a queue is said to climb: a second, many round trips and a tenth of a sawtooth.
+TREND_S = 1.0
+
+
+def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
+    """The part of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if too short."""
+    t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
+    bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0
+    if bins == 0 or len(packets) < 3 * bins:
+        return math.nan
+    mean = np.convolve(packets, np.ones(bins) / bins, mode="valid")
+    return float(np.mean(mean[bins:] > mean[:-bins]))
 
 
 def queue_series(result: Result) -> pl.DataFrame:

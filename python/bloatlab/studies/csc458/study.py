@@ -25,11 +25,11 @@ from bloatlab.plots import save_figure
 from bloatlab.results import save, write_json, write_table
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
-from bloatlab.studies.claims import check_all
+from bloatlab.studies.claims import Checked, check_all
 from bloatlab.studies.csc458 import figures, page, terminal
 from bloatlab.studies.csc458.build import Case, Lab, build, cases, live_cases
 from bloatlab.studies.csc458.claims import CLAIMS
-from bloatlab.studies.csc458.compare import NIC, scorecard
+from bloatlab.studies.csc458.compare import NIC, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
@@ -66,11 +66,12 @@ class Reproduction(Reproduced):
     """The study reproduced."""
 
     simulated: Mapping[str, Sequence[Measures]]
+    second_reading: Sequence[Checked]
     live: Live | None
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON, and `live` with --live."""
-        data = super().as_data()
+        """The scorecard as JSON, the claims in the second reading, and `live` with --live."""
+        data = super().as_data() | {"claims_by_duplicate_acks": [claim.as_data() for claim in self.second_reading]}
         return data if self.live is None else data | {"live": self.live.as_data()}
 
     def print(self, console: Console) -> None:
@@ -92,6 +93,7 @@ def reproduce(options: Options) -> Reproduction:
     done = Reproduction(
         scorecard=scorecard(runs, QUICK_WARNING if options.quick else ""),
         claims=check_all(CLAIMS, runs),
+        second_reading=check_all(CLAIMS, in_second_reading(runs)),
         simulated=runs,
         live=kernels,
         folder=options.out,

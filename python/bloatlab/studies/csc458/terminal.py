@@ -19,7 +19,8 @@ def show(done: Reproduction, console: Console) -> None:
     tables = [layout.published_table(done.scorecard), layout.cases_table(done.simulated)]
     if done.live is not None:
         tables.append(layout.live_table(done.simulated, done.live.measures, done.live.invalid))
-    for table in (*tables, shared.claims_table(done.claims), shared.shares_table(done.scorecard)):
+    claims = (shared.claims_table(done.claims), layout.readings_table(done.claims, done.second_reading))
+    for table in (*tables, *claims, shared.shares_table(done.scorecard)):
         console.print(rich_table(table))
         console.print()
     last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)

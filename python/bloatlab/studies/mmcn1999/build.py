@@ -25,10 +25,13 @@ LINK = "bottleneck"
 SESSIONS = 6
 #: The senders' TCP: ns-2's Reno without limited transmit, which is younger than the slides (RFC 3042, 2001).
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
+#: The same with ns-2 2.35's limited transmit: the other reading (README, "Changed after looking").
+RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
 EXPERIMENTS = {
     "thresholds": "how to pick thresholds: mm-th x udp-th, and the shares that result",
     "classes": "more classes: voice and video apart from other tagged traffic",
+    "early_drop": "early drop (RED) inside CBT's classes of datagrams, where the slides have fixed thresholds",
 }
 
 Json = Mapping[str, Any]
@@ -44,9 +47,12 @@ class Scheme:
     state: str
 
 
+#: RED as the slides set it; what they leave open as ALTQ has it.
+RED = {"variant": "altq", "limit": "60p", "min": "15p", "max": "30p", "probability": 0.1, "weight": 0.002}
+
 SCHEMES = (
     Scheme("fifo", "FIFO", {"droptail": {"limit": "60p"}}, "none"),
-    Scheme("red", "RED", {"red": {"variant": "altq"}}, "one average"),
+    Scheme("red", "RED", {"red": RED}, "one average"),
     Scheme("fred", "FRED", {"fred": {}}, "packets and strikes per active flow"),
     Scheme("cbt", "CBT", {"cbt": {}}, "packets, average per class (3)"),
     Scheme("dcbt", "D-CBT", {"dcbt": {}}, "bytes, average per class; time per active flow"),
@@ -72,6 +78,7 @@ class Case:
     session: str = "proshare"
     calls: int = 0
     blasts: int = 1
+    limited_transmit: bool = False
 
     def __str__(self) -> str:
         return self.key
@@ -80,6 +87,17 @@ class Case:
 def main_cases() -> list[Case]:
     """The nine queues under the slides' workload."""
     return [Case(s.key, s.queue) for s in SCHEMES]
+
+
+def limited_transmit(key: str) -> str:
+    """The case of a queue whose senders use limited transmit."""
+    return f"{key}, limited transmit"
+
+
+def second_reading() -> list[Case]:
+    """The queues of the tagged gates with limited transmit in the senders, on which it was taken out of them."""
+    queues = {s.key: s.queue for s in SCHEMES}
+    return [Case(limited_transmit(k), queues[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
 def sensitivity_cases() -> list[Case]:
@@ -112,18 +130,38 @@ def experiment_cases(name: str) -> list[Case]:
                 Case("one tagged class", cbt(), calls=4),
                 Case("voice and video", cbt(apart=True), calls=4),
             ]
+        case "early_drop":
+            return [
+                Case("cbt, early drop to the threshold", cbt(early=1.0)),
+                Case("cbt, early drop to twice it", cbt(early=2.0)),
+            ]
         case _:
             raise KeyError(name)
 
 
-def cbt(mm: int = 10, udp: int = 2, weight: float = 0.002, sampling: str = "arrivals", *, apart: bool = False) -> Json:
-    """CBT with other thresholds, weights of the classes without RED, or classes. RED of TCP keeps its weight."""
+def cbt(
+    mm: int = 10,
+    udp: int = 2,
+    weight: float = 0.002,
+    sampling: str = "arrivals",
+    *,
+    apart: bool = False,
+    early: float = 0.0,
+) -> Json:
+    """CBT with other thresholds, weights of the classes without RED, or classes. RED of TCP keeps its weight.
+
+    With `early`, the classes of datagrams drop early instead: from half their threshold on, all of it at `early` times it.
+    """
 
     def threshold(name: str, packets: int, match: Json) -> Json:
+        test: Json = {"threshold": f"{packets}p"}
+        if early:
+            low, high = max(1, packets // 2), round(early * packets)
+            test = {"red": {"min_th": f"{low}p", "max_th": f"{high}p", "max_p": 0.1}}
         return {
             "name": name,
             "match": match,
-            "test": {"threshold": f"{packets}p"},
+            "test": test,
             "weight": weight,
             "sampling": sampling,
         }
@@ -157,7 +195,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
             "seed": seed,
             "duration": f"{seconds}s",
             "link": links,
-            "tcp": {"reno": RENO},
+            "tcp": {"reno": RENO_2001 if case.limited_transmit else RENO},
             "app": _ftps(case) | _sessions(case, seconds) | _blast(case),
             "record": {"interval": "500ms", "links": [LINK]},
         }

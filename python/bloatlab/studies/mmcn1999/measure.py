@@ -22,11 +22,15 @@ from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
 
+#: Before the blast, slow start left out.
+_BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
+
+
 def measure(result: Result) -> dict[str, float]:
     """The measures of one run, by name."""
     apps = result.summary["apps"]
     tcp = tcp_series(result)
-    mm, voice = (_datagrams(apps, prefix) for prefix in ("mm_blast_", "voice_blast_"))
+    mm, voice, before = (_datagrams(apps, prefix) for prefix in ("mm_blast_", "voice_blast_", "mm_before_"))
     blast = _datagrams(apps, "blast")
     during = tcp.filter((pl.col("t_s") >= BLAST_S[0]) & (pl.col("t_s") < BLAST_S[1]))
     tcp_kbs, tcp_ms = _tcp(during)
@@ -39,7 +43,11 @@ def measure(result: Result) -> dict[str, float]:
     link = result.summary["links"][LINK]
     return {
         "tcp_kbs": tcp_kbs,
-        "tcp_before_kbs": _tcp(tcp.filter(pl.col("t_s").is_between(5, BLAST_S[0], closed="left")))[0],
+        "tcp_before_kbs": _tcp(tcp.filter(_BEFORE))[0],
+        "tcp_before_goodput_kbs": _goodput(tcp.filter(_BEFORE)),
+        "tcp_before_wait_ms": _tcp(tcp.filter(_BEFORE))[1],
+        "mm_before_drop_percent": before["drop"],
+        "mm_before_latency_ms": before["latency"],
         "tcp_after_kbs": _tcp(tcp.filter(pl.col("t_s") >= BLAST_S[1] + 5))[0],
         "mm_drop_percent": mm["drop"],
         "mm_latency_ms": mm["latency"],
@@ -99,7 +107,12 @@ def tcp_series(result: Result) -> pl.DataFrame:
     delay = pl.col("delay_ms_mean").filter(pl.col("delay_ms_mean").is_not_nan())
     return (
         series.group_by("t_s")
-        .agg(pl.col("wire_bytes").sum(), byte_ms=(weight * delay).sum(), weighed=weight.sum())
+        .agg(
+            pl.col("wire_bytes").sum(),
+            pl.col("goodput_bytes").sum(),
+            byte_ms=(weight * delay).sum(),
+            weighed=weight.sum(),
+        )
         .sort("t_s")
     )
 
@@ -111,6 +124,12 @@ def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
     kbs = float(np.sum(bins["wire_bytes"].to_numpy())) / (len(t) * width) / 1000.0
     weighed = float(bins["weighed"].sum())
     return kbs, (float(bins["byte_ms"].sum()) / weighed - PROPAGATION_MS if weighed else math.nan)
+
+
+def _goodput(bins: pl.DataFrame) -> float:
+    """kB/s of payload in order."""
+    t = bins["t_s"].to_numpy()
+    return float(bins["goodput_bytes"].sum()) / (len(t) * float(t[1] - t[0])) / 1000.0
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:

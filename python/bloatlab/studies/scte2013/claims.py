@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bloatlab.studies.claims import Order, Runs, median_of, over_seeds, words
-from bloatlab.studies.scorecard import Band
+from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
     BUFFERS_MS,
@@ -294,7 +294,7 @@ CLAIMS: Sequence[Order] = (
           all_of(("5 Mbit/s: gamer", r_squared("fig2", GAMER)), ("FTP", r_squared("fig2", FTP)),
                  ("1 Mbit/s: gamer", r_squared("fig3", GAMER)))),
     Order("slope", "Figure 2a", "by 0.75 to 1.0 ms per ms of buffer", "(figure not legible)",
-          all_of(("5 Mbit/s", slope("fig2", FTP)), ("1 Mbit/s", slope("fig3", FTP)))),
+          all_of(("5 Mbit/s", slope("fig2", FTP)), ("1 Mbit/s", slope("fig3", FTP))), Origin.OURS),
     Order("constant", "Figure 2b L200", "the total rate is nearly constant (within 3 %) beyond the BDP", "nearly constant",
           Reading(lambda runs: read(curves(runs, "fig2", "rate_mbit"), flatness), Band(0.97, 1.0), digits=3).judge),
     Order("knee", "Figure 2b L206", "the knee of the throughput (98 % reached) is at the BDP, give or take half",

@@ -93,13 +93,15 @@ def _rtt(discipline: str, buffer_ms: int, rtt_ms: int) -> Case:
     return Case(discipline, buffer_ms=buffer_ms, rtt_ms=(rtt_ms,))
 
 
+FIGURES = Experiment(
+    "figures",
+    "latency, throughput and loss against buffer size: Figures 2, 3, 5, 7, 11, 13, 14",
+    {"series": tuple(SERIES), "buffer_ms": BUFFERS_MS},
+    _figures,
+)
+
 ALWAYS: tuple[Experiment, ...] = (
-    Experiment(
-        "figures",
-        "latency, throughput and loss against buffer size: Figures 2, 3, 5, 7, 11, 13, 14",
-        {"series": tuple(SERIES), "buffer_ms": BUFFERS_MS},
-        _figures,
-    ),
+    FIGURES,
     Experiment(
         "lred_low",
         "LRED at 1 Mbit/s, MAXth twice MINth: can it reach less than 80 ms with less than 5 % loss?",

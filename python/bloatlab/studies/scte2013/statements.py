@@ -8,6 +8,7 @@ not tested      says nothing that a run or a computation could bear out; not cou
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -17,9 +18,10 @@ from typing import Any
 from bloatlab.collisions import collision
 from bloatlab.studies.claims import Order, Runs
 from bloatlab.studies.published import Row, rows
-from bloatlab.studies.scorecard import Band, Cell, Scorecard, Verdict, share_of
+from bloatlab.studies.quantities import at_path, quantity
+from bloatlab.studies.scorecard import Band, Cell, Scorecard, Verdict, share_of, symmetric
 from bloatlab.studies.scte2013 import theory
-from bloatlab.studies.scte2013.build import describe
+from bloatlab.studies.scte2013.build import build
 from bloatlab.studies.scte2013.claims import (
     ABOVE_200_MS,
     CLAIMS,
@@ -34,7 +36,7 @@ from bloatlab.studies.scte2013.claims import (
     ratio,
     recommended,
 )
-from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, SERIES
+from bloatlab.studies.scte2013.experiments import BDP_MS, FIGURES, SERIES
 from bloatlab.studies.scte2013.explanations import explain
 from bloatlab.studies.scte2013.queues import buffer_bytes
 from bloatlab.tables import Spread
@@ -56,7 +58,7 @@ class Theory:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An input: where our scenarios have it."""
+    """An input: read back from the resolved scenario that runs, or counted from the grid."""
 
     value: Callable[[], float]
 
@@ -94,7 +96,7 @@ def scorecard(runs: Runs, seeds: int, *, proves_nothing: str = "") -> Scorecard:
 
 
 def _cell(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> Cell:
-    ours, tolerance, verdict, reason = _judge(row, rule, runs, claims)
+    ours, bands, verdict, reason = _judge(row, rule, runs, claims)
     return Cell(
         case=row.case,
         metric=row.metric,
@@ -105,7 +107,7 @@ def _cell(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> Cell
         ours=ours.median,
         low=ours.low,
         high=ours.high,
-        tolerance=tolerance,
+        bands=bands,
         verdict=verdict,
         reason=reason,
         agrees={Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(verdict),
@@ -113,32 +115,35 @@ def _cell(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> Cell
     )
 
 
-def _judge(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> tuple[Spread, float | None, Verdict, str]:
+_Judged = tuple[Spread, tuple[Band, ...], Verdict, str]
+
+
+def _judge(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> _Judged:
     match rule:
         case Theory(value, slack, why):
             ours = value()
             published = published_number(row.value) or math.nan
             at_least = row.value.startswith(">")
             agrees = ours > published if at_least else math.isclose(ours, published, rel_tol=slack)
-            return _one(ours), slack * published, _counted(agrees), why if agrees else _why(row, f"{why}: {ours:.6g}")
+            band = Band(published, math.inf) if at_least else symmetric(published, slack * published)
+            return _one(ours), (band,), _counted(agrees), why if agrees else _why(row, f"{why}: {ours:.6g}")
         case Parameter(value):
             ours = value()
             agrees = math.isclose(ours, published_number(row.value) or math.nan, rel_tol=1e-9)
             verdict = Verdict.PARAMETER if agrees else Verdict.OUTSIDE
-            return _one(ours), 0.0, verdict, "as in our scenarios" if agrees else "our scenarios have something else"
+            return _one(ours), (), verdict, "as in our scenarios" if agrees else "our scenarios have something else"
         case Untested(why):
-            return _one(math.nan), None, Verdict.UNTESTED, why
+            return _one(math.nan), (), Verdict.UNTESTED, why
         case Result(reading, claim):
             spread = reading.value(runs)
             if spread is None:
-                return _one(math.nan), None, Verdict.UNTESTED, "not run"
-            asked = f"asked: {_range(reading.band)} {reading.unit}".strip()
+                return _one(math.nan), (), Verdict.UNTESTED, "not run"
+            asked = f"asked: {reading.band.words()} {reading.unit}".strip()
             checked = claims[claim].check(runs) if claim else None
             agrees = reading.band.holds(spread.median) and (checked is None or checked.holds is True)
             more = f"; {checked.says}: {checked.ours}" if checked is not None else ""
             reason = f"{asked}{more}"
-            tolerance = reading.band.tolerance if math.isfinite(reading.band.width) else None
-            return spread, tolerance, _counted(agrees), reason if agrees else _why(row, reason)
+            return spread, (reading.band,), _counted(agrees), reason if agrees else _why(row, reason)
 
 
 def _counted(agrees: bool) -> Verdict:
@@ -151,12 +156,6 @@ def _why(row: Row, reason: str) -> str:
 
 def _one(value: float) -> Spread:
     return Spread(value, value, value)
-
-
-def _range(band: Band) -> str:
-    if math.isinf(band.low):
-        return f"at most {band.high:g}"
-    return f"at least {band.low:g}" if math.isinf(band.high) else f"{band.low:g} to {band.high:g}"
 
 
 def published_number(text: str) -> float | None:
@@ -176,40 +175,38 @@ def rule_of(row: Row) -> Rule:
     return RULES[row.case, row.metric]
 
 
-def _scenario(series: str) -> dict[str, Any]:
-    return dict(describe(SERIES[series].with_(buffer_ms=960), 1, series))
+@functools.cache
+def _resolved(series: str) -> Mapping[str, Any]:
+    """The scenario of a series as it runs, with every default in it: a buffer of 960 ms, seed 1."""
+    return build(SERIES[series].with_(buffer_ms=960), 1).data
 
 
-def _ftp(name: str) -> Callable[[], float]:
-    return lambda: _number(_scenario("fig2")["app"]["ftp"]["traffic"]["ftp"][name])
+def read_back(series: str, path: str, unit: str = "") -> float:
+    """The value at `path` ("app.ftp.traffic.ftp.size") of a series' resolved scenario, in `unit`."""
+    return quantity(at_path(_resolved(series), path), unit)
 
 
-def _game(name: str) -> Callable[[], float]:
-    return lambda: _number(_scenario("fig2")["app"]["gamer"]["traffic"]["game"][name])
-
-
-def _number(text: object) -> float:
-    return float(re.findall(r"[\d.]+", str(text))[0])
-
-
-def _rate(series: str) -> Callable[[], float]:
-    return lambda: _number(_scenario(series)["link"]["up"]["rate"]) / 1e6
-
-
-def _lred(series: str, name: str, scale: float = 1.0) -> Callable[[], float]:
-    """A parameter of LRED, wherever in the queue it stands."""
-
-    def find(tree: Any) -> Any:
-        if isinstance(tree, dict):
-            return tree[name] if name in tree else next((f for v in tree.values() if (f := find(v)) is not None), None)
-        return None
-
-    return lambda: scale * _number(find(_scenario(series)["link"]["up"]["queue"]))
+def _read(series: str, path: str, unit: str = "") -> Parameter:
+    return Parameter(lambda: read_back(series, path, unit))
 
 
 def _rtt() -> float:
     """There and back: two wires of half the round trip."""
-    return 2.0 * _number(_scenario("fig2")["link"]["net50"]["delay"])
+    return 2.0 * read_back("fig2", "link.net50.delay", "ms")
+
+
+def _points() -> float:
+    """Buffer sizes of one series in the grid that runs."""
+    return float(sum(at["series"] == "fig2" for at in FIGURES.grid((1,)).places()))
+
+
+_SEARCH = "link.up.queue.sfq_hss"
+
+
+def _before_collision() -> float:
+    """Sessions in one group until two must share a queue: the first count of whom a collision is certain."""
+    ways = round(read_back("fig14", f"{_SEARCH}.ways"))
+    return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
 
 def _between(series: str, measures: tuple[str, str], band: Band) -> Reading:
@@ -242,20 +239,22 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("500 kB buffer @ 2 Mbps", "full-buffer drain time"): Theory(
         lambda: theory.drain_s(500, 2), why="8 x 500 kB / 2 Mbit/s"
     ),
-    ("overview analogy", "queue wait 120 people x 1 min"): Theory(lambda: 120 * 1.0, why="an analogy: 120 x 1 min"),
+    ("overview analogy", "queue wait 120 people x 1 min"): Theory(
+        lambda: theory.queue_wait(120, 1.0), why="an analogy: who stands behind 120 in a FIFO that serves one a minute"
+    ),
     ("two sessions RTT 100 vs 10 ms", "ratio of ideal buffers"): Theory(
         lambda: theory.peak_rate_mbit(1, 10) / theory.peak_rate_mbit(1, 100), why="BDP is proportional to RTT"
     ),
     ("same region", "typical RTT"): Untested(_GUIDANCE),
     ("same continent", "typical RTT"): Untested(_GUIDANCE),
     ("different continents", "typical RTT"): Untested(_GUIDANCE),
-    ("baseline", "FTP object size"): Parameter(_ftp("size")),
-    ("baseline", "spacing between FTP objects"): Parameter(_ftp("pause")),
-    ("baseline", "gamer message size"): Parameter(_game("message")),
-    ("baseline", "gamer message interval"): Parameter(_game("interval")),
-    ("baseline", "points (buffer sizes) per series"): Parameter(lambda: float(len(BUFFERS_MS))),
-    ("Fig2 DropTail", "number of FTP sessions"): Parameter(_ftp("flows")),
-    ("Fig2 DropTail", "Tmax"): Parameter(_rate("fig2")),
+    ("baseline", "FTP object size"): _read("fig2", "app.ftp.traffic.ftp.size", "MB"),
+    ("baseline", "spacing between FTP objects"): _read("fig2", "app.ftp.traffic.ftp.pause", "s"),
+    ("baseline", "gamer message size"): _read("fig2", "app.gamer.traffic.game.message", "KB"),
+    ("baseline", "gamer message interval"): _read("fig2", "app.gamer.traffic.game.interval", "s"),
+    ("baseline", "points (buffer sizes) per series"): Parameter(_points),
+    ("Fig2 DropTail", "number of FTP sessions"): _read("fig2", "app.ftp.traffic.ftp.flows"),
+    ("Fig2 DropTail", "Tmax"): _read("fig2", "link.up.rate", "mbit"),
     ("Fig2 DropTail", "uncongested RTT"): Parameter(_rtt),
     ("Fig2a DropTail", "gamer latency / FTP latency"): Result(
         ratio(("fig2", GAMER), ("fig2", FTP), Band(0.9, 1.1), 0, worst=True)
@@ -266,7 +265,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
         "constant",
     ),
     ("Fig2b DropTail", "knee of throughput curve"): Result(knee("fig2"), "same-knee"),
-    ("Fig3 DropTail", "Tmax"): Parameter(_rate("fig3")),
+    ("Fig3 DropTail", "Tmax"): _read("fig3", "link.up.rate", "mbit"),
     ("Fig2 vs Fig3", "buffer bytes ratio at equal ms"): Theory(
         lambda: buffer_bytes(200, 5.0) / buffer_bytes(200, 1.0), why="bytes = ms x Tmax / 8"
     ),
@@ -309,10 +308,10 @@ RULES: Mapping[tuple[str, str], Rule] = {
         lambda: 100 * float(collision(256, 1, 20)[20]),
         why="exact, more than 50 %; the sentence that says 16 % for 20 is a slip (SPEC 6)",
     ),
-    ("set-assoc 64x4", "groups"): Parameter(lambda: 64.0),
-    ("set-assoc 64x4", "queues per group"): Parameter(lambda: 4.0),
+    ("set-assoc 64x4", "groups"): _read("fig14", f"{_SEARCH}.groups"),
+    ("set-assoc 64x4", "queues per group"): _read("fig14", f"{_SEARCH}.ways"),
     ("set-assoc 64x4", "sessions in one group before collision"): Theory(
-        lambda: 4 + 1.0, why="one more than it has queues"
+        _before_collision, why="one more than a group has queues in the scenario of Figure 14"
     ),
     ("set-assoc 64x4, 20 sessions", "P(collision)"): Theory(
         lambda: 100 * float(collision(64, 4, 20)[20]), 0.1, "exact"
@@ -322,10 +321,10 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ),
     ("BitTorrent observation", "peers"): Untested("an observation of the field, not a result"),
     ("BitTorrent observation", "concurrent active TCP sessions"): Untested("an observation of the field, not a result"),
-    ("Fig11 LRED", "MINth"): Parameter(_lred("fig11", "min_th")),
-    ("Fig11 LRED", "MAXth"): Parameter(_lred("fig11", "max_th")),
-    ("Fig11 LRED", "Pmin"): Parameter(_lred("fig11", "p_min", 100.0)),
-    ("Fig11 LRED", "Pmax"): Parameter(_lred("fig11", "p_max", 100.0)),
+    ("Fig11 LRED", "MINth"): _read("fig11", "link.up.queue.lred.min_th", "ms"),
+    ("Fig11 LRED", "MAXth"): _read("fig11", "link.up.queue.lred.max_th", "ms"),
+    ("Fig11 LRED", "Pmin"): _read("fig11", "link.up.queue.lred.p_min", "%"),
+    ("Fig11 LRED", "Pmax"): _read("fig11", "link.up.queue.lred.p_max", "%"),
     ("Fig11 LRED", "latency plateau FTP and gamer"): Result(
         extreme("fig11", FTP, PLATEAU, least_ms=ABOVE_200_MS), "lred-plateau"
     ),
@@ -333,7 +332,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
         _between("fig11", ("ftp_p99_ms", "ftp_p1_ms"), Band(100.0, 210.0))
     ),
     ("Fig12 LRED 960 ms buffer", "average latency"): Result(point("fig11", 960, FTP, Band(200.0, 230.0))),
-    ("Fig13 LRED 1 Mbps", "latency goal (MINth)"): Parameter(_lred("fig13", "min_th")),
+    ("Fig13 LRED 1 Mbps", "latency goal (MINth)"): _read("fig13", "link.up.queue.lred.min_th", "ms"),
     ("Fig13 LRED 1 Mbps", "average latency"): Result(point("fig13", 960, FTP, Band(80.0, 130.0))),
     ("Fig13 LRED 1 Mbps", "packet drop rate"): Result(
         point("fig13", 960, "drop_percent", Band(10.0, _NEVER_MORE), "%", 1)
@@ -341,10 +340,10 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("LRED stand-alone", "usable target latency"): Result(
         point("fig13", 960, "drop_percent", Band(5.0, _NEVER_MORE), "% dropped below 100 ms", 1), "lred-low"
     ),
-    ("Fig14 SFQ+LRED700", "MINth"): Parameter(_lred("fig14", "min_th")),
-    ("Fig14 SFQ+LRED700", "MAXth"): Parameter(_lred("fig14", "max_th")),
-    ("Fig14 SFQ+LRED700", "Pmin"): Parameter(_lred("fig14", "p_min", 100.0)),
-    ("Fig14 SFQ+LRED700", "Pmax"): Parameter(_lred("fig14", "p_max", 100.0)),
+    ("Fig14 SFQ+LRED700", "MINth"): _read("fig14", f"{_SEARCH}.law.lred.min_th", "ms"),
+    ("Fig14 SFQ+LRED700", "MAXth"): _read("fig14", f"{_SEARCH}.law.lred.max_th", "ms"),
+    ("Fig14 SFQ+LRED700", "Pmin"): _read("fig14", f"{_SEARCH}.law.lred.p_min", "%"),
+    ("Fig14 SFQ+LRED700", "Pmax"): _read("fig14", f"{_SEARCH}.law.lred.p_max", "%"),
     ("Fig14 SFQ+LRED700", "FTP latency peak"): Result(point("fig14", 960, FTP, Band(450.0, 600.0))),
     ("Fig14 SFQ+LRED700", "gamer latency"): Result(point("fig14", 960, GAMER, Band(40.0, 70.0)), "both-gamer"),
     ("Fig15/16 SFQ+LRED 700 and 200", "gamer latency range"): Result(

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from bloatlab import parts
+
 
 def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
     """Table 1: the rate of one TCP session whose window is the buffer, W / RTT, in Mbit/s; kB = 1000 bytes."""
     return buffer_kb * 8.0 / rtt_ms
+
+
+def queue_wait(ahead: int, service: float) -> float:
+    """How long one waits until its service begins behind `ahead` others in a FIFO that takes `service` for each.
+
+    By the program's own drop-tail queue, served at that pace; in the unit of `service`.
+    """
+    queue = parts.discipline("droptail", limit=f"{ahead + 1}p")
+    for _ in range(ahead + 1):
+        if queue.enqueue(0, 1500):
+            raise ValueError("a queue that holds them all refused one")
+    for turn in range(ahead + 1):
+        packet, _ = queue.dequeue(turn)
+        if packet is not None and packet.number == ahead:
+            return turn * service
+    raise ValueError("the last one never came out")
 
 
 def drain_s(kilobytes: float, rate_mbit: float) -> float:

@@ -1,0 +1,224 @@
+"""Small networks for sentences of the slides that the workload cannot show: two flows, equal classes, two or thirty FTPs alone.
+
+    two flows      10 and 1 Mbit/s of datagrams on 10 Mbit/s: who loses how much ("10 -> 9, 1 -> 0.9")
+    equal classes  CBQ with a third of the link for each of three classes that want more
+    two ftp        two FTPs on 45 Mbit/s, as in Floyd and Jacobson's figure: queue and throughput, RED beside drop-tail
+    thirty ftp     the slides' transfers without sessions and blast: do they cut their windows together?
+
+Floyd and Jacobson's network is from memory of their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240 packets,
+thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide shows a picture without numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bloatlab.scenario import LinkDict, Scenario, from_dict
+from bloatlab.simulation import Result
+from bloatlab.studies.mmcn1999.build import LINK, LINK_MBIT, RED, RENO, Json
+
+#: Length of a run and how much of its start is left out, in s.
+SECONDS = 30
+WARM_UP_S = 5
+
+#: Floyd and Jacobson's link.
+TWO_FTP_MBIT = 45.0
+#: min_th of RED (max_th is three times it), and the buffers of drop-tail that stand beside it, in packets.
+TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
+TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
+
+_EQUAL = [
+    {"name": "tcp", "match": {"protocol": ["tcp"]}, "share": 1 / 3},
+    {"name": "tagged", "match": {"protocol": ["udp"], "dscp": [34]}, "share": 1 / 3},
+    {"name": "other", "match": {}, "share": 1 / 3},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """One small network: what it is of, and its queue."""
+
+    key: str
+    kind: str
+    queue: Json
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def small_cases() -> list[Small]:
+    """All of them."""
+    red, droptail = {"red": RED}, {"droptail": {"limit": "60p"}}
+    return [
+        Small("two flows, red", "two flows", red),
+        Small("two flows, fred", "two flows", {"fred": {}}),
+        Small("equal classes", "equal classes", {"cbq": {"classes": _EQUAL}}),
+        *(Small(f"two ftp, red {n}", "two ftp", two_ftp_red(n)) for n in TWO_FTP_MIN_TH),
+        *(Small(f"two ftp, droptail {n}", "two ftp", {"droptail": {"limit": f"{n}p"}}) for n in TWO_FTP_LIMITS),
+        Small("thirty ftp, droptail", "thirty ftp", droptail),
+        Small("thirty ftp, red", "thirty ftp", red),
+    ]
+
+
+def two_ftp_red(min_th: int) -> Json:
+    """RED of 1993 with a buffer that never fills."""
+    thresholds = {"min": f"{min_th}p", "max": f"{3 * min_th}p", "probability": 0.02, "weight": 0.002}
+    return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
+
+
+def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
+    """The scenario of one small network."""
+    two = case.kind == "two ftp"
+    access: LinkDict = {"rate": "100mbit", "delay": "1ms" if two else "100us", "both_ways": True}
+    rate = f"{TWO_FTP_MBIT if two else LINK_MBIT:g}mbit"
+    return from_dict(
+        {
+            "name": f"mmcn1999 {case.key}",
+            "seed": seed,
+            "duration": f"{seconds}s",
+            "link": {
+                LINK: {"from": "r1", "to": "r2", "rate": rate, "delay": "20ms", "queue": dict(case.queue)},
+                "back": {"from": "r2", "to": "r1", "rate": rate, "delay": "20ms"},
+                "in": {"from": "src", "to": "r1", **access},
+                "out": {"from": "r2", "to": "sink", **access},
+            },
+            "tcp": {"reno": {**RENO, **({"mss": 960, "receive_window": "240KB"} if two else {})}},
+            "app": _started(_APPS[case.kind](), seed),
+            "record": {"interval": "20ms" if two else "100ms", "links": [LINK]},
+        },
+        source=case.key,
+    )
+
+
+def _started(apps: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Applications start within a fifth of a second of their time: what tells seeds apart behind drop-tail."""
+    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  what tells one seed from another, not a secret
+    return {
+        name: {**app, "start": f"{_AT_MS.get(name, 0) + round(200 * dice.random())}ms"} for name, app in apps.items()
+    }
+
+
+#: When Floyd and Jacobson's FTPs start; all others at once.
+_AT_MS = {"first": 200, "second": 600}
+
+
+def _two_flows() -> dict[str, Any]:
+    return {"fast": _cbr("10mbit", 0), "slow": _cbr("1mbit", 0)}
+
+
+def _equal_classes() -> dict[str, Any]:
+    ftp = {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30}}}
+    return {"ftp": ftp, "tagged": _cbr("10mbit", 34), "other": _cbr("10mbit", 0)}
+
+
+def _cbr(rate: str, dscp: int) -> dict[str, Any]:
+    traffic = {"cbr": {"rate": rate, "size": "1KB", "randomize": 1.0}}
+    return {"from": "src", "to": ["sink"], "dscp": dscp, "traffic": traffic}
+
+
+def _two_ftp() -> dict[str, Any]:
+    one = {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {}}}
+    return {"first": one, "second": one}
+
+
+def _thirty_ftp() -> dict[str, Any]:
+    return {"ftp": {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30, "stagger": "30ms"}}}}
+
+
+_APPS = {"two flows": _two_flows, "equal classes": _equal_classes, "two ftp": _two_ftp, "thirty ftp": _thirty_ftp}
+
+
+# --------------------------------------------------------------------------------------------------------------- measures
+
+
+def measure_small(result: Result) -> dict[str, float]:
+    """What the claims ask of a small network; what does not apply is left out."""
+    apps = result.summary["apps"]
+    if "fast" in apps:
+        return _of_two_flows(result)
+    if "tagged" in apps:
+        carried = [apps[name]["wire_bytes"] for name in ("ftp", "tagged", "other")]
+        return {"least_share": min(carried) / sum(carried), "greatest_share": max(carried) / sum(carried)}
+    return _of_transfers(result)
+
+
+def _of_two_flows(result: Result) -> dict[str, float]:
+    apps, seconds = result.summary["apps"], float(result.summary["duration_s"])
+    found: dict[str, float] = {}
+    for name in ("fast", "slow"):
+        found[f"{name}_mbit"] = apps[name]["wire_bytes"] * 8e-6 / seconds
+        found[f"{name}_drop_percent"] = 100.0 * apps[name]["dropped_packets"] / apps[name]["datagrams_sent"]
+    return found
+
+
+def _of_transfers(result: Result) -> dict[str, float]:
+    """Queue and throughput after the warm-up, and how far the senders' windows move together."""
+    queue = result.table("queue_series").filter((pl.col("link") == LINK) & (pl.col("t_s") >= WARM_UP_S))
+    t = queue["t_s"].to_numpy()
+    width = float(t[1] - t[0])
+    length = queue["queue_packets_mean"].fill_nan(0.0).to_numpy()
+    sent = float(queue["sent_bytes"].sum()) * 8e-6 / (len(t) * width)
+    link = result.scenario.data["link"][LINK]["rate"]
+    return {
+        "queue_mean_packets": float(length.mean()),
+        "queue_sd_packets": float(length.std()),
+        "queue_p99_packets": float(np.quantile(length, 0.99)),
+        "rate_share": sent / float(link.removesuffix("mbit")),
+        "sync": in_step(windows(result)),
+        "drops": float(queue["dropped_packets"].sum()),
+        "drop_dispersion": dispersion(queue["dropped_packets"].to_numpy().astype(float)),
+    }
+
+
+def windows(result: Result) -> NDArray[np.float64]:
+    """Congestion windows after the warm-up: one row per transfer, one column per bin."""
+    frame = result.table("flow_series").filter((pl.col("direction") == "forward") & (pl.col("t_s") >= WARM_UP_S))
+    rows = [
+        part.sort("t_s")["cwnd_bytes"].fill_nan(0.0).fill_null(0.0).to_numpy()
+        for _, part in frame.group_by("app", "flow", maintain_order=True)
+    ]
+    return np.array(rows, dtype=float)
+
+
+def in_step(rows: NDArray[np.float64]) -> float:
+    """How far n series move together: mean correlation of two of them, from the variance of their sum; 0 to 1 (all in step).
+
+    With standard scores, Var(sum) = n + n (n - 1) r. NaN where fewer than two of them move at all.
+    """
+    moving = rows[rows.std(axis=1) > 0]
+    n = len(moving)
+    if n < 2:
+        return float("nan")
+    scores = (moving - moving.mean(axis=1, keepdims=True)) / moving.std(axis=1, keepdims=True)
+    return float((scores.sum(axis=0).var() - n) / (n * (n - 1)))
+
+
+def dispersion(counts: NDArray[np.float64]) -> float:
+    """Variance over mean of counts: 1 for drops that know nothing of each other, more for drops in clusters; NaN for none."""
+    mean = float(counts.mean())
+    return float(counts.var()) / mean if mean else float("nan")
+
+
+#: The networks that the figure draws over time.
+DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
+
+
+def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
+    """Of the first seed of two networks of two FTPs, what the figure draws: queue and windows."""
+    if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
+        return {}
+    queue = result.table("queue_series").filter(pl.col("link") == LINK).select("t_s", "queue_packets_mean")
+    flows = result.table("flow_series").filter(pl.col("direction") == "forward").select("app", "t_s", "cwnd_bytes")
+    return {"queue": queue, "windows": flows}
+
+
+def names_small(cases: Sequence[Small]) -> list[str]:
+    """Their keys."""
+    return [case.key for case in cases]
