@@ -231,12 +231,13 @@ mod tests {
     use units::Prob;
 
     fn params() -> DocsisParams {
-        DocsisParams::new(ShaperParams {
+        let flow = ShaperParams {
             max_sustained_rate: BitRate(5_000_000),
             max_traffic_burst: Bytes(10_000_000),
             peak_traffic_rate: Some(BitRate(20_000_000)),
             peak_burst: Bytes(1522),
-        })
+        };
+        DocsisParams { transmit_queue: TransmitOverflow::Drop, ..DocsisParams::new(flow) }
     }
 
     fn packet(seq: u64, size: u16) -> PacketMeta {

@@ -94,11 +94,11 @@ pub enum RequestVector {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransmitOverflow {
-    /// It drops the arrival (document 001).
+    /// The managed queue is not asked for packets until there is room, as in a modem (CableLabs 2012, 2.2.3 b).
     #[default]
-    Drop,
-    /// The managed queue is not asked for packets until there is room (document 001, 2.2.3 b).
     BackPressure,
+    /// It drops the arrival, behind the queue discipline: the simulated modem of CableLabs 2012.
+    Drop,
 }
 
 /// An upstream service flow: shaping, request/grant and the transmit queue. The channel's rate is the link's own.
@@ -132,7 +132,7 @@ pub struct DocsisParams {
     /// How much the transmit queue holds, in packets or bytes (2012 model). Default 32p (document 001).
     #[serde(default = "default_transmit_limit")]
     pub transmit_limit: Limit,
-    /// What happens when the transmit queue is full (2012 model).
+    /// What happens when the transmit queue is full (2012 model). Default `back_pressure`.
     #[serde(default)]
     pub transmit_queue: TransmitOverflow,
 }
@@ -146,7 +146,7 @@ fn default_transmit_limit() -> Limit {
 }
 
 impl DocsisParams {
-    /// An uncongested modem of document 001 with this shaping.
+    /// An uncongested modem of two queues with this shaping.
     pub fn new(flow: ShaperParams) -> Self {
         Self {
             flow,

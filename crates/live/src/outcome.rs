@@ -46,7 +46,7 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
         let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
         LinkAccount {
             name,
-            rate: declared.rate,
+            capacity: declared.capacity(Duration::ZERO, Duration(ended.0)),
             offered: count(counters.queue.offered),
             delivered: count(counters.delivered),
             dropped: count(lost),

@@ -76,7 +76,7 @@ fn a_service_flow_follows_its_schedule() {
 #[test]
 fn a_channel_becomes_congested() {
     let mut b = Bench::new(&format!(
-        "rate = '100mbit'\nqueue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ docsis = {{ flow = {FLOW}, transmit_queue = 'back_pressure' }} }}"
+        "rate = '100mbit'\nqueue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ docsis = {{ flow = {FLOW} }} }}"
     ));
     b.saturate(Time::ZERO, Time(10_000_000_000), 4);
     let before = b.port.counters().delivered.bytes;

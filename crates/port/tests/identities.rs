@@ -103,19 +103,20 @@ fn first_packet_latency() {
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     // SPEC 3.6: 32 packets of 50 B pass 20 Mbit/s in 0.64 ms, less than a MAP: a burst of 100 overflows 32 places.
-    let mut b = modem("droptail = { limit = '417p' }", "");
+    let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
     // at most 1 + 21 packets get into the small queue in one moment
-    let mut b = modem("droptail = { limit = '21p' }", "");
+    let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!((b.dropped(DropReason::TransmitQueueFull), b.dropped(DropReason::TailFull)), (0, 78));
     // and of 24 SYNs, two find no place (three under the ns-2 convention)
     for (ns2, lost) in [(false, 2), (true, 3)] {
-        let mut b = modem(&format!("droptail = {{ limit = '21p', ns2_off_by_one = {ns2} }}"), "");
+        let mut b =
+            modem(&format!("droptail = {{ limit = '21p', ns2_off_by_one = {ns2} }}"), "transmit_queue = 'drop'");
         b.burst(ms(0.1), 24, 50);
         b.run(Time(1 << 40));
         assert_eq!(b.dropped(DropReason::TailFull), lost);
@@ -124,7 +125,7 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
 
 #[test]
 fn back_pressure_keeps_packets_in_the_managed_queue() {
-    let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'back_pressure'");
+    let mut b = modem("droptail = { limit = '417p' }", "");
     b.burst(ms(0.1), 100, 50);
     b.run(ms(3.0));
     assert_eq!((b.port.transmit_backlog(ms(3.0)).packets, b.port.backlog().packets), (32, 68));
@@ -138,12 +139,12 @@ fn borderline_congestion_fills_the_transmit_queue() {
     // document 001, 3.1.3: grants of 1250 B +- 20 % per 2 ms against a flow of 20, then 5 Mbit/s: the transmit queue overflows
     // while tokens last, and the channel carries 5 Mbit/s
     let congested = "max_grant = 1250\ngrant_variation = '20%'";
-    let mut b = modem("droptail = { limit = '417p' }", congested);
+    let mut b = modem("droptail = { limit = '417p' }", &format!("{congested}\ntransmit_queue = 'drop'"));
     b.saturate(Time::ZERO, Time(20_000_000_000), 2);
     let rate = b.port.counters().delivered.bytes as f64 * 8.0 / 20.0;
     assert!((rate / 5e6 - 1.0).abs() < 0.01, "{rate}");
     assert!(b.dropped(DropReason::TransmitQueueFull) > 1000);
-    let mut b = modem("droptail = { limit = '417p' }", &format!("{congested}\ntransmit_queue = 'back_pressure'"));
+    let mut b = modem("droptail = { limit = '417p' }", congested);
     b.saturate(Time::ZERO, Time(20_000_000_000), 2);
     let held = b.port.counters().delivered.bytes as f64 * 8.0 / 20.0;
     assert!((held / rate - 1.0).abs() < 0.001, "{held} {rate}");

@@ -37,12 +37,12 @@ fn specs() -> Vec<String> {
         "rate = '30mbit'\njitter = '5ms'\nloss = 0.1".to_owned(),
         "rate = '30mbit'\njitter = '5ms'\nreorder = true".to_owned(),
         format!("service = {{ shaper = {FLOW} }}"),
-        format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW} }} }}"),
+        format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, transmit_queue = 'drop' }} }}"),
         format!(
-            "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, max_grant = 1250, grant_variation = '20%', transmit_limit = '5p', transmit_queue = 'back_pressure' }} }}"
+            "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, max_grant = 1250, grant_variation = '20%', transmit_limit = '5p' }} }}"
         ),
         format!(
-            "service = {{ docsis = {{ flow = {FLOW}, max_grant = 900, transmit_limit = '4KB', map_offset = '700us' }} }}"
+            "service = {{ docsis = {{ flow = {FLOW}, max_grant = 900, transmit_limit = '4KB', map_offset = '700us', transmit_queue = 'drop' }} }}"
         ),
         format!(
             "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, model = 'docsis_link_2013', grant_variation = '20%' }} }}"

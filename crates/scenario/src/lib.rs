@@ -107,7 +107,7 @@ fn default_queue() -> qdisc::Spec {
 }
 
 /// A change of a link at a moment of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When.
@@ -151,6 +151,27 @@ impl Change {
 }
 
 impl Link {
+    /// Bits that this link may carry in [`from`, `to`): those of its rate, or of the Maximum Sustained Traffic Rate of its
+    /// shaper or modem if that is less. Changes count from their moment on. `None` without a rate.
+    ///
+    /// A burst is on top of a sustained rate: a link may carry more than this while its bucket lasts.
+    pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
+        let flow = self.shaper.as_ref().or(self.docsis.as_ref().map(|modem| &modem.flow));
+        let (mut rate, mut sustained) = (self.rate, flow.map(|f| f.max_sustained_rate));
+        let mut at = from;
+        let mut bits = 0.0;
+        let last = Change { at: to, ..Change::default() };
+        for change in self.changes.iter().chain([&last]) {
+            let until = change.at.clamp(from, to);
+            let now = rate.into_iter().chain(sustained).min()?;
+            bits += now.0 as f64 * until.saturating_sub(at).secs();
+            at = until;
+            rate = change.rate.or(rate);
+            sustained = change.max_sustained_rate.or(sustained);
+        }
+        Some(bits)
+    }
+
     /// As a port is built.
     pub fn for_port(&self) -> port::PortSpec {
         let service = match (&self.shaper, &self.docsis) {

@@ -6,29 +6,25 @@ use measure::{Account, Count, LinkAccount, Outcome};
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
+use units::Duration;
 
 impl<S: Sink> World<S> {
     /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        let link = |link: &'_ Link| {
-            let rate = scenario.link.get(link.name.trim_start_matches('~')).and_then(|l| l.rate);
-            let backlog = match &link.kind {
-                Kind::Fifo(fifo) => fifo.backlog(),
-                Kind::Port { port, .. } => port.backlog(),
-            };
-            (rate, backlog)
-        };
         let links = self.core.net.links.iter().map(|l| {
-            let ((rate, backlog), m) = (link(l), &l.meter);
+            let m = &l.meter;
             LinkAccount {
                 name: &l.name,
-                rate,
+                capacity: capacity(scenario, &l.name),
                 offered: m.offered,
                 delivered: m.delivered,
                 dropped: m.dropped,
                 drops: m.drops,
                 marked: m.marked,
-                backlog,
+                backlog: match &l.kind {
+                    Kind::Fifo(fifo) => fifo.backlog(),
+                    Kind::Port { port, .. } => port.backlog(),
+                },
                 classes: classes(l),
                 meter: m.full.as_deref(),
             }
@@ -46,6 +42,11 @@ impl<S: Sink> World<S> {
         }
         .outcome()
     }
+}
+
+/// What the rate of a link carries in the whole run; one that leads back is the same as the one there.
+fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
+    scenario.link.get(name.trim_start_matches('~'))?.capacity(Duration::ZERO, scenario.duration)
 }
 
 /// The classes of a link's discipline: offered, delivered, dropped.

@@ -1,0 +1,137 @@
+//! What a run comes to: a summary, and tables of columns.
+//!
+//! Numbers that have no value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
+//! in their unit; `wire` counts every header, `goodput` payload that arrived in order.
+
+mod summary;
+mod tables;
+
+pub use summary::delay_json;
+
+use crate::LinkMeter;
+use crate::tally::Tally;
+use packet::{Backlog, DropReason};
+use serde_json::Value;
+use units::Duration;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Whole numbers.
+    U64(Vec<u64>),
+    /// Real numbers.
+    F64(Vec<f64>),
+    /// Names.
+    Text(Vec<String>),
+}
+
+/// Columns of equal length, each with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Name and values.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Everything that fits on a page.
+    pub summary: Value,
+    /// The rest.
+    pub tables: Vec<Table>,
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet of `size` bytes.
+    #[inline]
+    pub fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What a run knows of one link.
+#[derive(Clone, Debug)]
+pub struct LinkAccount<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Bits that its rate carries in the time that is counted; `None` without a rate.
+    pub capacity: Option<f64>,
+    /// Arrivals at the queue.
+    pub offered: Count,
+    /// Arrivals at the far end.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Dropped packets by reason, in the order of [`DropReason::ALL`].
+    pub drops: [u64; DropReason::ALL.len()],
+    /// Packets marked with CE.
+    pub marked: u64,
+    /// In its queue.
+    pub backlog: Backlog,
+    /// The classes of its discipline, if it has any: name, and offered, delivered and dropped.
+    pub classes: Vec<(&'a str, [Count; 3])>,
+    /// Series and distributions, if it is recorded.
+    pub meter: Option<&'a LinkMeter>,
+}
+
+/// All that a run, simulated or live, gives account of.
+#[derive(Clone, Debug)]
+pub struct Account<'a> {
+    /// Name of the scenario.
+    pub name: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it ran.
+    pub duration: Duration,
+    /// Events that were handled.
+    pub events: u64,
+    /// Every link, in the order of names.
+    pub links: Vec<LinkAccount<'a>>,
+    /// Applications and flows.
+    pub tally: &'a Tally,
+    /// By application, what only its machine knows.
+    pub figures: Vec<Vec<(&'static str, f64)>>,
+}
+
+impl Account<'_> {
+    /// Summary and tables.
+    pub fn outcome(&self) -> Outcome {
+        let tables = vec![
+            self.links_table(),
+            self.flows_table(),
+            self.pages_table(),
+            self.files_table(),
+            self.pings_table(),
+            self.syn_times(),
+            self.queue_series(),
+            self.flow_series(),
+            self.model_series(),
+            self.queue_histogram(),
+            self.sojourn_histogram(),
+            self.delay_histogram(),
+        ];
+        Outcome { summary: self.summary(), tables }
+    }
+}
+
+/// Milliseconds; NaN (null in JSON) for none.
+fn ms(d: Option<Duration>) -> f64 {
+    d.map_or(f64::NAN, Duration::millis)
+}
+
+/// Bits per second, in millions, of `bytes` in `time`; NaN (null in JSON) for no time.
+fn mbit(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() { f64::NAN } else { bytes as f64 * 8e-6 / time.secs() }
+}

@@ -1,0 +1,181 @@
+//! The summary: everything that fits on a page.
+//!
+//! ```text
+//!   fairness       Jain's index over the goodput of flows, both directions of each together
+//!   induced delay  of a ping: mean round trip - least round trip;  of a queue: mean sojourn
+//!   grade          the letter of the induced delay
+//! ```
+//!
+//! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
+
+use super::{Account, Count, LinkAccount, mbit, ms};
+use crate::tally::{AppTally, Direction, Row};
+use crate::{Histogram, Probes, grade, jain};
+use packet::DropReason;
+use serde_json::{Map, Value, json};
+use units::Duration;
+
+/// A distribution of delays: count, and in ms min, mean, percentiles and max.
+pub fn delay_json(h: &Histogram) -> Value {
+    json!({
+        "count": h.count(), "min": ms(h.min()), "mean": ms(h.mean()), "p50": ms(h.percentile(50.0)),
+        "p90": ms(h.percentile(90.0)), "p95": ms(h.percentile(95.0)), "p99": ms(h.percentile(99.0)),
+        "p99_9": ms(h.percentile(99.9)), "max": ms(h.max()),
+    })
+}
+
+fn class_json([offered, delivered, dropped]: &[Count; 3]) -> Value {
+    json!({
+        "offered_packets": offered.packets, "offered_bytes": offered.bytes,
+        "delivered_packets": delivered.packets, "delivered_bytes": delivered.bytes,
+        "dropped_packets": dropped.packets, "dropped_bytes": dropped.bytes,
+    })
+}
+
+/// The payload of a flow, both directions.
+fn goodput(row: &Row) -> u64 {
+    row.ways.iter().map(|d| d.goodput_bytes).sum()
+}
+
+/// Jain's index over the goodput of flows; `None` for fewer than two, and before anything has arrived.
+fn fairness(flows: &[u64]) -> Option<f64> {
+    let shares: Vec<f64> = flows.iter().map(|&bytes| bytes as f64).collect();
+    (shares.len() > 1 && shares.iter().any(|s| *s > 0.0)).then(|| jain(&shares))
+}
+
+/// What load adds to the round trip of an echo: the mean above the least.
+fn induced(probes: &Probes) -> Option<Duration> {
+    Some(probes.rtt().mean()?.saturating_sub(probes.rtt().min()?))
+}
+
+impl Account<'_> {
+    pub(super) fn summary(&self) -> Value {
+        let links: Map<String, Value> =
+            self.links.iter().map(|link| (link.name.to_owned(), self.link_summary(link))).collect();
+        let apps: Map<String, Value> =
+            self.tally.apps.iter().enumerate().map(|(i, app)| (app.name.clone(), self.app_summary(i))).collect();
+        json!({
+            "name": self.name, "seed": self.seed, "duration_s": self.duration.secs(),
+            "version": env!("CARGO_PKG_VERSION"), "events": self.events, "flow_gone_packets": self.tally.flow_gone,
+            "fairness": self.fairness(), "latency": self.latency(), "links": links, "apps": apps,
+        })
+    }
+
+    fn rows(&self, app: &AppTally) -> &[Row] {
+        &self.tally.rows[app.first_row..app.first_row + app.rows]
+    }
+
+    /// Over the TCP flows of all applications: datagrams leave at a rate of their own, whatever the others get.
+    fn fairness(&self) -> Option<f64> {
+        let tcp = self.tally.apps.iter().filter(|app| app.datagrams == 0 && app.probes.is_none());
+        fairness(&tcp.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
+    }
+
+    /// The induced delay and grade of the run: of the ping that suffers most, or without pings of the longest queue.
+    fn latency(&self) -> Value {
+        let pings = self.tally.apps.iter().filter_map(|app| Some((induced(app.probes.as_ref()?)?, "app", &*app.name)));
+        let queues = self.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
+        // of equals the first in the order of names
+        let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
+        let found = pings.reduce(worst).or_else(|| queues.reduce(worst));
+        json!({
+            "induced_ms": found.map(|(d, ..)| d.millis()), "grade": found.map(|(d, ..)| grade(d)),
+            "from": found.map(|(_, what, name)| format!("{what}.{name}")),
+        })
+    }
+
+    fn link_summary(&self, m: &LinkAccount<'_>) -> Value {
+        let drops: Map<String, Value> =
+            DropReason::ALL.iter().map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect();
+        let mut v = json!({
+            "offered_packets": m.offered.packets, "offered_bytes": m.offered.bytes,
+            "delivered_packets": m.delivered.packets, "delivered_bytes": m.delivered.bytes,
+            "dropped_packets": m.dropped.packets, "dropped_bytes": m.dropped.bytes, "drops": drops,
+            "marked_packets": m.marked, "backlog_packets": m.backlog.packets, "backlog_bytes": m.backlog.bytes,
+            "utilisation": m.capacity.map(|bits| m.delivered.bytes as f64 * 8.0 / bits),
+        });
+        if !m.classes.is_empty() {
+            v["classes"] = m.classes.iter().map(|(name, counts)| ((*name).to_owned(), class_json(counts))).collect();
+        }
+        if let Some(full) = m.meter {
+            v["sojourn_ms"] = delay_json(&full.sojourn);
+            v["grade"] = json!(full.sojourn.mean().map(grade));
+            v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
+        }
+        v
+    }
+
+    fn app_summary(&self, i: usize) -> Value {
+        let app = &self.tally.apps[i];
+        let rows = self.rows(app);
+        let sum = |way: usize, of: fn(&Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
+        let both = |of: fn(&Direction) -> u64| sum(0, of) + sum(1, of);
+        let mut v = json!({
+            "kind": app.kind, "flows": app.rows,
+            "wire_bytes": sum(0, |d| d.wire_bytes), "wire_bytes_reverse": sum(1, |d| d.wire_bytes),
+            "goodput_bytes": sum(0, |d| d.goodput_bytes), "goodput_bytes_reverse": sum(1, |d| d.goodput_bytes),
+            "goodput_mbit": mbit(sum(0, |d| d.goodput_bytes), self.duration),
+            "goodput_mbit_reverse": mbit(sum(1, |d| d.goodput_bytes), self.duration),
+            "packets": sum(0, |d| d.packets), "packets_reverse": sum(1, |d| d.packets),
+            "dropped_packets": both(|d| d.dropped), "retransmits": both(|d| d.retransmits),
+            "timeouts": both(|d| d.timeouts), "fast_recoveries": both(|d| d.fast_recoveries),
+            "delay_ms": delay_json(&app.delay[0]), "delay_ms_reverse": delay_json(&app.delay[1]),
+        });
+        let flows: Vec<u64> = rows.iter().map(goodput).collect();
+        if let Some(index) = fairness(&flows) {
+            let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.duration));
+            v["fairness"] = json!(index);
+            v["flow_goodput_mbit"] = json!({ "min": rate(flows.iter().min()), "max": rate(flows.iter().max()) });
+        }
+        if app.datagrams > 0 {
+            v["datagrams_sent"] = app.datagrams.into();
+            v["jitter_ms"] = json!(app.jitter[0].mean().map(Duration::millis));
+            v["jitter_ms_reverse"] = json!(app.jitter[1].mean().map(Duration::millis));
+        }
+        if app.files.count() > 0 {
+            v["files"] = json!({
+                "done": app.files.count(), "mean_s": app.files.mean().map(Duration::secs),
+                "median_s": app.files.percentile(50.0).map(Duration::secs),
+                "p95_s": app.files.percentile(95.0).map(Duration::secs),
+                "p99_s": app.files.percentile(99.0).map(Duration::secs),
+                "max_s": app.files.max().map(Duration::secs),
+            });
+        }
+        if let Some(voip) = &app.voip {
+            // a packet that is still on its way at the end is neither lost nor late
+            let settled = voip.arrived() + both(|d| d.dropped);
+            let s = voip.summary(settled);
+            v["voip"] = json!({
+                "sent": app.datagrams, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
+                "late_percent": s.late_percent, "plr_percent": s.plr_percent, "r": s.r, "mos": s.mos,
+                "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
+                "jitter_ms": ms(Some(s.jitter)),
+            });
+        }
+        if let Some(probes) = &app.probes {
+            let induced = induced(probes);
+            // a probe that is still on its way at the end is neither answered nor lost
+            let (answered, lost) = (probes.rtt().count(), both(|d| d.dropped));
+            v["ping"] = json!({
+                "sent": probes.count(), "answered": answered, "lost": lost,
+                "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
+                "induced_ms": ms(induced), "grade": induced.map(grade),
+            });
+        }
+        if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
+            v[app.kind] = figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        }
+        if let Some(pages) = &app.pages {
+            let s = pages.summary();
+            v["web"] = json!({
+                "pages": s.count, "abandoned": s.abandoned,
+                "page_load_s": {
+                    "median": s.median.map(Duration::secs), "mad": s.mad.map(Duration::secs),
+                    "mean": s.mean.map(Duration::secs), "p95": s.p95.map(Duration::secs),
+                    "min": s.min.map(Duration::secs), "max": s.max.map(Duration::secs),
+                },
+            });
+        }
+        v
+    }
+}

@@ -1,0 +1,229 @@
+//! The tables.
+
+use super::{Account, Column, Table, mbit, ms};
+use crate::LinkMeter;
+use crate::tally::Model;
+
+/// Builds a table column by column.
+macro_rules! table {
+    ($name:literal, $rows:expr, { $($column:literal: $kind:ident = |$row:pat_param| $value:expr),+ $(,)? }) => {
+        Table {
+            name: $name,
+            columns: vec![$(($column, Column::$kind($rows.iter().map(|$row| $value).collect()))),+],
+        }
+    };
+}
+
+impl Account<'_> {
+    pub(super) fn links_table(&self) -> Table {
+        table!("links", self.links, {
+            "link": Text = |l| l.name.to_owned(),
+            "offered_packets": U64 = |l| l.offered.packets,
+            "offered_bytes": U64 = |l| l.offered.bytes,
+            "delivered_packets": U64 = |l| l.delivered.packets,
+            "delivered_bytes": U64 = |l| l.delivered.bytes,
+            "dropped_packets": U64 = |l| l.dropped.packets,
+            "dropped_bytes": U64 = |l| l.dropped.bytes,
+            "marked_packets": U64 = |l| l.marked,
+        })
+    }
+
+    pub(super) fn flows_table(&self) -> Table {
+        let tally = self.tally;
+        let rows: Vec<_> = tally
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, r)| {
+                let app = &tally.apps[usize::from(r.app)];
+                [(app, i - app.first_row, "forward", &r.ways[0]), (app, i - app.first_row, "reverse", &r.ways[1])]
+            })
+            .collect();
+        table!("flows", rows, {
+            "app": Text = |(app, ..)| app.name.clone(),
+            "flow": U64 = |(_, flow, ..)| *flow as u64,
+            "direction": Text = |(_, _, direction, _)| (*direction).to_owned(),
+            "packets": U64 = |(.., d)| d.packets,
+            "wire_bytes": U64 = |(.., d)| d.wire_bytes,
+            "goodput_bytes": U64 = |(.., d)| d.goodput_bytes,
+            "goodput_mbit": F64 = |(.., d)| mbit(d.goodput_bytes, self.duration),
+            "dropped_packets": U64 = |(.., d)| d.dropped,
+            "retransmits": U64 = |(.., d)| d.retransmits,
+            "timeouts": U64 = |(.., d)| d.timeouts,
+            "fast_recoveries": U64 = |(.., d)| d.fast_recoveries,
+        })
+    }
+
+    pub(super) fn pages_table(&self) -> Table {
+        let rows: Vec<_> = self
+            .tally
+            .apps
+            .iter()
+            .flat_map(|app| app.pages.iter().flat_map(move |p| p.kept().iter().map(move |page| (app, page))))
+            .collect();
+        table!("pages", rows, {
+            "app": Text = |(app, _)| app.name.clone(),
+            "start_s": F64 = |(_, page)| page.started.secs(),
+            "load_s": F64 = |(_, page)| page.took.secs(),
+        })
+    }
+
+    pub(super) fn files_table(&self) -> Table {
+        let apps = &self.tally.apps;
+        let rows: Vec<_> = apps.iter().flat_map(|app| app.files_kept.iter().map(move |f| (app, f))).collect();
+        table!("files", rows, {
+            "app": Text = |(app, _)| app.name.clone(),
+            "start_s": F64 = |(_, f)| f.started.secs(),
+            "took_s": F64 = |(_, f)| f.took.secs(),
+            "bytes": U64 = |(_, f)| f.bytes,
+        })
+    }
+
+    pub(super) fn pings_table(&self) -> Table {
+        let apps = &self.tally.apps;
+        let rows: Vec<_> = apps
+            .iter()
+            .flat_map(|app| app.probes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
+            .collect();
+        table!("pings", rows, {
+            "app": Text = |(app, _)| app.name.clone(),
+            "t_s": F64 = |(_, k)| k.sent.secs(),
+            "rtt_ms": F64 = |(_, k)| ms(k.rtt),
+        })
+    }
+
+    pub(super) fn syn_times(&self) -> Table {
+        let tally = self.tally;
+        table!("syn_times", tally.syns, {
+            "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.clone(),
+            "connection": U64 = |(_, number, _)| u64::from(*number),
+            "t_s": F64 = |(.., t)| t.secs(),
+        })
+    }
+
+    /// Recorded links with their meters.
+    fn recorded(&self) -> impl Iterator<Item = (&str, &LinkMeter)> {
+        self.links.iter().filter_map(|l| l.meter.map(|m| (l.name, m)))
+    }
+
+    pub(super) fn queue_series(&self) -> Table {
+        let rows: Vec<_> =
+            self.recorded().flat_map(|(name, m)| (0..m.queue_series.len()).map(move |i| (name, m, i))).collect();
+        table!("queue_series", rows, {
+            "link": Text = |(name, ..)| (*name).to_owned(),
+            "t_s": F64 = |(_, m, i)| m.queue_series.begin(*i).secs(),
+            "queue_packets_mean": F64 = |(_, m, i)| m.queue_series.get(*i),
+            "queue_packets": F64 = |(_, m, i)| m.queue_series.at_end(*i),
+            "sojourn_ms_mean": F64 = |(_, m, i)| m.sojourn_series.get(*i) * 1e-6,
+            "sojourn_ms_max": F64 = |(_, m, i)| m.sojourn_max_series.get(*i) * 1e-6,
+            "sent_packets": F64 = |(_, m, i)| f64::from(m.sojourn_series.count(*i)),
+            "sent_bytes": F64 = |(_, m, i)| m.bytes_series.get(*i),
+            "dropped_packets": F64 = |(_, m, i)| m.drop_series.get(*i),
+        })
+    }
+
+    pub(super) fn flow_series(&self) -> Table {
+        let tally = self.tally;
+        let rows: Vec<_> = tally
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
+            .filter(|(.., d)| d.packets > 0)
+            .flat_map(|(i, row, way, d)| {
+                let app = &tally.apps[usize::from(row.app)];
+                let bins = d.series.as_deref().map_or(0, |s| s.wire.len());
+                let series = d.series.as_deref();
+                (0..bins).filter_map(move |bin| series.map(|s| (app, i - app.first_row, way, s, bin)))
+            })
+            .collect();
+        table!("flow_series", rows, {
+            "app": Text = |(app, ..)| app.name.clone(),
+            "flow": U64 = |(_, flow, ..)| *flow as u64,
+            "direction": Text = |(_, _, way, ..)| ["forward", "reverse"][*way].to_owned(),
+            "t_s": F64 = |(_, _, _, s, bin)| s.wire.begin(*bin).secs(),
+            "wire_bytes": F64 = |(_, _, _, s, bin)| s.wire.get(*bin),
+            "goodput_bytes": F64 = |(_, _, _, s, bin)| s.goodput.get(*bin),
+            "cwnd_bytes": F64 = |(_, _, _, s, bin)| s.cwnd.get(*bin),
+            "ssthresh_bytes": F64 = |(_, _, _, s, bin)| finite(s.ssthresh.get(*bin)),
+            "srtt_ms": F64 = |(_, _, _, s, bin)| s.srtt.get(*bin) * 1e-6,
+            "delay_ms_mean": F64 = |(_, _, _, s, bin)| s.delay.get(*bin) * 1e-6,
+            "delay_ms_max": F64 = |(_, _, _, s, bin)| s.delay_max.get(*bin) * 1e-6,
+            "dropped_packets": F64 = |(_, _, _, s, bin)| s.dropped.get(*bin),
+        })
+    }
+
+    pub(super) fn model_series(&self) -> Table {
+        let tally = self.tally;
+        let rows: Vec<_> = tally
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
+            .filter_map(|(i, row, way, d)| Some((i, row, way, d.series.as_deref()?.model.as_deref()?)))
+            .flat_map(|(i, row, way, m)| {
+                let app = &tally.apps[usize::from(row.app)];
+                let known = (0..m.mode.len()).filter(|bin| m.mode.get(*bin).is_finite());
+                known.map(move |bin| (app, i - app.first_row, way, m, bin))
+            })
+            .collect();
+        table!("model_series", rows, {
+            "app": Text = |(app, ..)| app.name.clone(),
+            "flow": U64 = |(_, flow, ..)| *flow as u64,
+            "direction": Text = |(_, _, way, ..)| ["forward", "reverse"][*way].to_owned(),
+            "t_s": F64 = |(.., m, bin)| m.mode.begin(*bin).secs(),
+            "mode": Text = |(.., m, bin)| Model::MODES[m.mode.get(*bin) as usize].to_owned(),
+            "pacing_bps": F64 = |(.., m, bin)| m.pacing.get(*bin),
+            "btl_bw_bps": F64 = |(.., m, bin)| m.btl_bw.get(*bin),
+            "rt_prop_ms": F64 = |(.., m, bin)| m.rt_prop.get(*bin) * 1e-6,
+        })
+    }
+
+    pub(super) fn queue_histogram(&self) -> Table {
+        let rows: Vec<_> = self
+            .recorded()
+            .flat_map(|(name, m)| m.queue.bins().map(move |(packets, time)| (name, packets, time, m.queue.time())))
+            .collect();
+        table!("queue_histogram", rows, {
+            "link": Text = |(name, ..)| (*name).to_owned(),
+            "packets": U64 = |(_, packets, ..)| u64::from(*packets),
+            "time_share": F64 = |(_, _, time, all)| time.secs() / all.secs(),
+        })
+    }
+
+    pub(super) fn sojourn_histogram(&self) -> Table {
+        let rows: Vec<_> = self.recorded().flat_map(|(name, m)| m.sojourn.bins().map(move |bin| (name, bin))).collect();
+        table!("sojourn_histogram", rows, {
+            "link": Text = |(name, _)| (*name).to_owned(),
+            "lower_ms": F64 = |(_, (lower, ..))| lower.millis(),
+            "upper_ms": F64 = |(_, (_, upper, _))| upper.millis(),
+            "count": U64 = |(_, (.., count))| *count,
+        })
+    }
+
+    pub(super) fn delay_histogram(&self) -> Table {
+        let rows: Vec<_> = self
+            .tally
+            .apps
+            .iter()
+            .flat_map(|app| {
+                ["forward", "reverse"]
+                    .into_iter()
+                    .zip(app.delay.iter())
+                    .flat_map(move |(direction, h)| h.bins().map(move |bin| (app, direction, bin)))
+            })
+            .collect();
+        table!("delay_histogram", rows, {
+            "app": Text = |(app, ..)| app.name.clone(),
+            "direction": Text = |(_, direction, _)| (*direction).to_owned(),
+            "lower_ms": F64 = |(.., (lower, ..))| lower.millis(),
+            "upper_ms": F64 = |(.., (_, upper, _))| upper.millis(),
+            "count": U64 = |(.., (.., count))| *count,
+        })
+    }
+}
+
+/// An infinite threshold has no number.
+fn finite(bytes: f64) -> f64 {
+    if bytes >= 1e18 { f64::NAN } else { bytes }
+}
