@@ -29,7 +29,7 @@ queue = "cbt"
 [app.file]
 from = "a"
 to = ["b"]
-traffic.ftp = { size = "100KB" }
+traffic.ftp = { size = "100KB", flows = 2 }
 [app.call]
 from = "a"
 to = ["b"]
