@@ -1,8 +1,8 @@
 # One command per wish. Nothing here needs apt; what is missing is named with the package that brings it.
 #
 #   make run      set up, reproduce the study, say where the report is      (SEEDS=10 JOBS=2 OUT=runs/...)
-#   make test     Rust and Python tests: what CI runs
-#   make check    formats, lints, types, layers, documentation, then test
+#   make test     Rust and Python tests
+#   make check    formats, lints, types, layers, documentation, then test: what CI runs
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
@@ -75,7 +75,9 @@ test-rust:
 test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/python -m pytest
 
-check: check-rust check-python test
+# The tests come last, whatever -j: CI reads the runners' closing lines.
+check: check-rust check-python
+	@$(MAKE) --no-print-directory test
 
 check-rust: | $(BIN)/python
 	@tools/preflight.sh $(PYTHON) rust lint

@@ -61,3 +61,29 @@ def test_a_missing_compiler_is_named_with_its_package(tmp_path: Path):
     assert done.returncode == 1
     assert "apt-get install gcc" in done.stderr
     assert "apt-get install cargo" in done.stderr
+
+
+def executable(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_ci_runs_every_check(tmp_path: Path):
+    for name in ("make", "id", "apt-get", "timeout"):
+        executable(tmp_path / name, 'test "$(basename "$0")" = make && echo "made: $*"; echo 1')
+    (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
+    (tmp_path / "basename").symlink_to("/usr/bin/basename")
+    command = ["/bin/sh", str(ROOT / ".ci" / "run")]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "made: check")
+
+
+def test_check_is_lints_types_documentation_layers_and_then_tests():
+    command = ["make", "-n", "check", "PYTHON=python3"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    steps = ["cargo fmt", "cargo clippy", "cargo doc", "layers.py", "ruff format --check", "ruff check", "basedpyright",
+             "lint-imports", "cargo test", "pytest"]  # fmt: skip
+    places = [done.stdout.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "pytest" in done.stdout.splitlines()[-1]
