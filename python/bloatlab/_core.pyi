@@ -23,7 +23,9 @@ class PanicException(BaseException):
 def version() -> str:
     """The version of the core, as in Cargo.toml."""
 
-def resolve(text: str, format: Literal["toml", "json"], source: str, sets: list[tuple[str, str]]) -> str:
+def resolve(
+    text: str, format: Literal["toml", "json"] = "toml", source: str = "", sets: list[tuple[str, str]] = ...
+) -> str:
     """The validated scenario with every default filled in, as canonical JSON.
 
     `source` names the text in messages; `sets` are (path, value) pairs laid over it, later ones winning.
@@ -175,7 +177,7 @@ class TcpSender:
     go back (`ValueError`).
     """
 
-    def __new__(cls, stack: str = ...) -> Self:
+    def __new__(cls, stack: str = '{"preset": "linux-6"}') -> Self:
         """`stack` is the JSON of a scenario's TCP table; see `bloatlab.parts.tcp_sender`."""
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
         """Gives it `bytes` more to send; the segments that leave at once."""
