@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-
-from bloatlab.simulation import Result
 
 #: What a value says about itself; a terminal and a page choose the colour.
 Tone = Literal["plain", "good", "bad", "muted", "marked"]
@@ -118,20 +116,6 @@ def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
     return (lower + upper) / 2.0
 
 
-def summary_tables(result: Result) -> list[TextTable]:
-    """What `bloatlab show` prints: links, applications, voice, pages."""
-    links: Mapping[str, Any] = result.summary["links"]
-    apps: Mapping[str, Any] = result.summary["apps"]
-    tables = [_links(links), _apps(apps, float(result.summary["duration_s"]))]
-    voice = {name: app["voip"] for name, app in apps.items() if app.get("voip")}
-    pages = {name: app["web"] for name, app in apps.items() if app.get("web")}
-    if voice:
-        tables.append(_voice(voice))
-    if pages:
-        tables.append(_pages(pages))
-    return tables
-
-
 def number(value: float | None, digits: int = 1) -> str:
     """A number for people: thin-spaced thousands, "-" for nothing, "never" for infinity."""
     if value is None or math.isnan(value):
@@ -139,80 +123,3 @@ def number(value: float | None, digits: int = 1) -> str:
     if math.isinf(value):
         return "never"
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace(",", "\u202f")
-
-
-def _row(name: str, *values: str) -> list[TextCell]:
-    return [TextCell(name), *(TextCell(v) for v in values)]
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else share * 100.0
-
-
-def _links(links: Mapping[str, Any]) -> TextTable:
-    rows = [
-        _row(
-            name,
-            number(link["delivered_packets"], 0),
-            number(link["delivered_bytes"] / 1e6, 3),
-            number(_percent(link["utilisation"])),
-            number(link["dropped_packets"], 0),
-            " ".join(f"{reason} {number(n, 0)}" for reason, n in sorted(link["drops"].items()) if n) or "-",
-            *(number(link.get("sojourn_ms", {}).get(p), 2) for p in ("mean", "p50", "p99", "max")),
-            number(link.get("queue_packets", {}).get("max"), 0),
-        )
-        for name, link in links.items()
-    ]
-    columns = ["link", "packets", "MB", "use %", "dropped", "reasons", "mean", "p50", "p99", "max", "longest"]
-    groups = [("", 1), ("delivered", 3), ("drops", 2), ("sojourn ms", 4), ("queue", 1)]
-    return TextTable("Links", columns, rows, groups=groups)
-
-
-def _apps(apps: Mapping[str, Any], seconds: float) -> TextTable:
-    rows = [
-        _row(
-            name,
-            str(app["kind"]),
-            number(app["flows"], 0),
-            number(app["wire_bytes"] / 1e6, 3),
-            number(app["wire_bytes"] * 8e-6 / seconds, 3) if seconds else "-",
-            number(app["goodput_bytes"] / 1e6, 3),
-            number(app["wire_bytes_reverse"] / 1e6, 3),
-            number(app["wire_bytes_reverse"] * 8e-6 / seconds, 3) if seconds else "-",
-            number(app["goodput_bytes_reverse"] / 1e6, 3),
-            number(app.get("retransmits"), 0),
-            number(app.get("timeouts"), 0),
-        )
-        for name, app in apps.items()
-    ]
-    rates = ["wire MB", "Mbit/s", "goodput MB"]
-    columns = ["application", "kind", "flows", *rates, *rates, "retransmits", "timeouts"]
-    groups = [("", 3), ("there", 3), ("and back", 3), ("", 2)]
-    return TextTable("Applications", columns, rows, groups=groups, left=2)
-
-
-def _voice(voice: Mapping[str, Any]) -> TextTable:
-    rows = [
-        _row(
-            name,
-            number(v["sent"], 0),
-            number(v["lost_percent"], 2),
-            number(v["late_percent"], 2),
-            number(v["plr_percent"], 2),
-            number(v["delay_ms"]["p50"], 1),
-            number(v["delay_ms"]["p99"], 1),
-            number(v["mos"], 2),
-            number(v["mos_loss_only"], 2),
-        )
-        for name, v in voice.items()
-    ]
-    columns = ["voice", "sent", "lost %", "late %", "plr %", "p50", "p99", "MOS", "MOS, loss only"]
-    return TextTable("Voice", columns, rows, groups=[("", 5), ("delay ms", 2), ("quality", 2)])
-
-
-def _pages(pages: Mapping[str, Any]) -> TextTable:
-    rows = [
-        _row(name, number(w["pages"], 0), *(number(w["page_load_s"][k], 3) for k in ("median", "mad", "min", "max")))
-        for name, w in pages.items()
-    ]
-    return TextTable("Pages", ["web", "pages", "median s", "MAD s", "min s", "max s"], rows)

@@ -95,6 +95,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["reproduce", "cablelabs2012", "-e", "tragets"], ["tragets", '"targets"']),
         (["reproduce", "cablelabs2012", "--seeds", "0"], ["--seeds"]),
         (["list", "qdsics"], ["qdsics", "qdiscs"]),
+        (["list", "coddel"], ["list coddel", '"codel"']),
     ],
 )
 def test_bad_input_is_said_in_a_line_and_ends_with_2(say, scenario_file: Path, arguments: list[str], words: list[str]):
@@ -122,6 +123,18 @@ def test_schema_and_lists_are_json(say):
     assert set(lists) == {"qdiscs", "apps", "tcp", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
+
+
+def test_list_is_a_page_and_list_name_is_one_entry(say):
+    code, out, _ = say("list")
+    assert (code, max(map(len, out.splitlines())) <= 80, len(out.splitlines()) <= 90) == (0, True, True)
+    assert all(name in out for name in ("fq_codel", "voip", "linux-6", "scte2013"))
+    assert "100ms" not in out
+    codel = say("list", "codel")[1]
+    assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
+    assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
+    assert "congestion_control" in say("list", "rfc")[1]
+    assert "-e disciplines" in say("list", "cablelabs2012")[1]
 
 
 @pytest.mark.parametrize("name", ["", "run", "reproduce", "list", "schema", "show"])

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -149,16 +155,38 @@ def blocks(name: str) -> list[str]:
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-def test_readme_scenario_prints_what_readme_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    text, _, shown = blocks("A scenario")
+def on_a_pipe(*arguments: str, cwd: Path) -> str:
+    """What a command writes where nothing says how wide a line is."""
+    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=True).stdout
+
+
+def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
+    """What a command writes to a terminal of so many columns, without colours."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
+    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {"TERM": "xterm"}
+    with subprocess.Popen(command, cwd=cwd, env=env, stdout=slave, stderr=subprocess.DEVNULL) as process:
+        os.close(slave)
+        written = b""
+        with contextlib.suppress(OSError):  # the end of a terminal is an error
+            while part := os.read(master, 65536):
+                written += part
+        os.close(master)
+    assert process.returncode == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+
+
+def test_readme_scenario_prints_what_readme_shows(tmp_path: Path):
+    """To the letter, on a terminal of 80 columns and on a pipe; the README shows what `show` prints again."""
+    text, command, shown = blocks("A scenario")
     (tmp_path / "upload.toml").write_text(text)
-    monkeypatch.chdir(tmp_path)
-    assert call(["run", "upload.toml", "-o", "runs/upload"]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    for line in shown.splitlines():
-        assert line.split() in printed, line
+    assert command == ".venv/bin/bloatlab run upload.toml -o runs/upload\n"
+    assert on_a_pipe(*command.split()[1:], cwd=tmp_path) == shown
+    assert on_a_terminal("show", "runs/upload", cwd=tmp_path, columns=80) == shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
 
 
 def test_readme_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -11,14 +11,15 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from cyclopts import Parameter, validators
 from rich.console import Console
-from rich.table import Table
 
 from bloatlab import collisions
-from bloatlab.cli.common import BadInput, wide_console, writing
+from bloatlab.cli.common import BadInput, writing
 from bloatlab.collisions import Share, Trials
 from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
+from bloatlab.tables import TextCell, TextTable
+from bloatlab.terminal import show
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=collisions.MOST))]
 
@@ -130,7 +131,7 @@ def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequen
             given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
             sys.stdout.write(json.dumps(given, indent=2) + "\n")
         case _:
-            wide_console().print(_table(rows))
+            show(_table(rows), Console())
 
 
 _HEADS = {
@@ -146,14 +147,10 @@ _HEADS = {
 }
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+def _table(rows: Sequence[dict[str, Any]]) -> TextTable:
     shown = [name for name in _HEADS if name in rows[0]]
-    for name in shown:
-        drawn.add_column(_HEADS[name], justify="right", no_wrap=True)
-    for row in rows:
-        drawn.add_row(*(_cell(row, name) for name in shown))
-    return drawn
+    cells = [[TextCell(_cell(row, name)) for name in shown] for row in rows]
+    return TextTable("", [_HEADS[name] for name in shown], cells)
 
 
 def _cell(row: dict[str, Any], name: str) -> str:

@@ -14,9 +14,6 @@ from bloatlab.sweep import Store, default_store
 
 T = TypeVar("T")
 
-#: Columns where standard output is a file or a pipe.
-WIDTH_ELSEWHERE = 132
-
 
 class BadInput(Exception):  # noqa: N818  it is the input that is bad
     """What a person asked for cannot be done; the message is one line for them."""
@@ -70,12 +67,6 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     return Store(place, notice)
-
-
-def wide_console() -> Console:
-    """Standard output for wide tables: a terminal's own width, and room enough where there is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_ELSEWHERE)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

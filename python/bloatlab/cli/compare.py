@@ -14,7 +14,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, reading, scenario, wide_console, writing
+from bloatlab.cli.common import BadInput, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
 from bloatlab.results import ResultError, open_result, save, write_json
@@ -22,7 +22,7 @@ from bloatlab.scenario import Scenario, parse
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name
-from bloatlab.studies.terminal import rich_table
+from bloatlab.terminal import show
 
 #: The study whose cases may be named instead of files.
 STUDY = "csc458"
@@ -94,8 +94,8 @@ def command(
     if form == "json":
         sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
     else:
-        console = wide_console()
-        console.print(rich_table(done.table()))
+        console = Console()
+        show(done.table(), console)
         judged = [c.agrees for c in done.cells if c.agrees is not None]
         console.print(
             f"{sum(judged)} of {len(judged)} judged cells agree; {len(done.invalid)} of {len(cases)} live runs invalid."

@@ -10,7 +10,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, wide_console, writing
+from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
@@ -86,7 +86,7 @@ def command(
     writing(folder, lambda: save(result, folder / "result", seconds=took))
     writing(folder, lambda: write_lab(result, folder, case.limit, lab))
     if not quiet:
-        print_result(result, wide_console())
+        print_result(result, Console())
     if on_kernels and not result.summary["live"]["valid"]:
         Console(stderr=True).print(f"[red]invalid[/]: {result.summary['live']['invalid_because']}", highlight=False)
         return EXIT_INVALID

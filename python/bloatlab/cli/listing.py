@@ -1,90 +1,127 @@
-"""`bloatlab list`: what a scenario may use, and which studies there are."""
+"""`bloatlab list`: what a scenario may use, and which studies there are; and everything about one of them."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
 
+from bloatlab.cli.common import BadInput, nearest
 from bloatlab.scenario import catalogue
 from bloatlab.studies import STUDIES, study
+from bloatlab.tables import TextCell, TextTable
+from bloatlab.terminal import show, wrapped
 
-What = Literal["qdiscs", "apps", "tcp", "studies"]
+Entry = dict[str, Any]
 
 
 def command(
-    what: What | None = None,
+    what: str | None = None,
     /,
     *,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
 ) -> int:
-    """List queue disciplines, applications, TCP presets and studies, with their parameters.
+    """List queue disciplines, applications, TCP presets and studies; or one of them, with its parameters.
 
     Parameters
     ----------
     what
-        One kind only: qdiscs, apps, tcp or studies.
+        One kind (qdiscs, apps, tcp, studies), or the name of one entry: codel, voip, linux-6, ...
     form
         text for people, json for programs.
     """
-    kinds: dict[str, list[dict[str, Any]]] = {**catalogue(), "studies": _studies()}
-    chosen = {what: kinds[what]} if what else kinds
+    kinds: dict[str, list[Entry]] = {**catalogue(), "studies": _studies()}
+    chosen = _chosen(what, kinds)
     if form == "json":
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
         return 0
     console = Console()
-    for kind, entries in chosen.items():
-        console.print(_table(kind, entries))
+    if what is None or what in kinds:
+        for place, (kind, entries) in enumerate(chosen.items()):
+            if place:
+                console.print()
+            show(_overview(kind, entries), console)
         console.print()
+        _say("bloatlab list NAME shows one of these with its parameters.", console)
+        return 0
+    for kind, entries in chosen.items():
+        for entry in entries:
+            _print_entry(kind, entry, console)
     return 0
 
 
+#: Of each kind: its title, and where a scenario (or a command) names it.
 _TITLES = {
-    "qdiscs": "Queue disciplines (link.NAME.queue)",
-    "apps": "Applications (app.NAME.traffic)",
-    "tcp": "TCP presets (tcp.NAME.preset)",
-    "studies": "Studies (bloatlab reproduce NAME)",
+    "qdiscs": ("Queue disciplines", "link.NAME.queue"),
+    "apps": ("Applications", "app.NAME.traffic"),
+    "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
+    "studies": ("Studies", "bloatlab reproduce NAME"),
 }
 
 
-def _studies() -> list[dict[str, Any]]:
+def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
+    """Everything, a kind, or the entries of this name. Raises `BadInput`."""
+    if what is None:
+        return kinds
+    if what in kinds:
+        return {what: kinds[what]}
+    named = {kind: [e for e in entries if e["name"] == what] for kind, entries in kinds.items()}
+    found = {kind: entries for kind, entries in named.items() if entries}
+    if not found:
+        names = [*kinds, *(entry["name"] for entries in kinds.values() for entry in entries)]
+        raise BadInput(f"list {what}: no such kind ({', '.join(kinds)}) or name{nearest(what, names)}")
+    return found
+
+
+def _studies() -> list[Entry]:
     return [{"name": name, "doc": title, "experiments": study(name).EXPERIMENTS} for name, title in STUDIES.items()]
 
 
-def _table(kind: str, entries: list[dict[str, Any]]) -> Table:
-    table = Table(
-        title=_TITLES.get(kind, kind),
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        show_header=False,
-        min_width=60,
-    )
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for entry in entries:
-        table.add_row(entry["name"], _words(entry))
-    return table
+def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:
+    """A line for each entry: its name and what it is."""
+    title, place = _TITLES[kind]
+    rows = [[TextCell(entry["name"]), TextCell(_what(entry))] for entry in entries]
+    return TextTable(f"{title} ({place})", ["", ""], rows, left=2)
 
 
-def _words(entry: dict[str, Any]) -> str:
-    """Everything an entry says about itself, a line each."""
-    head = [str(entry[key]) for key in ("doc", "summary", "source") if entry.get(key)]
-    if entry.get("type"):
-        head.insert(1, f"type {entry['type']}")
-    params = entry.get("params") or []
-    if isinstance(params, dict):  # a preset: its values
-        lines = ["  ".join(f"{name}={_value(value)}" for name, value in params.items())]
+def _what(entry: Entry) -> str:
+    return str(entry.get("doc") or entry.get("summary") or "")
+
+
+def _print_entry(kind: str, entry: Entry, console: Console) -> None:
+    """Everything that an entry says about itself."""
+    title, place = _TITLES[kind]
+    _say(f"{entry['name']}: {_what(entry)}", console, "bold")
+    _say(f"{title}, {place}", console)
+    for label, key in (("Type", "type"), ("Source", "source")):
+        if entry.get(key):
+            _say(f"{label}: {entry[key]}", console)
+    parameters = entry.get("params") or []
+    if isinstance(parameters, dict):  # a preset: its values
+        rows = [[name, _value(value)] for name, value in parameters.items()]
+        tables = [TextTable("", ["parameter", "value"], _cells(rows), left=2)]
     else:
-        lines = [
-            f"  {p['name']} = {_value(p['default'])}  {' '.join((p['description'] or '').split())}" for p in params
-        ]
-    lines += [f"  -e {name}  {text}" for name, text in entry.get("experiments", {}).items()]
-    return "\n".join(["; ".join(head), *lines]).strip()
+        rows = [[p["name"], _value(p["default"]), " ".join((p["description"] or "").split())] for p in parameters]
+        tables = [TextTable("", ["parameter", "default", "meaning"], _cells(rows), left=3)]
+    experiments = [[f"-e {name}", text] for name, text in entry.get("experiments", {}).items()]
+    tables.append(TextTable("", ["experiment", "what"], _cells(experiments), left=2))
+    for table in tables:
+        if table.rows:
+            console.print()
+            show(table, console)
+
+
+def _cells(rows: Iterable[Iterable[str]]) -> list[list[TextCell]]:
+    return [[TextCell(text) for text in row] for row in rows]
+
+
+def _say(text: str, console: Console, style: str = "") -> None:
+    for line in wrapped(text, console.width):
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _value(value: Any) -> str:

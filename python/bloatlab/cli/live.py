@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, scenario, wide_console, writing
+from bloatlab.cli.common import BadInput, scenario, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
 from bloatlab.scenario import Scenario
@@ -115,7 +115,7 @@ def command(
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if not quiet:
-        print_result(result, wide_console())
+        print_result(result, Console())
     return _verdict(result, console, quiet=quiet)
 
 

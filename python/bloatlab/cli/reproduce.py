@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, store_at, wide_console, writing
+from bloatlab.cli.common import BadInput, nearest, store_at, writing
 from bloatlab.live import LiveError
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
 
@@ -75,7 +75,7 @@ def command(
         sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
     else:
-        outcome.print(wide_console())
+        outcome.print(Console())
     return 1 if outcome.met is False else 0
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, scenario, wide_console, writing
+from bloatlab.cli.common import BadInput, scenario, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
 from bloatlab.simulation import Progress, Result, run
@@ -74,7 +74,7 @@ def command(
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if not quiet:
-        print_result(result, wide_console())
+        print_result(result, Console())
         where = f", kept in {output}" if output is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0

@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from bloatlab.cli.common import BadInput, nearest, reading, wide_console
+from bloatlab.cli.common import BadInput, nearest, reading
 from bloatlab.results import ResultError, open_result
 from bloatlab.simulation import Result
-from bloatlab.tables import TextTable, summary_tables
+from bloatlab.summaries import headline, summary_tables
+from bloatlab.terminal import show, wrapped
 
 
 def command(
@@ -42,7 +41,7 @@ def command(
     if table is not None:
         _print_table(found, table, form)
     elif form == "text":
-        print_result(found, wide_console())
+        print_result(found, Console())
     elif form == "json":
         Console(soft_wrap=True).print_json(data=found.summary)
     else:
@@ -65,32 +64,8 @@ def _print_table(found: Result, name: str, form: str) -> None:
 
 def print_result(result: Result, console: Console) -> None:
     """The summary of a result as tables."""
-    console.print(
-        f"[bold]{result.summary['name']}[/]  seed {result.seed}  {result.summary['duration_s']:g} s", highlight=False
-    )
+    for line in wrapped(headline(result), console.width):
+        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
     for table in summary_tables(result):
         console.print()
-        console.print(_drawn(table))
-
-
-def _drawn(table: TextTable) -> Table:
-    drawn = Table(
-        title=table.title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-        padding=(0, 2, 0, 0),
-    )
-    heads: dict[int, str] = {}
-    place = 0
-    for name, width in table.groups:
-        heads[place] = name
-        place += width
-    for index, column in enumerate(table.columns):
-        head = Text.assemble((f"{heads.get(index, '')}\n", "dim"), column) if table.groups else Text(column)
-        drawn.add_column(head, justify="left" if index < table.left else "right")
-    for row in table.rows:
-        drawn.add_row(*(cell.text for cell in row))
-    return drawn
+        show(table, console)

@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 from rich.console import Console
-from rich.table import Table
 
-from bloatlab.cli.common import wide_console, writing
+from bloatlab.cli.common import writing
 from bloatlab.sweep import Store, default_store, fingerprint
 from bloatlab.sweep.store import Stock
+from bloatlab.tables import TextCell, TextTable
+from bloatlab.terminal import show
 
 app = App(name="store", help_format="plaintext", result_action="return_value")
 
@@ -47,11 +48,11 @@ def command(
         ]
         sys.stdout.write(json.dumps({"folder": str(place.folder), "shelves": rows}, indent=2) + "\n")
         return 0
-    console = wide_console()
+    console = Console()
     if not stocks:
         console.print(f"{place.folder}: nothing is kept", highlight=False, markup=False, soft_wrap=True)
         return 0
-    console.print(_table(stocks, core))
+    show(_table(stocks, core), console)
     runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
     console.print(f"{place.folder}: {runs} runs, {_mb(size)}", highlight=False, markup=False, soft_wrap=True)
     return 0
@@ -72,17 +73,13 @@ def collect(*, store: Path | None = None) -> int:
     return 0
 
 
-def _table(stocks: list[Stock], core: str) -> Table:
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("measure", "core", "last written"):
-        drawn.add_column(name)
-    for name in ("runs", "size"):
-        drawn.add_column(name, justify="right")
+def _table(stocks: list[Stock], core: str) -> TextTable:
+    rows: list[list[TextCell]] = []
     for stock in stocks:
         written = dt.datetime.fromtimestamp(stock.written, dt.UTC).strftime("%Y-%m-%d %H:%M")
         core_is = "this one" if _current(stock, core) else "another"
-        drawn.add_row(stock.measure, core_is, written, str(stock.runs), _mb(stock.size))
-    return drawn
+        rows.append([TextCell(t) for t in (stock.measure, core_is, written, str(stock.runs), _mb(stock.size))])
+    return TextTable("", ["measure", "core", "last written", "runs", "size"], rows, left=3)
 
 
 def _current(stock: Stock, core: str) -> bool:

@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 import polars as pl
 from cyclopts import Parameter, validators
 from rich.console import Console
-from rich.table import Table
 
-from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, wide_console, writing
+from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, writing
 from bloatlab.results import FORMS, write_table
 from bloatlab.sweep import declared, default_jobs, gather, watch
-from bloatlab.tables import number, spread
+from bloatlab.tables import TextCell, TextTable, number, spread
+from bloatlab.terminal import show
 
 #: What a terminal shows of a table unless columns are named; as far as a scenario has it.
 SHOWN = (
@@ -136,19 +136,17 @@ def _print(frame: pl.DataFrame, table: pl.DataFrame, axes: Sequence[str], shown:
         case "json":
             sys.stdout.write(table.write_json() + "\n")
         case _:
-            wide_console().print(_drawn(frame, axes, shown))
+            show(_medians(frame, axes, shown), Console())
 
 
-def _drawn(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str]) -> Table:
+def _medians(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str]) -> TextTable:
     """A row per place: the median over seeds, and the central 80 % of them where they differ."""
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for axis in axes:
-        drawn.add_column(axis)
-    for column in shown:
-        drawn.add_column(column.replace(".", "\n"), justify="right", no_wrap=True)
-    for place, rows in frame.group_by(axes, maintain_order=True):
-        drawn.add_row(*(str(label) for label in place), *(_median(rows[column]) for column in shown))
-    return drawn
+    heads = [*axes, *(column.replace(".", "\n") for column in shown)]
+    rows = [
+        [TextCell(text) for text in (*map(str, place), *(_median(found[column]) for column in shown))]
+        for place, found in frame.group_by(axes, maintain_order=True)
+    ]
+    return TextTable("", heads, rows, left=len(axes))
 
 
 def _median(values: pl.Series) -> str:

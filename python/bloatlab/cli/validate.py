@@ -14,8 +14,8 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.results import write_json
-from bloatlab.studies.terminal import rich_table
 from bloatlab.sweep import default_jobs, watch
+from bloatlab.terminal import show
 from bloatlab.validate import Entry, NoReferenceError, Validated, load, public, validate
 
 #: Columns of every table, where output is no terminal.
@@ -67,8 +67,7 @@ def command(
     if form == "json":
         sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
     else:
-        terminal = Console()
-        _print(done, terminal if terminal.is_terminal else Console(width=WIDTH))
+        _print(done, Console())
     console.print(f"{seeds} seeds in {seconds:.1f} s", highlight=False)
     return 0 if done.met else 1
 
@@ -95,15 +94,15 @@ def _print(done: Validated, console: Console) -> None:
     """The tables: each scenario's, what is not supported, what is outside, the shares."""
     for scenario in done.scenarios:
         if scenario.cells:
-            console.print(rich_table(scenario.table()))
+            show(scenario.table(), console)
             console.print()
     for scenario in done.unsupported():
         console.print(f"{scenario.entry.name}: not supported: {scenario.unsupported}", markup=False, highlight=False)
     outside = done.outside()
     if outside.rows:
-        console.print(rich_table(outside))
+        show(outside, console)
         console.print()
-    console.print(rich_table(done.shares()))
+    show(done.shares(), console)
     aside = len(done.unsupported())
     if aside:
         console.print(

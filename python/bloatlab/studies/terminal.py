@@ -1,4 +1,4 @@
-"""Tables and the last words of a reproduction at a terminal."""
+"""The last words of a reproduction at a terminal."""
 
 from __future__ import annotations
 
@@ -6,34 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from bloatlab.studies.claims import Checked, tally
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.tables import TextTable, Tone
-
-_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "muted": "dim", "marked": "yellow"}
-
-
-def rich_table(table: TextTable) -> Table:
-    """A table for people as rich draws it; groups of columns become a prefix of the first of them."""
-    drawn = Table(title=table.title, title_justify="left", title_style="bold", caption=table.note or None,
-                  caption_justify="left", box=None, pad_edge=False, header_style="bold")  # fmt: skip
-    starts: dict[int, str] = {}
-    place = 0
-    for name, width in table.groups:
-        starts[place] = name
-        place += width
-    for index, column in enumerate(table.columns):
-        head = Text.assemble((f"{starts[index]}\n", "dim"), column) if starts.get(index) else Text(column)
-        words = index < table.left
-        drawn.add_column(
-            head, justify="left" if words else "right", no_wrap=not words or table.left < 3, vertical="top"
-        )
-    for row in table.rows:
-        drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
-    return drawn
 
 
 def last_words(

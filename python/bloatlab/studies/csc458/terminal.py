@@ -8,7 +8,8 @@ from rich.console import Console
 
 from bloatlab.studies import layout as shared
 from bloatlab.studies.csc458 import layout
-from bloatlab.studies.terminal import last_words, rich_table
+from bloatlab.studies.terminal import last_words
+from bloatlab.terminal import show as show_table
 
 if TYPE_CHECKING:
     from bloatlab.studies.csc458.study import Reproduction
@@ -21,6 +22,6 @@ def show(done: Reproduction, console: Console) -> None:
         tables.append(layout.live_table(done.simulated, done.live.measures, done.live.invalid))
     claims = (shared.claims_table(done.claims), layout.readings_table(done.claims, done.second_reading))
     for table in (*tables, *claims, shared.shares_table(done.scorecard)):
-        console.print(rich_table(table))
+        show_table(table, console)
         console.print()
     last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)

@@ -37,9 +37,10 @@ from bloatlab.studies.mmcn1999.small import Small, build_small, measure_small, s
 from bloatlab.studies.page import Drawn, facts, figure_block
 from bloatlab.studies.registry import Options
 from bloatlab.studies.reproduced import Reproduced
-from bloatlab.studies.terminal import last_words, rich_table
+from bloatlab.studies.terminal import last_words
 from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
 from bloatlab.tables import TextTable
+from bloatlab.terminal import show
 
 QUICK_SEEDS = 2
 QUICK_WARNING = "A quick look: two seeds. The orderings are asked of ten, so this proves nothing."
@@ -70,7 +71,7 @@ class Reproduction(Reproduced):
             layout.rows_table(card),
             shared.claims_table(self.claims),
         ]:
-            console.print(rich_table(table))
+            show(table, console)
             console.print()
         last_words(self.scorecard, self.claims, self.runs, self.seconds, self.report, console, self.found)
 

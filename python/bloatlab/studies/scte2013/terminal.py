@@ -8,7 +8,8 @@ from rich.console import Console
 
 from bloatlab.studies import layout as shared
 from bloatlab.studies.scte2013 import layout
-from bloatlab.studies.terminal import last_words, rich_table
+from bloatlab.studies.terminal import last_words
+from bloatlab.terminal import show as show_table
 
 if TYPE_CHECKING:
     from bloatlab.studies.scte2013.study import Reproduction
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 def show(done: Reproduction, console: Console) -> None:
     """Everything that fits a terminal."""
-    console.print(rich_table(shared.statements_table(done.scorecard, "Every statement of the paper")))
+    show_table(shared.statements_table(done.scorecard, "Every statement of the paper"), console)
     console.print()
     for experiment in done.experiments:
         if experiment.name != "figures":
-            console.print(rich_table(layout.experiment_table(experiment, done.measures)))
+            show_table(layout.experiment_table(experiment, done.measures), console)
             console.print()
-    console.print(rich_table(shared.claims_table(done.claims)))
-    console.print(rich_table(shared.shares_table(done.scorecard)))
+    show_table(shared.claims_table(done.claims), console)
+    show_table(shared.shares_table(done.scorecard), console)
     last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)

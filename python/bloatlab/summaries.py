@@ -1,0 +1,274 @@
+"""The summary of a run as tables for people: what the scenario has, and nothing that is empty.
+
+A table stands there when the run has something for it, a column when one of its rows has a value. What is printed is in
+`summary.json` under the same names; docs/results.md says what each means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.simulation import Result
+from bloatlab.tables import TextCell, TextTable, number
+
+#: A link or an application, as the summary has it.
+Of = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One column: the heading of its group, its head, digits after the point, and where its value is.
+
+    `some` leaves it out where every row has nothing or zero.
+    """
+
+    group: str
+    head: str
+    digits: int
+    value: Callable[[Of], float | str | None]
+    some: bool = False
+
+
+def headline(result: Result) -> str:
+    """The scenario's name, the seed, the length; and what load adds to the delay, with its grade, where it is known."""
+    summary = result.summary
+    words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
+    latency = summary.get("latency") or {}
+    if latency.get("induced_ms") is not None:
+        words += [f"grade {latency['grade']}", f"load adds {number(latency['induced_ms'])} ms ({latency['from']})"]
+    return "  ".join(words)
+
+
+def summary_tables(result: Result) -> list[TextTable]:
+    """Every table that the run has something for."""
+    return list(_tables(result.summary))
+
+
+def _tables(summary: Of) -> Iterator[TextTable]:
+    links: Mapping[str, Of] = summary["links"]
+    apps: Mapping[str, Of] = summary["apps"]
+    seconds = float(summary["duration_s"])
+    yield from _table("Links", "link", links, _LINK)
+    yield from _drops(links)
+    classes = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("classes") or {}).items()}
+    yield from _table("Classes", "link, class", classes, _CLASS)
+    yield from _apps(apps, seconds)
+    several = {name: app for name, app in apps.items() if app.get("fairness") is not None}
+    fair = {name: app for name, app in several.items() if app.get("flow_goodput_mbit")}
+    if summary.get("fairness") is not None and len(several) != 1:
+        fair["all TCP flows"] = {"fairness": summary["fairness"]}
+    yield from _table("Fairness", "flows of", fair, _FAIR)
+    for title, key, fields in _KINDS:
+        yield from _table(title, "application", {name: app for name, app in apps.items() if app.get(key)}, fields)
+    plain = {n: a for n, a in apps.items() if a.get("datagrams_sent") and a["kind"] not in {"ping", "voip"}}
+    yield from _table("Datagrams", "application", plain, _DATAGRAMS)
+
+
+def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Field]) -> Iterator[TextTable]:
+    """The table, or none if there are no rows."""
+    if not rows:
+        return
+    values = [[field.value(of) for field in fields] for of in rows.values()]
+    kept = [i for i, field in enumerate(fields) if any(row[i] if field.some else row[i] is not None for row in values)]
+    body = [
+        [TextCell(name), *(TextCell(_text(row[i], fields[i].digits)) for i in kept)]
+        for name, row in zip(rows, values, strict=True)
+    ]
+    yield TextTable(title, [label, *(fields[i].head for i in kept)], body, groups=_groups([fields[i] for i in kept]))
+
+
+def _text(value: float | str | None, digits: int) -> str:
+    return value if isinstance(value, str) else number(value, digits)
+
+
+def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
+    """Headings over runs of fields; none at all if no field has one."""
+    if not any(field.group for field in fields):
+        return []
+    runs: list[tuple[str, int]] = [("", 1)]
+    for field in fields:
+        if runs[-1][0] == field.group:
+            runs[-1] = (field.group, runs[-1][1] + 1)
+        else:
+            runs.append((field.group, 1))
+    return runs
+
+
+def _at(path: str, scale: float = 1.0) -> Callable[[Of], float | None]:
+    """The number at a dotted path, scaled; None where there is none."""
+
+    def found(of: Of) -> float | None:
+        value: Any = of
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return None if value is None else float(value) * scale
+
+    return found
+
+
+def _word(path: str) -> Callable[[Of], str | None]:
+    """The word at a dotted path; None where there is none."""
+
+    def found(of: Of) -> str | None:
+        value: Any = of
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return None if value is None else str(value)
+
+    return found
+
+
+def _of(group: str, path: str, digits: int, *keys: str) -> list[_Field]:
+    """The statistics `keys` of what is at `path`, under one heading."""
+    return [_Field(group, key, digits, _at(f"{path}.{key}")) for key in keys]
+
+
+_LINK = [
+    _Field("delivered", "packets", 0, _at("delivered_packets")),
+    _Field("delivered", "MB", 3, _at("delivered_bytes", 1e-6)),
+    _Field("delivered", "use%", 1, _at("utilisation", 100.0)),
+    _Field("", "drops", 0, _at("dropped_packets")),
+    _Field("", "marks", 0, _at("marked_packets"), some=True),
+    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "max"),
+    _Field("queue", "max", 0, _at("queue_packets.max")),
+    _Field("", "grade", 0, _word("grade")),
+]
+
+_CLASS = [
+    _Field("packets", "offered", 0, _at("offered_packets")),
+    _Field("packets", "delivered", 0, _at("delivered_packets")),
+    _Field("packets", "dropped", 0, _at("dropped_packets")),
+    _Field("MB", "offered", 3, _at("offered_bytes", 1e-6)),
+    _Field("MB", "delivered", 3, _at("delivered_bytes", 1e-6)),
+    _Field("MB", "dropped", 3, _at("dropped_bytes", 1e-6)),
+]
+
+_FAIR = [
+    _Field("", "flows", 0, _at("flows")),
+    _Field("", "Jain's index", 3, _at("fairness")),
+    _Field("goodput Mbit/s", "slowest", 3, _at("flow_goodput_mbit.min")),
+    _Field("goodput Mbit/s", "fastest", 3, _at("flow_goodput_mbit.max")),
+]
+
+_VOICE = [
+    _Field("", "sent", 0, _at("voip.sent")),
+    _Field("", "lost %", 2, _at("voip.lost_percent")),
+    _Field("", "late %", 2, _at("voip.late_percent")),
+    _Field("", "plr %", 2, _at("voip.plr_percent")),
+    *_of("delay ms", "voip.delay_ms", 1, "p50", "p99"),
+    _Field("quality", "MOS", 2, _at("voip.mos")),
+    _Field("quality", "MOS, loss only", 2, _at("voip.mos_loss_only")),
+]
+
+_PING = [
+    _Field("", "sent", 0, _at("ping.sent")),
+    _Field("", "answered", 0, _at("ping.answered")),
+    _Field("", "lost %", 2, _at("ping.lost_percent")),
+    *_of("round trip ms", "ping.rtt_ms", 2, "min", "p50", "p99", "max"),
+    _Field("load", "adds ms", 2, _at("ping.induced_ms")),
+    _Field("load", "grade", 0, _word("ping.grade")),
+]
+
+_FILES = [
+    _Field("", "done", 0, _at("files.done")),
+    *(
+        _Field("seconds each", head, 3, _at(f"files.{key}"))
+        for head, key in (
+            ("mean", "mean_s"),
+            ("median", "median_s"),
+            ("p95", "p95_s"),
+            ("p99", "p99_s"),
+            ("max", "max_s"),
+        )
+    ),
+]
+
+_PAGES = [
+    _Field("", "pages", 0, _at("web.pages")),
+    _Field("", "given up", 0, _at("web.abandoned"), some=True),
+    _Field("load time s", "median", 3, _at("web.page_load_s.median")),
+    _Field("load time s", "MAD", 3, _at("web.page_load_s.mad")),
+    *_of("load time s", "web.page_load_s", 3, "mean", "p95", "min", "max"),
+]
+
+_VIDEO = [
+    _Field("", "segments", 0, _at("video.segments")),
+    _Field("", "Mbit/s", 3, _at("video.mean_bitrate_mbit")),
+    _Field("", "switches", 0, _at("video.switches")),
+    _Field("", "startup s", 2, _at("video.startup_s")),
+    _Field("", "stalls", 0, _at("video.stalls")),
+    _Field("", "stalled s", 2, _at("video.stalled_s")),
+    _Field("", "buffer s", 2, _at("video.buffer_s")),
+]
+
+_SWARM = [
+    _Field("", "peers", 0, _at("bittorrent.connected")),
+    _Field("", "unchokes", 0, _at("bittorrent.unchokes")),
+    _Field("blocks", "sent", 0, _at("bittorrent.blocks_sent")),
+    _Field("blocks", "received", 0, _at("bittorrent.blocks_received")),
+]
+
+_SHORT = [
+    _Field("transfers", "arrived", 0, _at("short.arrivals")),
+    _Field("transfers", "refused", 0, _at("short.refused")),
+    _Field("transfers", "failed", 0, _at("short.failed")),
+    _Field("transfers", "under way", 0, _at("short.under_way")),
+]
+
+_BURST = [
+    _Field("", "bursts", 0, _at("burst.bursts")),
+    _Field("", "failed", 0, _at("burst.failed")),
+    _Field("datagrams", "sent", 0, _at("burst.datagrams_sent")),
+    _Field("datagrams", "received", 0, _at("burst.datagrams_received")),
+]
+
+_DATAGRAMS = [
+    _Field("", "sent", 0, _at("datagrams_sent")),
+    *_of("delay there ms", "delay_ms", 2, "p50", "p99", "max"),
+    *_of("delay back ms", "delay_ms_reverse", 2, "p50", "p99", "max"),
+    _Field("jitter ms", "there", 3, _at("jitter_ms")),
+    _Field("jitter ms", "back", 3, _at("jitter_ms_reverse")),
+]
+
+#: Title, the part of an application's summary that must be there, and the columns.
+_KINDS = (
+    ("Voice", "voip", _VOICE),
+    ("Pings", "ping", _PING),
+    ("Pages", "web", _PAGES),
+    ("Files", "files", _FILES),
+    ("Video", "video", _VIDEO),
+    ("Swarms", "bittorrent", _SWARM),
+    ("Short transfers", "short", _SHORT),
+    ("Bursts", "burst", _BURST),
+)
+
+
+def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
+    """Why packets were dropped: a column per reason that there was, a row per link that dropped."""
+    dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
+    reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
+    yield from _table("Drops", "link", dropping, [_Field("", r, 0, _at(f"drops.{r}")) for r in reasons])
+
+
+def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
+    def way(group: str, back: str) -> list[_Field]:
+        wire, good = f"wire_bytes{back}", f"goodput_bytes{back}"
+        some = bool(back)
+        fields = [_Field(group, "wire MB", 3, _at(wire, 1e-6), some=some)]
+        if seconds:
+            fields.append(_Field(group, "Mbit/s", 3, _at(wire, 8e-6 / seconds), some=some))
+        return [*fields, _Field(group, "goodput MB", 3, _at(good, 1e-6), some=some)]
+
+    fields = [
+        _Field("", "kind", 0, _word("kind")),
+        _Field("", "flows", 0, _at("flows")),
+        *way("there", ""),
+        *way("and back", "_reverse"),
+        _Field("", "dropped", 0, _at("dropped_packets"), some=True),
+        _Field("", "retransmits", 0, _at("retransmits"), some=True),
+        _Field("", "timeouts", 0, _at("timeouts"), some=True),
+    ]
+    for table in _table("Applications", "application", apps, fields):
+        yield TextTable(table.title, table.columns, table.rows, groups=table.groups, left=2)

@@ -1,0 +1,236 @@
+"""Tables as lines of text, at any width, on a terminal, in a file or on a pipe.
+
+No digit and no label is ever cut. A table that is wider than the line
+
+    1. wraps its words and its heads, as far as they stay readable;
+    2. if that is not enough, is laid out in blocks: some of its columns at a time, with the labels of the rows again.
+
+Numbers never wrap: a line narrower than one label and one number is overrun, and the terminal breaks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from bloatlab.tables import TextCell, TextTable, Tone
+
+_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "muted": "dim", "marked": "yellow"}
+
+#: Between columns.
+_GAP = 2
+
+#: Words are wrapped down to this width; broken is only a word that is longer than the second.
+_LEAST_WORDS, _LONGEST_WORD = 14, 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column. `natural` is the width at which nothing wraps, `least` the one below which it is not readable.
+
+    `group` is the place of its heading in the table's, -1 without any.
+    """
+
+    head: str
+    cells: Sequence[TextCell]
+    words: bool
+    group: int
+    natural: int
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Columns that stand beside each other, and their widths."""
+
+    columns: Sequence[_Column]
+    widths: Sequence[int]
+
+
+def show(table: TextTable, console: Console) -> None:
+    """Print a table in the width of `console`, with its title above and its note below."""
+    for line in lines(table, console.width):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def lines(table: TextTable, width: int) -> Iterator[Text]:
+    """The lines of a table, none longer than `width` if that can be."""
+    if table.title:
+        yield from (Text(part, style="bold") for part in wrapped(table.title, width))
+    columns = _columns(table)
+    for place, block in enumerate(_blocks(columns, _keys(columns, table.left, width), width)):
+        if place:
+            yield Text()
+        yield from _heads(block, table)
+        below = table.below and place == 0
+        for row in range(len(table.rows)):
+            yield from _row(block, row)
+            if below and table.rows[row][-1].text:
+                yield from (Text(f"    {part}", style="dim") for part in wrapped(table.rows[row][-1].text, width - 4))
+    for paragraph in table.note.splitlines():
+        yield from (Text(part, style="dim") for part in wrapped(paragraph, width))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Text in lines of at most `width` cells, broken at blanks; a longer word is broken where the line ends."""
+    width = max(width, 1)
+    found: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            if line and cell_len(line) + 1 + cell_len(word) > width:
+                found.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+            while cell_len(line) > width:
+                line, rest = _broken(line, width)
+                found.append(line)
+                line = rest
+        found.append(line)
+    return found
+
+
+def _broken(word: str, width: int) -> tuple[str, str]:
+    """The part of a word that fits, at least one character of it, and the rest."""
+    fits = next((n for n in range(1, len(word)) if cell_len(word[: n + 1]) > width), len(word))
+    return word[:fits], word[fits:]
+
+
+def _wide(text: str) -> int:
+    return max(cell_len(part) for part in text.split("\n"))
+
+
+def _columns(table: TextTable) -> list[_Column]:
+    """The columns of a table, but for one that is set below its row."""
+    groups = [(place, -(-(cell_len(name) + _GAP) // width) - _GAP) for place, (name, width) in enumerate(table.groups)
+              for _ in range(width)]  # fmt: skip
+    found: list[_Column] = []
+    for index, head in enumerate(table.columns[: len(table.columns) - table.below]):
+        words = index < table.left or (table.words_last and index == len(table.columns) - 1)
+        cells = [row[index] for row in table.rows]
+        group, share = groups[index] if groups else (-1, 0)  # of the heading's own width
+        widest = max((_wide(cell.text) for cell in cells), default=0)
+        natural = max(_wide(head), widest, share)
+        least = max(*(cell_len(word) for word in head.replace("\n", " ").split(" ")), share)
+        if words:
+            longest = max((cell_len(word) for cell in cells for word in cell.text.split(" ")), default=0)
+            least = max(least, min(widest, max(_LEAST_WORDS, min(longest, _LONGEST_WORD))))
+        else:
+            least = max(least, widest)
+        found.append(_Column(head, cells, words, group, natural, least))
+    return found
+
+
+def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
+    """How many columns name a row, and so stand in every block: all words, unless that leaves little for the rest."""
+    words = columns[:left]
+    return len(words) if sum(c.natural + _GAP for c in words) <= width // 2 else min(1, len(words))
+
+
+def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Block]:
+    """The columns in as few blocks as they need."""
+    if _total([c.least for c in columns]) <= width or len(columns) <= keys + 1:
+        yield _Block(columns, _widths(columns, width))
+        return
+    labels, rest = list(columns[:keys]), list(columns[keys:])
+    room = width - _total(_widths(labels, width // 2)) - _GAP
+    chosen: list[_Column] = []
+    for unit in _units(rest, room):
+        if chosen and _total([c.least for c in (*chosen, *unit)]) > room:
+            yield _Block([*labels, *chosen], _widths([*labels, *chosen], width))
+            chosen = []
+        chosen += unit
+    yield _Block([*labels, *chosen], _widths([*labels, *chosen], width))
+
+
+def _units(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
+    """What should not be torn apart: the columns under one heading, where they fit; else each by itself."""
+    unit: list[_Column] = []
+    for column in columns:
+        if unit and (column.group < 0 or column.group != unit[0].group):
+            yield from _fitting(unit, room)
+            unit = []
+        unit.append(column)
+    yield from _fitting(unit, room)
+
+
+def _fitting(unit: list[_Column], room: int) -> Iterator[list[_Column]]:
+    if _total([c.least for c in unit]) <= room:
+        yield unit
+    else:
+        yield from ([column] for column in unit)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1) if widths else 0
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Each column's natural width, or what is left of it: the widest give first, none goes below its least."""
+    widths = [c.natural for c in columns]
+    while (excess := _total(widths) - width) > 0:
+        able = [i for i, c in enumerate(columns) if widths[i] > c.least]
+        if not able:
+            break
+        widest = max(widths[i] for i in able)
+        first = [i for i in able if widths[i] == widest]
+        second = max((widths[i] for i in able if widths[i] < widest), default=0)
+        for i in first:
+            give = min(widest - max(second, columns[i].least), -(-excess // len(first)))
+            widths[i] -= max(give, 1)
+    return widths
+
+
+def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
+    """The headings of groups, if any is in this block, and the heads of the columns, which end on one line."""
+    if any(table.groups[c.group][0] for c in block.columns if c.group >= 0):
+        yield _group_line(block, table)
+    heads = [wrapped(c.head, w) for c, w in zip(block.columns, block.widths, strict=True)]
+    deep = max(len(head) for head in heads)
+    if not any(c.head for c in block.columns):
+        return
+    for level in range(deep):
+        parts = [head[level - deep] if deep - level <= len(head) else "" for head in heads]
+        yield _joined(block, [Text(part, style="bold") for part in parts])
+
+
+def _group_line(block: _Block, table: TextTable) -> Text:
+    """Each heading above the left edge of its columns. One that is longer than these runs into the gap."""
+    line = Text()
+    place, before = 0, -1
+    for column, width in zip(block.columns, block.widths, strict=True):
+        name = table.groups[column.group][0]
+        if column.group != before and name:
+            line.append(" " * max(place - line.cell_len, 1 if line.plain.strip() else 0))
+            line.append(name, style="dim")
+        before = column.group
+        place += width + _GAP
+    return line
+
+
+def _row(block: _Block, row: int) -> Iterator[Text]:
+    cells = [column.cells[row] for column in block.columns]
+    parts = [wrapped(cell.text, w) if c.words else [cell.text]
+             for cell, c, w in zip(cells, block.columns, block.widths, strict=True)]  # fmt: skip
+    for level in range(max(len(part) for part in parts)):
+        texts = [part[level] if level < len(part) else "" for part in parts]
+        yield _joined(block, [Text(t, style=_STYLES[cell.tone]) for t, cell in zip(texts, cells, strict=True)])
+
+
+def _joined(block: _Block, parts: Sequence[Text]) -> Text:
+    """Parts in their columns: words flush left, numbers flush right; nothing after the last."""
+    line = Text()
+    for index, (part, column, width) in enumerate(zip(parts, block.columns, block.widths, strict=True)):
+        gap = _GAP if index else 0
+        blank = max(width - part.cell_len, 0)
+        if column.words:
+            line.append(" " * gap).append_text(part).append(" " * blank)
+        else:
+            line.append(" " * (gap + blank)).append_text(part)
+    line.rstrip()
+    return line
