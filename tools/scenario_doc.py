@@ -95,7 +95,8 @@ TABLES = {
     "CbqClass": ("A class of cbq", "`link.NAME.queue.cbq.classes`, a list"),
     "Match": ("Which packets belong to a class", "`match` of a class"),
     "RedTest": ("RED within a class", "`test.red` of a class, `red` of a class of cbq"),
-    "ShaperParams": ("Shaper", "`link.NAME.shaper`, `link.NAME.docsis.flow`"),
+    "ShaperParams": ("Shaper: token buckets", "`link.NAME.shaper`, `link.NAME.docsis.flow`"),
+    "HtbParams": ("Shaper: HTB", "`link.NAME.shaper.htb`"),
     "DocsisParams": ("Cable modem", "`link.NAME.docsis`"),
     "App": ("Applications", "`app.NAME`"),
     "FtpParams": ("Traffic ftp", "`app.NAME.traffic.ftp`"),
@@ -238,14 +239,18 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     name = reference(node)
     if name is None or name in UNITS:
         return
+    told = set[str]()
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
+            # a word that is a table, too, stands for the defaults of that table, and has been listed
             for plain in choice.get("enum", []):
-                yield f"`{plain}`"
+                if plain not in told:
+                    yield f"`{plain}`"
         else:
-            told = one_line(choice.get("description", ""))
-            yield f"`{word}`{': ' + told if told else ''}"
+            told.add(word)
+            meaning = one_line(choice.get("description", ""))
+            yield f"`{word}`{': ' + meaning if meaning else ''}"
 
 
 def one_line(text: str) -> str:

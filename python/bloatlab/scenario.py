@@ -38,7 +38,7 @@ LinkDict = TypedDict(
         "reorder": bool,
         "loss": float | str,
         "queue": Mapping[str, Any],
-        "shaper": Mapping[str, Any],
+        "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],
         "changes": Sequence[Mapping[str, Any]],
     },

@@ -18,16 +18,17 @@ use units::{BitRate, Bytes, Duration, Time};
 /// Tokens per byte: a token is 1e-9 bit, what 1 bit/s carries in 1 ns.
 const PER_BYTE: i64 = 8_000_000_000;
 
-/// One bucket.
+/// One bucket of tokens, which may be in debt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bucket {
+pub struct Bucket {
     rate: u64,
     depth: i64,
     tokens: i64,
 }
 
 impl Bucket {
-    fn full(rate: BitRate, depth: Bytes) -> Self {
+    /// Full. The rate is positive, the depth at most 1 GB.
+    pub fn full(rate: BitRate, depth: Bytes) -> Self {
         let depth = depth.0 as i64 * PER_BYTE;
         Self { rate: rate.0, depth, tokens: depth }
     }
@@ -39,10 +40,40 @@ impl Bucket {
         if gain >= u128::from(room) { self.depth } else { self.tokens + gain as i64 }
     }
 
-    /// How long until there are tokens for `need`; `None` if there are now.
+    /// What `dt` brings, up to the depth.
     #[inline]
-    fn wait(&self, need: i64) -> Option<Duration> {
+    pub fn fill(&mut self, dt: Duration) {
+        self.tokens = self.after(dt);
+    }
+
+    /// Takes out `bytes`, whatever is there.
+    #[inline]
+    pub fn charge(&mut self, bytes: u64) {
+        self.tokens -= bytes as i64 * PER_BYTE;
+    }
+
+    /// How long until the bucket holds `bytes`; `None` if it does.
+    #[inline]
+    pub fn wait(&self, bytes: u64) -> Option<Duration> {
+        let need = bytes as i64 * PER_BYTE;
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
+    }
+
+    /// Whole bytes in it `dt` from its last filling; none while in debt.
+    #[inline]
+    pub fn bytes_after(&self, dt: Duration) -> Bytes {
+        Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
+    }
+
+    /// How fast it fills.
+    pub fn rate(&self) -> BitRate {
+        BitRate(self.rate)
+    }
+
+    /// Another rate, positive, from now on; the bucket keeps what it holds.
+    pub fn set_rate(&mut self, rate: BitRate) {
+        debug_assert!(rate.0 > 0, "a shaper's rates are positive");
+        self.rate = rate.0;
     }
 }
 
@@ -70,9 +101,9 @@ impl TokenBucket {
     #[inline]
     fn refill(&mut self, now: Time) {
         let dt = now.since(self.at);
-        self.sustained.tokens = self.sustained.after(dt);
+        self.sustained.fill(dt);
         if let Some(peak) = &mut self.peak {
-            peak.tokens = peak.after(dt);
+            peak.fill(dt);
         }
         self.at = now;
     }
@@ -81,11 +112,10 @@ impl TokenBucket {
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);
-        let need = bytes as i64 * PER_BYTE;
-        let wait = self.sustained.wait(need).or_else(|| self.peak.as_ref().and_then(|p| p.wait(need)));
-        self.sustained.tokens -= need;
+        let wait = self.sustained.wait(bytes).or_else(|| self.peak.as_ref().and_then(|p| p.wait(bytes)));
+        self.sustained.charge(bytes);
         if let Some(peak) = &mut self.peak {
-            peak.tokens -= need;
+            peak.charge(bytes);
         }
         wait.unwrap_or(Duration::ZERO)
     }
@@ -93,29 +123,28 @@ impl TokenBucket {
     /// Whole bytes that may leave at the peak rate.
     #[inline]
     pub fn tokens(&self, now: Time) -> Bytes {
-        Bytes((self.sustained.after(now.since(self.at)).max(0) / PER_BYTE) as u64)
+        self.sustained.bytes_after(now.since(self.at))
     }
 
     /// Maximum Sustained Traffic Rate.
     pub fn rate(&self) -> BitRate {
-        BitRate(self.sustained.rate)
+        self.sustained.rate()
     }
 
     /// Peak Traffic Rate, if limited.
     pub fn peak_rate(&self) -> Option<BitRate> {
-        self.peak.as_ref().map(|p| BitRate(p.rate))
+        self.peak.as_ref().map(Bucket::rate)
     }
 
     /// From `now` on, other rates (positive); `None` keeps one. The buckets keep what they hold. A peak rate that was not
     /// limited stays so.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.refill(now);
-        debug_assert!(rate != Some(BitRate(0)) && peak_rate != Some(BitRate(0)), "a shaper's rates are positive");
         if let Some(rate) = rate {
-            self.sustained.rate = rate.0;
+            self.sustained.set_rate(rate);
         }
         if let (Some(peak), Some(rate)) = (&mut self.peak, peak_rate) {
-            peak.rate = rate.0;
+            peak.set_rate(rate);
         }
     }
 }

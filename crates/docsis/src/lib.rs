@@ -14,7 +14,7 @@ mod mac;
 mod map;
 mod params;
 
-pub use bucket::TokenBucket;
+pub use bucket::{Bucket, TokenBucket};
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
-pub use params::{DocsisParams, MapClock, Model, RequestVector, ShaperParams, TransmitOverflow};
+pub use params::{DocsisParams, MAX_BURST, MapClock, Model, RequestVector, ShaperParams, TransmitOverflow};

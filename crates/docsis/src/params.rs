@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem};
 
 /// Largest bucket, so that its content in 1e-9 bit fits 63 bits.   Unit: bytes.
-const MAX_BURST: u64 = 1_000_000_000;
+pub const MAX_BURST: u64 = 1_000_000_000;
 
 /// The rate shaping of one service flow: two token buckets, sustained and peak.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -294,9 +294,9 @@ impl Plan {
 
 /// The highest rate that a link ever has.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
-    let flow = link.shaper.as_ref().or(link.docsis.as_ref().map(|d| &d.flow));
-    let shaped = flow.and_then(|f| f.peak_traffic_rate);
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
+    let flow = link.docsis.as_ref().and_then(|d| d.flow.peak_traffic_rate);
+    let shaped = link.shaper.as_ref().and_then(|s| s.peak_on(wire)).or(flow);
     match (shaped, wire) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

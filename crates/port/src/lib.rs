@@ -3,6 +3,7 @@
 //! ```text
 //! offer -> [discipline] -> plain: size x 8 / rate                     -> loss, propagation, jitter -> poll
 //!                          shaper: token bucket + size x 8 / rate
+//!                          htb: size x 8 / rate, then what was sent is paid for
 //!                          modem 2012: token bucket -> transmit queue -> grants
 //!                          modem 2013: grants
 //! ```
@@ -21,8 +22,12 @@
 //! A host that schedules arrivals apart from the port's own work calls [`Port::work`] when [`Port::work_at`] has come and
 //! [`Port::poll`] when [`Port::arrival_at`] has.
 
+mod htb;
 mod port;
+mod shaper;
 mod spec;
 
 pub use crate::port::{Env, Port, PortCounters};
+pub use htb::HtbParams;
+pub use shaper::Shaper;
 pub use spec::{Change, Lateness, PortSpec, Service};

@@ -1,6 +1,7 @@
 //! The machine.
 
-use crate::{Change, Lateness, PortSpec, Service};
+use crate::htb::Htb;
+use crate::{Change, Lateness, PortSpec, Service, Shaper};
 use docsis::{GrantedLink, Mac, Model, Next, TokenBucket};
 use packet::{Backlog, DropReason, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::{ClassProbe, Count, Counters, Cx, Queue, QueueDiscipline};
@@ -70,6 +71,8 @@ pub struct PortCounters {
 enum Server {
     Plain,
     Shaper(TokenBucket),
+    /// The buckets, and when the interface behind them has sent what it was given.
+    Htb(Htb, Time),
     /// The packet that the bucket lets pass next, and the transmit queue behind it.
     Modem {
         bucket: TokenBucket,
@@ -184,7 +187,8 @@ impl Port {
         spec.validate()?;
         let server = match &spec.service {
             Service::Plain => Server::Plain,
-            Service::Shaper(p) => Server::Shaper(TokenBucket::new(p)),
+            Service::Shaper(Shaper::TokenBucket(p)) => Server::Shaper(TokenBucket::new(p)),
+            Service::Shaper(Shaper::Htb(p)) => Server::Htb(Htb::new(p, spec.rate), Time::ZERO),
             Service::Docsis(p) => match p.model {
                 Model::TwoQueue2012 => {
                     let mac = Box::new(Mac::new(p, spec.rate));
@@ -296,6 +300,13 @@ impl Port {
         match &mut self.server {
             Server::Plain => {}
             Server::Shaper(bucket) => bucket.set_rates(now, msr, peak),
+            Server::Htb(htb, sent) => {
+                let rate = change.rate.filter(|_| htb.follows_link()).or(msr);
+                let next = htb.set_rates(now, rate, peak);
+                if !self.idle {
+                    self.free_at = next.max(*sent);
+                }
+            }
             Server::Modem { bucket, mac, .. } => {
                 bucket.set_rates(now, msr, peak);
                 change.rate.into_iter().for_each(|r| mac.set_rate(r));
@@ -362,6 +373,13 @@ impl Port {
         match &self.server {
             Server::Plain => LinkView::plain(channel),
             Server::Shaper(bucket) => shaped(bucket, Duration::ZERO),
+            Server::Htb(htb, _) if htb.ceil() == htb.rate() => LinkView::plain(htb.rate()),
+            Server::Htb(htb, _) => LinkView {
+                rate: htb.rate(),
+                peak_rate: htb.ceil(),
+                tokens: htb.tokens(now),
+                downstream_delay: Duration::ZERO,
+            },
             Server::Modem { bucket, mac, .. } => shaped(bucket, mac.expected_wait(now)),
             Server::Granted(g) => LinkView {
                 rate: g.sustained_rate(),
@@ -391,7 +409,7 @@ impl Port {
     fn next_but_free(&self) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
         let modem = match &self.server {
-            Server::Plain | Server::Shaper(_) => Time::NEVER,
+            Server::Plain | Server::Shaper(_) | Server::Htb(..) => Time::NEVER,
             Server::Modem { mac, .. } => mac.next_map(),
             Server::Granted(g) => g.deadline(),
         };
@@ -448,6 +466,8 @@ impl Port {
             let held_back = match &mut self.server {
                 Server::Plain => self.rate == Some(BitRate(0)),
                 Server::Shaper(_) => false,
+                // it knows how much waits in its class, and does not ask an empty one
+                Server::Htb(..) => self.queue.backlog().packets == 0,
                 Server::Modem { mac, .. } => mac.holds_back(now),
                 Server::Granted(g) => {
                     if self.queue.backlog().packets > 0 {
@@ -473,6 +493,11 @@ impl Port {
                 Server::Shaper(bucket) => {
                     self.free_at = now + serialize + bucket.take(now, packet.bytes());
                     self.flight.depart(now, self.link, packet, self.free_at, env);
+                }
+                Server::Htb(htb, sent) => {
+                    *sent = now + htb.serialize(self.rate, packet.bytes());
+                    self.free_at = (now + htb.charge(now, packet.bytes())).max(*sent);
+                    self.flight.depart(now, self.link, packet, *sent, env);
                 }
                 Server::Modem { bucket, held, .. } => {
                     self.free_at = now + bucket.take(now, packet.bytes());
@@ -531,14 +556,14 @@ impl Port {
                     self.flight.depart(now, self.link, packet, end, env);
                 }
             }
-            Server::Plain | Server::Shaper(_) => {}
+            Server::Plain | Server::Shaper(_) | Server::Htb(..) => {}
         }
     }
 
     /// Every packet that left the queue is somewhere.
     fn balances(&self) -> bool {
         let inside = match &self.server {
-            Server::Plain | Server::Shaper(_) => 0,
+            Server::Plain | Server::Shaper(_) | Server::Htb(..) => 0,
             Server::Modem { held, mac, .. } => mac.queued() + usize::from(held.is_some()),
             Server::Granted(g) => usize::from(g.fragment().is_some()),
         } as u64;

@@ -1,6 +1,7 @@
 //! What to build a port from, and how it may change while it runs.
 
-use docsis::{DocsisParams, ShaperParams};
+use crate::Shaper;
+use docsis::DocsisParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
@@ -12,8 +13,8 @@ pub enum Service {
     /// A link that serializes at its rate.
     #[default]
     Plain,
-    /// A token bucket in front of the link (a DOCSIS downstream).
-    Shaper(ShaperParams),
+    /// A shaper in front of the link: the token buckets of a DOCSIS downstream, or HTB.
+    Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is that of the upstream channel.
     Docsis(DocsisParams),
 }
@@ -130,7 +131,7 @@ impl PortSpec {
         }
         match &self.service {
             Service::Plain => Ok(()),
-            Service::Shaper(p) => p.validate().map_err(|p| p.under("service.shaper")),
+            Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("service.shaper")),
             Service::Docsis(p) => p.validate().map_err(|p| p.under("service.docsis")),
         }
     }
@@ -148,9 +149,9 @@ pub struct Change {
     pub jitter: Option<Duration>,
     /// Loss probability.
     pub loss: Option<Prob>,
-    /// Maximum Sustained Traffic Rate of a shaper or modem.
+    /// Maximum Sustained Traffic Rate of a shaper or modem; the rate of HTB.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that limits it.
+    /// Peak Traffic Rate of a shaper or modem that limits it; the ceil of HTB, where it has one of its own.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's largest grant per MAP.
     pub max_grant: Option<Bytes>,
@@ -159,28 +160,34 @@ pub struct Change {
 impl Change {
     /// Whether a port built from `spec` can make this change.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
-        let flow = match &spec.service {
-            Service::Plain => None,
-            Service::Shaper(flow) => Some(flow),
-            Service::Docsis(p) => Some(&p.flow),
+        let plain = spec.service == Service::Plain;
+        let (limits_peak, follows_link) = match &spec.service {
+            Service::Plain => (false, false),
+            Service::Shaper(Shaper::TokenBucket(flow)) => (flow.peak_traffic_rate.is_some(), false),
+            Service::Shaper(Shaper::Htb(htb)) => (htb.ceil.is_some(), htb.rate.is_none()),
+            Service::Docsis(p) => (p.flow.peak_traffic_rate.is_some(), false),
         };
         let refuse = |path: &str, message: &str| Err(Problem::new(path, message));
-        if self.rate == Some(BitRate(0)) && flow.is_some() {
+        if self.rate == Some(BitRate(0)) && !plain {
             return refuse("rate", "0bit is not valid behind a shaper; expected a positive rate");
         }
         for (path, rate) in
             [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)]
         {
             match rate {
-                Some(_) if flow.is_none() => {
+                Some(_) if plain => {
                     return refuse(path, "the link is plain; expected service = shaper or docsis");
                 }
                 Some(BitRate(0)) => return refuse(path, "0bit is not valid; expected a positive rate"),
                 _ => {}
             }
         }
-        if self.peak_traffic_rate.is_some() && flow.is_some_and(|f| f.peak_traffic_rate.is_none()) {
-            return refuse("peak_traffic_rate", "the service flow does not limit its peak rate; set it there first");
+        if self.peak_traffic_rate.is_some() && !limits_peak {
+            let message = "the shaper does not limit its peak rate; set peak_traffic_rate (of htb: ceil) there first";
+            return refuse("peak_traffic_rate", message);
+        }
+        if self.max_sustained_rate.is_some() && follows_link {
+            return refuse("max_sustained_rate", "this htb has the link's rate; expected a change of rate");
         }
         match self.max_grant {
             Some(_) if !matches!(spec.service, Service::Docsis(_)) => {

@@ -37,6 +37,9 @@ fn specs() -> Vec<String> {
         "rate = '30mbit'\njitter = '5ms'\nloss = 0.1".to_owned(),
         "rate = '30mbit'\njitter = '5ms'\nreorder = true".to_owned(),
         format!("service = {{ shaper = {FLOW} }}"),
+        "rate = '5mbit'\nservice = { shaper = 'htb' }".to_owned(),
+        "rate = '30mbit'\nservice = { shaper = { htb = { rate = '5mbit', ceil = '20mbit', burst = '100KB' } } }"
+            .to_owned(),
         format!("rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, transmit_queue = 'drop' }} }}"),
         format!(
             "rate = '30mbit'\nservice = {{ docsis = {{ flow = {FLOW}, max_grant = 1250, grant_variation = '20%', transmit_limit = '5p' }} }}"
@@ -61,6 +64,7 @@ fn change(spec: &str, kind: u8) -> Change {
             jitter: Some(Duration::from_millis(2)),
             ..Change::default()
         },
+        3 if spec.contains("'htb'") => Change { rate: Some(BitRate(1_000_000)), ..Change::default() },
         3 if shaped => Change {
             max_sustained_rate: Some(BitRate(1_000_000)),
             peak_traffic_rate: Some(BitRate(3_000_000)),

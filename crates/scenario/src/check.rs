@@ -243,13 +243,12 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
             "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one",
         ));
     }
-    let flow = link.shaper.as_ref().or(link.docsis.as_ref().map(|modem| &modem.flow));
-    let rate = flow.map(|f| f.max_sustained_rate).or(link.rate).filter(|r| r.0 > 0);
+    let rate = link.sustained_rate().filter(|r| r.0 > 0);
     let at_rate = |()| rate.map_or(Ok(()), |rate| link.queue.validate_at(rate));
     if let Err(p) = link.queue.validate().and_then(at_rate) {
         problems.push(p.under("queue"));
     }
-    if let Some(Err(p)) = link.shaper.as_ref().map(docsis::ShaperParams::validate) {
+    if let Some(Err(p)) = link.shaper.as_ref().map(|s| s.validate(link.rate)) {
         problems.push(p.under("shaper"));
     }
     if let Some(Err(p)) = link.docsis.as_ref().map(docsis::DocsisParams::validate) {

@@ -90,9 +90,9 @@ pub struct Link {
     /// The queue discipline.
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
-    /// A dual token bucket between the queue and the wire.
+    /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
     #[serde(default)]
-    pub shaper: Option<docsis::ShaperParams>,
+    pub shaper: Option<port::Shaper>,
     /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
     #[serde(default)]
     pub docsis: Option<docsis::DocsisParams>,
@@ -112,7 +112,7 @@ fn default_queue() -> qdisc::Spec {
 pub struct Change {
     /// When.
     pub at: Duration,
-    /// New link rate.
+    /// New link rate; the rate of an HTB that has none of its own.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// New propagation delay, for packets that leave from then on.
@@ -124,10 +124,10 @@ pub struct Change {
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New Maximum Sustained Traffic Rate of the shaper or service flow.
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB that has its own.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow.
+    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has one.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// New mean of the modem's largest grant per MAP.
@@ -156,8 +156,7 @@ impl Link {
     ///
     /// A burst is on top of a sustained rate: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
-        let flow = self.shaper.as_ref().or(self.docsis.as_ref().map(|modem| &modem.flow));
-        let (mut rate, mut sustained) = (self.rate, flow.map(|f| f.max_sustained_rate));
+        let (mut rate, mut sustained) = (self.rate, self.shaped_rate());
         let mut at = from;
         let mut bits = 0.0;
         let last = Change { at: to, ..Change::default() };
@@ -170,6 +169,17 @@ impl Link {
             sustained = change.max_sustained_rate.or(sustained);
         }
         Some(bits)
+    }
+
+    /// The sustained rate of a shaper or service flow that has one of its own.
+    fn shaped_rate(&self) -> Option<BitRate> {
+        let flow = self.docsis.as_ref().map(|d| d.flow.max_sustained_rate);
+        self.shaper.as_ref().map_or(flow, port::Shaper::own_rate)
+    }
+
+    /// The rate in the long run: of the shaper or service flow, else of the wire.
+    pub fn sustained_rate(&self) -> Option<BitRate> {
+        self.shaped_rate().or(self.rate)
     }
 
     /// As a port is built.

@@ -99,10 +99,7 @@ fn unknown(name: &str, links: &[(String, Link)]) -> Problem {
 
 /// The link with the lowest rate in the long run; `min_by_key` gives the first of equals.
 fn slowest(links: &[(String, Link)]) -> Option<&(String, Link)> {
-    let rate = |l: &Link| {
-        let flow = l.shaper.as_ref().or(l.docsis.as_ref().map(|d| &d.flow)).map(|f| f.max_sustained_rate);
-        flow.into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX))
-    };
+    let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
     // "~up" comes before "up" in the order of names, and is the way back
     links.iter().min_by_key(|(name, l)| (rate(l), name.starts_with('~')))
 }
