@@ -116,6 +116,22 @@ def test_what_is_not_there_is_said(text: str, why: str):
         translate(parse(text), 10_000_000)
 
 
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"flows": [{"n": 1, "cc": "dctcp"}]}, "no dctcp"),
+        ({"flows": [{"n": 1, "cc": "reno", "ecn": 3}]}, "a flow's ecn 3"),
+        ({"flows": [{"n": 1, "cc": "reno", "dir": "up"}]}, "a flow's dir up"),
+        ({"pings": [{"tos": 0}, {"tos": 1}]}, "ECN code point"),
+        ({"up_bps": 400_000}, "up_bps 400000"),
+        ({"pings": [{"tos": 0}, {"tos": 184}], "qdisc": "cake diffserv4"}, "tins"),
+    ],
+)
+def test_traffic_that_is_not_there_is_said(other: dict[str, Any], why: str):
+    with pytest.raises(NotSupportedError, match=why):
+        build(entry("sf-b-pie-reno", **other), 1)
+
+
 def test_every_known_discipline_is_translated_or_refused():
     for kind in DISCIPLINES:
         text = "red limit 90kb" if kind == "red" else kind
@@ -132,9 +148,10 @@ def test_every_known_discipline_is_translated_or_refused():
 def test_the_network_is_the_kernels():
     data = build(ENTRIES["sf-d-red-reno"], 3).data
     links, apps = data["link"], data["app"]
-    assert (links["nic"]["rate"], links["up"]["rate"]) == ("1gbit", "10mbit")
+    assert [links[k]["rate"] for k in ("nic", "up", "hop", "back")] == ["1gbit", None, "10200kbit", "1gbit"]
+    assert links["up"]["shaper"]["htb"] == {"rate": "10mbit", "ceil": None, "burst": "1600B", "cburst": "1600B"}
     # the whole round trip is on the way of the ACKs
-    assert [links[k]["delay"] for k in ("nic", "up", "back")] == ["0s", "0s", "20ms"]
+    assert [links[k]["delay"] for k in ("nic", "up", "hop", "back")] == ["0s", "0s", "0s", "20ms"]
     assert data["record"]["warm_up"] == "5s"
     flows = [a for name, a in apps.items() if name.startswith("flow")]
     assert len(flows) == 30
@@ -144,15 +161,29 @@ def test_the_network_is_the_kernels():
     # 1000 B of payload at 10 Mbit/s are 1042 B on the wire at 10.42
     udp = apps["udp0"]
     assert (udp["traffic"]["cbr"]["rate"], udp["traffic"]["cbr"]["size"]) == ("10420kbit", "1042B")
+    assert (udp["traffic"]["cbr"]["arrivals"], udp["traffic"]["cbr"]["randomize"]) == ("random_walk", 0.1)
     assert (udp["start"], udp["stop"], apps["ping1"]["stop"]) == ("30s", "60s", "88s")
 
 
 def test_frames_have_the_kernels_sizes():
-    # one flow behind more than a window of buffer keeps the link busy: goodput is 1448 of 1514 bytes of the rate (METHOD.md: 0.9564 R)
+    # one flow behind more than a window of buffer keeps the link busy: goodput is 0.9564 R (METHOD.md)
     quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
     result = run(build(quiet, 1))
     values = measure(result, quiet)
     assert values["goodput_Mbps"] == pytest.approx(5 * 1448 / 1514, rel=2e-3)
+
+
+def test_cakes_own_shaper_has_no_burst():
+    shaper = build(ENTRIES["sf-b-cake-cubic"], 1).data["link"]["up"]["shaper"]["htb"]
+    assert (shaper["burst"], shaper["cburst"]) == ("1B", "1B")
+
+
+def test_a_lone_ping_takes_the_base_round_trip():
+    """Nothing else on the network: HTB lets it go at once; 98 B at 1.02 R, 1 Gbit/s twice, 4 ms."""
+    given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
+    quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
+    (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
+    assert rtt == pytest.approx(4 + 98 * 8 / 10.2e3 + 2 * 98 * 8e-6, abs=1e-5)
 
 
 def test_pages_are_group_as_alone():

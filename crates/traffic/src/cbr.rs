@@ -1,4 +1,4 @@
-//! Constant bit rate over UDP.
+//! Datagrams at a constant rate, or at random times with that mean rate.
 //!
 //! Source: doc 001 §3.2.1 (1 Mbit/s beside TCP), doc 003 (the unresponsive blast).
 //!
@@ -7,18 +7,33 @@
 //! ```
 //!
 //! Each moment is computed from k, not from the moment before, so the rate has no drift. The order is always that of k.
-//! Departs: ns-2's `random_` accumulates its noise (the rate wanders); ours shakes each datagram around its own place.
+//! With Poisson arrivals, gaps are exponential with the mean 8 * size / rate, the first one from the start on. In a random walk
+//! the first datagram leaves at the start, and each gap is (1 + randomize * v_k) of that mean, v_k uniform in [-1, 1): noise adds
+//! up, as that of ns-2's `random_` does, so no phase between this and another clock lasts.
 
 use crate::{Application, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Bytes, Prob, Problem, Time};
+use units::{BitRate, Bytes, Prob, Problem, Time, math};
 
 /// Largest datagram: what an IP packet's 16-bit length can say.
 pub const MAX_SIZE: u64 = 65_535;
 
 fn default_size() -> Bytes {
     Bytes(1000)
+}
+
+/// When datagrams leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// A Poisson process: exponential gaps with the same mean.
+    Poisson,
+    /// Each gap is uniform within `randomize` of the spacing, counted from the datagram before: the rate wanders.
+    RandomWalk,
 }
 
 /// UDP datagrams at a constant rate, numbered from 0.
@@ -30,8 +45,12 @@ pub struct CbrParams {
     /// Size of a datagram in bytes on the wire, every header included. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
+    /// When they leave: `constant`, at equal distances; `poisson`, at random with this mean rate; `random_walk`, by gaps that
+    /// `randomize` varies. Default `constant`.
+    #[serde(default)]
+    pub arrivals: Arrivals,
     /// How far each datagram may be shaken from its place, as a share of the spacing: 0 exact, 1 anywhere up to the next
-    /// one's place. Default 0.
+    /// one's place. In a random walk: how much longer or shorter a gap may be. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Datagrams to send; without it, until the end. Default none.
@@ -45,7 +64,14 @@ pub struct CbrParams {
 impl CbrParams {
     /// A source of this rate with the defaults of everything else.
     pub fn new(rate: BitRate) -> Self {
-        Self { rate, size: default_size(), randomize: Prob::default(), count: None, direction: Direction::Up }
+        Self {
+            rate,
+            size: default_size(),
+            arrivals: Arrivals::Constant,
+            randomize: Prob::default(),
+            count: None,
+            direction: Direction::Up,
+        }
     }
 }
 
@@ -62,6 +88,12 @@ impl Params for CbrParams {
         if self.rate.time_for(self.size.0).is_zero() {
             return Err(Problem::new("rate", format!("{} leaves less than 1 ns between datagrams", self.rate)));
         }
+        if self.arrivals == Arrivals::Poisson && self.randomize.get() > 0.0 {
+            return Err(Problem::new(
+                "randomize",
+                "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"",
+            ));
+        }
         if self.count == Some(0) {
             return Err(Problem::new(
                 "count",
@@ -76,6 +108,7 @@ impl Params for CbrParams {
             side: self.direction.sender(),
             size: self.size.0 as u16,
             spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
+            arrivals: self.arrivals,
             randomize: self.randomize.get(),
             count: self.count.unwrap_or(u64::MAX),
             start: Time::ZERO,
@@ -92,6 +125,11 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
+    /// In nanoseconds.
+    fn mean_ns(self) -> f64 {
+        self.bits as f64 * 1e9 / self.rate as f64
+    }
+
     /// `k` spacings and the fraction `shift` of one more, in nanoseconds, rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
         // the fraction with 32 bits: integer arithmetic from here on
@@ -108,8 +146,10 @@ pub struct Cbr {
     pub(crate) side: Side,
     pub(crate) size: u16,
     pub(crate) spacing: Spacing,
+    pub(crate) arrivals: Arrivals,
     pub(crate) randomize: f64,
     pub(crate) count: u64,
+    /// The start; of random gaps the moment of the last one.
     pub(crate) start: Time,
     pub(crate) next: u64,
 }
@@ -121,11 +161,21 @@ impl Cbr {
     }
 
     fn arm<H: Host>(&mut self, host: &mut H) {
-        if self.next < self.count {
-            let shift = if self.randomize > 0.0 { self.randomize * host.rng().unit() } else { 0.0 };
-            let at = Time(self.start.0.saturating_add(self.spacing.at(self.next, shift)));
-            host.timer(at.max(host.now()), self.next);
+        if self.next >= self.count {
+            return;
         }
+        let gap = match self.arrivals {
+            Arrivals::Poisson => math::exponential(host.rng(), self.spacing.mean_ns()),
+            Arrivals::RandomWalk if self.next == 0 => 0.0,
+            Arrivals::RandomWalk => self.spacing.mean_ns() * (1.0 + self.randomize * (2.0 * host.rng().unit() - 1.0)),
+            Arrivals::Constant => {
+                let shift = if self.randomize > 0.0 { self.randomize * host.rng().unit() } else { 0.0 };
+                let at = Time(self.start.0.saturating_add(self.spacing.at(self.next, shift)));
+                return host.timer(at.max(host.now()), self.next);
+            }
+        };
+        self.start = Time(self.start.0.saturating_add(gap as u64));
+        host.timer(self.start, self.next);
     }
 
     fn send<H: Host>(&mut self, host: &mut H) {
@@ -138,7 +188,8 @@ impl Cbr {
 impl Application for Cbr {
     fn start<H: Host>(&mut self, host: &mut H) {
         self.start = host.now();
-        if self.randomize > 0.0 { self.arm(host) } else { self.send(host) }
+        let at_once = self.randomize == 0.0 && self.arrivals == Arrivals::Constant;
+        if at_once { self.send(host) } else { self.arm(host) }
     }
     fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
         self.send(host);
@@ -184,6 +235,58 @@ mod tests {
         }
         // mean shift 4 ms, standard error 8/sqrt(12*12500) = 0.021 ms
         assert!((sum as f64 / 12_500.0 * 1e-6 - 4.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn poisson_arrivals_have_exponential_gaps() {
+        let poisson = CbrParams { arrivals: Arrivals::Poisson, ..CbrParams::new(BitRate(8_000_000)) };
+        let mut fake = Fake::new(&[0]);
+        fake.run(&mut poisson.build(), Time(100_000_000_000));
+        // a mean of 1 ms: 100 000 in 100 s, give or take sqrt(100 000) = 316
+        let n = fake.datagrams.len();
+        assert!(n.abs_diff(100_000) < 4 * 316, "{n}");
+        let at: Vec<u64> = std::iter::once(0).chain(fake.datagrams.iter().map(|d| d.0.0)).collect();
+        let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-6).collect();
+        // P(gap > x) = exp(-x); the standard error of a share is at most 0.0016
+        for x in [0.1, 0.5, 1.0, 2.0, 4.0] {
+            let share = gaps.iter().filter(|g| **g > x).count() as f64 / n as f64;
+            assert!((share - math::exp(-x)).abs() < 0.006, "{x}: {share}");
+        }
+        // counts of 100 ms have as much variance as mean: 100 of each; of 1000 windows the standard error is 4.5
+        let mut counts = [0.0; 1000];
+        at[1..].iter().for_each(|t| counts[(t / 100_000_000) as usize] += 1.0);
+        let mean = n as f64 / 1000.0;
+        let variance = counts.iter().map(|c| (c - mean) * (c - mean)).sum::<f64>() / 999.0;
+        assert!((variance - 100.0).abs() < 18.0, "{variance}");
+        let both = CbrParams { randomize: Prob::new(0.5).unwrap(), ..poisson };
+        assert_eq!(both.validate().unwrap_err().path, "randomize");
+    }
+
+    #[test]
+    fn a_random_walk_wanders_and_each_gap_stays_near_its_mean() {
+        let spread = Prob::new(0.1).unwrap();
+        let walk = CbrParams {
+            arrivals: Arrivals::RandomWalk,
+            randomize: spread,
+            size: Bytes(1000),
+            ..CbrParams::new(BitRate(8_000_000))
+        };
+        let ends: Vec<f64> = (0..200)
+            .map(|seed| {
+                let mut fake = Fake::new(&[0]);
+                fake.rng = units::Rng::named(seed, "walk");
+                fake.run(&mut CbrParams { count: Some(1201), ..walk.clone() }.build(), Time(2_000_000_000));
+                let at: Vec<u64> = fake.datagrams.iter().map(|d| d.0.0).collect();
+                assert_eq!(at[0], 0);
+                assert!(at.windows(2).all(|w| (900_000..=1_100_000).contains(&(w[1] - w[0]))));
+                at[1200] as f64 * 1e-6
+            })
+            .collect();
+        // 1200 gaps of 1 ms, each with a variance of 0.2^2 / 12: the last is at 1200 ms, with a deviation of 2 ms over seeds
+        let mean = ends.iter().sum::<f64>() / 200.0;
+        let deviation = (ends.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / 199.0).sqrt();
+        assert!((mean - 1200.0).abs() < 4.0 * 2.0 / 200f64.sqrt(), "{mean}");
+        assert!((1.6..2.4).contains(&deviation), "{deviation}");
     }
 
     #[test]

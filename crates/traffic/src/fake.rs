@@ -45,7 +45,7 @@ struct Slot {
 /// The host.
 pub(crate) struct Fake {
     now: Time,
-    rng: Rng,
+    pub rng: Rng,
     rtt: Vec<u64>,
     /// What will happen, and to which connection (by ordinal): a broken one hears no more.
     queue: BTreeMap<(Time, u64), (Event, usize)>,

@@ -29,6 +29,12 @@ pub struct VoipParams {
     pub network_delay: Duration,
     /// Which way the speech goes. Default `up`.
     pub direction: Direction,
+    /// Equipment impairment factor Ie of the codec, for G.107's E-model only; by G.113 Appendix I 0 for G.711, 11 for G.729A, 15
+    /// for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
+    pub ie: f64,
+    /// Packet-loss robustness factor Bpl of the codec, for G.107's E-model only; by G.113 Appendix I 4.3 for G.711 and 25.1 if it
+    /// conceals losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
+    pub bpl: f64,
 }
 
 impl Default for VoipParams {
@@ -40,6 +46,8 @@ impl Default for VoipParams {
             late_after: Duration::from_millis(60),
             network_delay: Duration::from_millis(20),
             direction: Direction::Up,
+            ie: 0.0,
+            bpl: 4.3,
         }
     }
 }
@@ -53,6 +61,12 @@ impl Params for VoipParams {
         }
         if self.interval.is_zero() {
             return Err(Problem::new("interval", "0s is not valid; expected more than 0s (G.711: 20ms)"));
+        }
+        if !(0.0..=95.0).contains(&self.ie) {
+            return Err(Problem::new("ie", format!("{} is not valid; expected 0 to 95", self.ie)));
+        }
+        if !(0.1..=100.0).contains(&self.bpl) {
+            return Err(Problem::new("bpl", format!("{} is not valid; expected 0.1 to 100", self.bpl)));
         }
         if self.count == Some(0) {
             return Err(Problem::new(
@@ -70,6 +84,7 @@ impl Params for VoipParams {
             side: self.direction.sender(),
             size: self.size.0 as u16,
             spacing,
+            arrivals: cbr::Arrivals::Constant,
             randomize: 0.0,
             count: self.count.unwrap_or(u64::MAX),
             start: Time::ZERO,
@@ -102,6 +117,10 @@ mod tests {
         let p = VoipParams::default();
         assert_eq!(p.size.0, 160 + 12 + 8 + 20 + 18);
         assert_eq!(p.size.0 * 8 * 50, 87_200);
-        assert_eq!(VoipParams { interval: Duration::ZERO, ..p }.validate().unwrap_err().path, "interval");
+        assert_eq!(VoipParams { interval: Duration::ZERO, ..p.clone() }.validate().unwrap_err().path, "interval");
+        for bad in [-1.0, 96.0, f64::NAN] {
+            assert_eq!(VoipParams { ie: bad, ..p.clone() }.validate().unwrap_err().path, "ie");
+        }
+        assert_eq!(VoipParams { bpl: 0.0, ..p }.validate().unwrap_err().path, "bpl");
     }
 }

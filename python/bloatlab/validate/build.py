@@ -1,11 +1,11 @@
 """A kernel's scenario as one of ours: the same network, the same traffic, every size with its Ethernet header.
 
-    h1 --nic, 1 Gbit/s-- s0 ==up, R, the discipline under test==> h2
-                            <--back, 1 Gbit/s, the base round trip--
+    h1 --nic, 1 Gbit/s-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
+       <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
-a ping 98. The kernel's shaper releases a packet when its tokens suffice and a second hop serialises it at 1.02 R; here
-the link itself serialises at R, which differs by at most a frame time (METHOD.md).
+a ping 98. The shaper lets a packet go at once when its tokens suffice; the hop behind it serialises (METHOD.md).
+CAKE's own shaper is one without a burst: what was sent is paid for before the next packet goes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bloatlab.validate.queues import NotSupportedError, Translated, translate
 from bloatlab.validate.reference import Entry, Flows, Udp
 from bloatlab.validate.tc import parse
 
-UP, BACK = "up", "back"
+UP, HOP, BACK = "up", "hop", "back"
 PAGE = "page"
 ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
@@ -28,8 +28,17 @@ MSS, TCP_HEADER = 1448, 54
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
 
+#: The hop behind the shaper is so much faster, which keeps its queue empty.
+HOP_RATE = 1.02
+
+#: Bytes that the kernel's HTB lets go in excess of the rate; CAKE's shaper has none, and HTB's least is one.
+HTB_BURST, CAKE_BURST = 1600, 1
+
 #: Width of the bins of series, s: the finest of the kernel's sampling instants are so far apart.
 BIN_S = 0.01
+
+#: Each gap between datagrams is drawn within this share of its mean.
+GAP_SPREAD = 0.1
 
 #: Pings end so long before the run, s.
 PINGS_END_S = 2.0
@@ -71,8 +80,11 @@ def check(entry: Entry) -> None:
             if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
                 continue
             raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
-    if any(tos % 4 for tos in (*entry.pings, *(u.tos for u in entry.udp))):
+    marked = [*entry.pings, *(u.tos for u in entry.udp), *(int(f.rest.get("tos", 0)) for f in entry.flows)]
+    if any(tos % 4 for tos in marked):
         raise NotSupportedError("pings or datagrams with an ECN code point")
+    if any(marked) and "cake" in entry.qdisc.split() and "besteffort" not in entry.qdisc.split():
+        raise NotSupportedError("bloatlab has no CAKE, and nothing to compose its tins from")
 
 
 #: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
@@ -82,13 +94,14 @@ _UNDERSTOOD = ("gso_max_segs", "sysctl")
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     """The validated scenario of one run. Raises `NotSupportedError`, `TcError`, or `ScenarioError` (of `sets`)."""
     check(entry)
-    queue = queue_of(entry).queue
+    qdisc = parse(entry.qdisc)
+    queue = translate(qdisc, entry.rate_bps).queue
     return from_dict(
         {
             "name": entry.name,
             "seed": seed,
             "duration": _time(entry.duration_s),
-            "link": _links(entry, queue),
+            "link": _links(entry, queue, CAKE_BURST if qdisc.root else HTB_BURST),
             "app": _apps(entry, seed),
             "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
             "record": {
@@ -103,18 +116,15 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     )
 
 
-def _links(entry: Entry, queue: Mapping[str, Any]) -> dict[str, LinkDict]:
+def _links(entry: Entry, queue: Mapping[str, Any], burst: int) -> dict[str, LinkDict]:
     unlimited = {"droptail": {"limit": "1000000p"}}
+    shaper = {"htb": {"rate": f"{entry.rate_bps}bit", "burst": f"{burst}B", "cburst": f"{burst}B"}}
+    delay = _time(entry.rtt_ms * 1e-3)
     return {
         "nic": {"from": "h1", "to": "s0", "rate": "1gbit", "queue": unlimited},
-        UP: {"from": "s0", "to": "h2", "rate": f"{entry.rate_bps}bit", "queue": queue},
-        BACK: {
-            "from": "h2",
-            "to": "h1",
-            "rate": "1gbit",
-            "delay": _time(entry.rtt_ms * 1e-3),
-            "queue": unlimited,
-        },
+        UP: {"from": "s0", "to": "s1", "queue": queue, "shaper": shaper},
+        HOP: {"from": "s1", "to": "h2", "rate": f"{round(HOP_RATE * entry.rate_bps)}bit", "queue": unlimited},
+        BACK: {"from": "h2", "to": "h1", "rate": "1gbit", "delay": delay, "queue": unlimited},
     }
 
 
@@ -156,8 +166,8 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
 
 def _datagrams(udp: Udp) -> AppDict:
     size = udp.payload + UDP_HEADER
-    # shaken around their places by a tenth of the gap to either side, which the kernel's generator adds up
-    cbr = {"rate": f"{round(udp.bps * size / udp.payload)}bit", "size": f"{size}B", "randomize": 0.2}
+    rate = f"{round(udp.bps * size / udp.payload)}bit"
+    cbr = {"rate": rate, "size": f"{size}B", "arrivals": "random_walk", "randomize": GAP_SPREAD}
     return {
         "from": "h1",
         "to": ["h2"],

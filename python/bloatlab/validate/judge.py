@@ -70,6 +70,8 @@ class Judged:
         """A row per metric, 80 columns at most."""
         rows = [_row(cell) for cell in self.cells]
         notes = [f"{c.metric}: {c.explanation.line()}" for c in self.cells if c.explanation and c.within is False]
+        bare = [c.metric for c in self.cells if c.within is False and c.explanation is None]
+        notes += [f"not explained: {', '.join(bare)}"] if bare else []
         title = f"{self.entry.name}: {self.entry.qdisc[:40]}, {headline(self.entry)}"
         note = "\n".join([*([self.remark] if self.remark else []), *notes])
         return TextTable(
