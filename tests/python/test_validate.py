@@ -218,7 +218,7 @@ def test_metrics_by_hand():
         t_s=[r[1] for r in rows],
         goodput_bytes=[r[2] for r in rows],
         wire_bytes=[r[2] for r in rows],
-        cwnd_bytes=[1448.0 * 4] * 200,
+        cwnd_bytes=[1448.0 * 4.7] * 200,
         srtt_ms=[20.0] * 200,
     )
     # 99 packets before the window are not counted; in it one is dropped of each four

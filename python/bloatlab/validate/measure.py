@@ -88,7 +88,8 @@ class _Flows:
             if frame is None:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
-            found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"]) / MSS
+            # the kernel's window is a whole number of segments; what Reno has earned of the next one is not in it
+            found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // MSS)
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
             found["cwnd0_mean"] = found["g0_cwnd_mean"]
