@@ -83,6 +83,7 @@ TABLES = {
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
     "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
     "Qdisc": ("", ""),  # the disciplines, in the order of `bloatlab list qdiscs`
+    "LredProfile": ("Thresholds of latency-based WRED", "`link.NAME.queue.lred.profiles`, a list"),
     "Profile": ("Thresholds of WRED", "`link.NAME.queue.wred.profiles`, a list"),
     "Rio": ("RIO", "`link.NAME.queue.wred.rio`"),
     "RampParams": ("A ramp of RIO", "`link.NAME.queue.wred.rio.in`, `link.NAME.queue.wred.rio.out`"),

@@ -4,11 +4,13 @@
 //! at the head, x the sojourn time (or the depth):  drop with curve(x) and look at the next head, else send
 //! 10a, 10b   0 below min_th; linear to p_max at max_th; 1 above
 //! 10c        0 below min_th; p_min at min_th, linear to p_max at max_th; p_max above
+//! profiles   a packet whose DSCP or precedence has a profile: that profile's MINth, MAXth, Pmin and Pmax (latency-based WRED)
 //! integral   p_i <- [p_i + integral (x / min_th - 1) dt], 0 to p_max, dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
 //! ```
 //!
 //! Source: document 000, Figure 10; SPEC 1.14. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
-//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there.
+//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there. Its conclusion recommends "Latency-based WRED",
+//! WRED being RED with packet priority added: that is `profiles`, whose values the document leaves open.
 //! Departs: the document leaves open how an average is taken; `weight` is an EWMA over the heads that are looked at, and 1 is the
 //! document's own "real-time". `integral` is not the document's: a curve alone is a proportional controller, whose error grows
 //! with the drops that are needed; an integral term takes it away and makes MINth the target (studies/scte2013/README.md).
@@ -19,6 +21,7 @@ use super::{Law, LawParams, Verdict, View};
 use packet::PacketMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time};
 
 /// Largest gain of the integral term per second: from 0 to 1 in a second at twice the target.
@@ -39,6 +42,26 @@ pub enum Curve {
     #[default]
     #[serde(rename = "10c")]
     C10,
+}
+
+/// Thresholds and probabilities for the packets of one DSCP or precedence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LredProfile {
+    /// For packets of this DSCP, 0 to 63; goes before precedence.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
+    #[serde(default)]
+    pub precedence: Option<u8>,
+    /// MINth, of the same kind (time, packets or bytes) as the queue's own.
+    pub min_th: Limit,
+    /// MAXth.
+    pub max_th: Limit,
+    /// Pmin (10c).
+    pub p_min: Prob,
+    /// Pmax.
+    pub p_max: Prob,
 }
 
 /// Parameters of LRED. The defaults are those of document 000, Figure 11.
@@ -63,6 +86,8 @@ pub struct LredParams {
     pub integral: f64,
     /// What the sojourn time is.
     pub sojourn: Sojourn,
+    /// Latency-based WRED: other thresholds and probabilities by DSCP or precedence. Not with an integral term.
+    pub profiles: Vec<LredProfile>,
 }
 
 impl Default for LredParams {
@@ -78,7 +103,46 @@ impl Default for LredParams {
             weight: 1.0,
             integral: 0.0,
             sojourn: Sojourn::Queue,
+            profiles: Vec::new(),
         }
+    }
+}
+
+impl LredProfile {
+    /// The first thing that is wrong with profile `n` of a queue with these parameters.
+    fn validate(&self, n: usize, of: &LredParams) -> Result<(), Problem> {
+        let at = |name: &str| format!("profiles.{n}.{name}");
+        match (self.dscp, self.precedence) {
+            (None, None) => return Err(Problem::new(at("dscp"), "neither dscp nor precedence is given; expected one")),
+            (Some(dscp), _) if dscp > 63 => {
+                return Err(Problem::new(at("dscp"), format!("{dscp} is not valid; expected 0 to 63")));
+            }
+            (_, Some(precedence)) if precedence > 7 => {
+                return Err(Problem::new(at("precedence"), format!("{precedence} is not valid; expected 0 to 7")));
+            }
+            _ => {}
+        }
+        if Measure::of(self.min_th) != Measure::of(of.min_th) {
+            let message = format!(
+                "{} is not valid with min_th = {}; expected a threshold of the same kind",
+                self.min_th, of.min_th
+            );
+            return Err(Problem::new(at("min_th"), message));
+        }
+        early::thresholds((&at("min_th"), self.min_th), (&at("max_th"), self.max_th))?;
+        if of.curve == Curve::C10 && self.p_min.get() > self.p_max.get() {
+            let (low, high) = (self.p_min, self.p_max);
+            return Err(Problem::new(
+                at("p_min"),
+                format!("{low} is not valid with p_max = {high}; expected at most {high}"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a packet of this DSCP is meant.
+    fn takes(&self, dscp: u8) -> bool {
+        self.dscp.map_or_else(|| self.precedence == Some(dscp / 8), |own| own == dscp)
     }
 }
 
@@ -119,14 +183,23 @@ impl LawParams for LredParams {
         if self.integral > 0.0 && number(self.min_th) == 0.0 {
             return Err(Problem::new("min_th", "0 is not valid with an integral term; expected a target above 0"));
         }
+        if self.integral > 0.0 && !self.profiles.is_empty() {
+            return Err(Problem::new("integral", "is not valid with profiles; expected 0"));
+        }
+        for (n, profile) in self.profiles.iter().enumerate() {
+            profile.validate(n, self)?;
+        }
         early::weight("weight", self.weight)
     }
     fn law(&self) -> Lred {
         Lred {
             curve: self.curve,
             measure: Measure::of(self.min_th),
-            thresholds: (number(self.min_th), number(self.max_th)),
-            p: (self.p_min.get(), self.p_max.get()),
+            own: Set {
+                thresholds: (number(self.min_th), number(self.max_th)),
+                p: (self.p_min.get(), self.p_max.get()),
+            },
+            by_dscp: self.by_dscp(),
             weight: self.weight,
             integral: self.integral,
             sojourn: self.sojourn,
@@ -140,15 +213,42 @@ impl LawParams for LredParams {
     }
 }
 
+impl LredParams {
+    /// What the packets of each DSCP are tested with; `None` without profiles.
+    fn by_dscp(&self) -> Option<Arc<[Set; 64]>> {
+        if self.profiles.is_empty() {
+            return None;
+        }
+        let set = |min_th, max_th, p_min: Prob, p_max: Prob| Set {
+            thresholds: (number(min_th), number(max_th)),
+            p: (p_min.get(), p_max.get()),
+        };
+        let of = |dscp: u8| {
+            // a DSCP's own profile goes before its precedence's
+            let own = self.profiles.iter().rfind(|p| p.dscp.is_some() && p.takes(dscp));
+            own.or_else(|| self.profiles.iter().rfind(|p| p.takes(dscp))).map_or_else(
+                || set(self.min_th, self.max_th, self.p_min, self.p_max),
+                |p| set(p.min_th, p.max_th, p.p_min, p.p_max),
+            )
+        };
+        Some(Arc::new(std::array::from_fn(|dscp| of(dscp as u8))))
+    }
+}
+
+/// Thresholds (MINth, MAXth: ns, packets or bytes) and probabilities (Pmin, Pmax) of a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Set {
+    thresholds: (f64, f64),
+    p: (f64, f64),
+}
+
 /// LRED as the law of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lred {
     curve: Curve,
     measure: Measure,
-    /// MINth and MAXth: ns, packets or bytes.
-    thresholds: (f64, f64),
-    /// Pmin and Pmax.
-    p: (f64, f64),
+    own: Set,
+    by_dscp: Option<Arc<[Set; 64]>>,
     weight: f64,
     integral: f64,
     sojourn: Sojourn,
@@ -160,10 +260,15 @@ pub struct Lred {
 }
 
 impl Lred {
-    /// The curve: probability at `x` (ns, packets or bytes).
+    /// The curve: probability at `x` (ns, packets or bytes) for a packet without a profile.
     #[inline]
     pub fn probability(&self, x: f64) -> f64 {
-        let ((min, max), (p_min, p_max)) = (self.thresholds, self.p);
+        self.curve_of(self.own, x)
+    }
+
+    #[inline]
+    fn curve_of(&self, set: Set, x: f64) -> f64 {
+        let ((min, max), (p_min, p_max)) = (set.thresholds, set.p);
         let slope = ((x - min) / (max - min)).min(1.0);
         match self.curve {
             _ if x < min => 0.0,
@@ -179,8 +284,8 @@ impl Lred {
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);
-        let error = x / self.thresholds.0 - 1.0;
-        self.p_i = (self.p_i + self.integral * error * dt.secs()).clamp(0.0, self.p.1);
+        let error = x / self.own.thresholds.0 - 1.0;
+        self.p_i = (self.p_i + self.integral * error * dt.secs()).clamp(0.0, self.own.p.1);
     }
 }
 
@@ -196,10 +301,11 @@ impl Law for Lred {
         };
         let average = self.average.map_or(x, |avg| avg + self.weight * (x - avg));
         self.average = Some(average);
-        let mut p = self.probability(average);
+        let set = self.by_dscp.as_ref().map_or(self.own, |sets| sets[usize::from(packet.tos >> 2)]);
+        let mut p = self.curve_of(set, average);
         if self.integral > 0.0 {
             self.integrate(average, view.now);
-            p = (p + self.p_i).min(self.p.1);
+            p = (p + self.p_i).min(self.own.p.1);
         }
         if rng.chance(p) { Verdict::Drop } else { Verdict::Pass }
     }
