@@ -16,11 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TypedDict
 
-import polars as pl
-
 from bloatlab import _core
 from bloatlab.scenario import Scenario
-from bloatlab.simulation import Result
+from bloatlab.simulation import Result, frame
 
 #: One of the two namespaces: that of the first application's `from`, or that of its `to`.
 Side = Literal["left", "right"]
@@ -101,7 +99,7 @@ def run(
             captures=str(captures) if captures is not None else None,
             look=look,
         )
-    tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
+    tables = {name: frame(columns) for name, columns in output["tables"].items()}
     summary: dict[str, Any] = json.loads(output["summary"])
     return Result(scenario, summary, tables)
 

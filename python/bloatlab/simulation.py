@@ -73,8 +73,13 @@ def run(
         scenario = scenario.with_sets(("seed", str(seed)))
     folder = str(captures) if captures is not None else None
     output = _core.run(scenario.text, None, progress if progress is not None else _go_on, folder, capture_link)
-    tables = {name: pl.DataFrame(dict(columns)) for name, columns in output["tables"].items()}
+    tables = {name: frame(columns) for name, columns in output["tables"].items()}
     return Result(scenario, json.loads(output["summary"]), tables)
+
+
+def frame(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """A table of the core as a frame; a column that nobody counted is null in every row, of the type of counts."""
+    return pl.DataFrame(dict(columns)).with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.UInt64))
 
 
 def core_file() -> Path:

@@ -7,6 +7,7 @@
 use crate::flows::Key;
 use crate::plan::Plan;
 use measure::Tally;
+use measure::tally::Known;
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use units::{Duration, Problem, Time};
@@ -38,7 +39,9 @@ pub type Claim = (Ports, Owner);
 
 /// The counters of all applications, empty; series over `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), ..Tally::default() };
+    // the kernel tells of no entry into fast recovery, and of timeouts since 6.7
+    let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false };
+    let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.apps {
         let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(&app.name));
         let series = listed.then_some((duration, scenario.bin()));

@@ -161,6 +161,7 @@ fn cut(table: &mut Table, ended: Time) {
             Column::U64(v) => v.retain(|_| wanted()),
             Column::F64(v) => v.retain(|_| wanted()),
             Column::Text(v) => v.retain(|_| wanted()),
+            Column::Unknown(rows) => *rows = (0..*rows).filter(|_| wanted()).count(),
         }
     }
 }

@@ -73,8 +73,31 @@ pub(crate) struct TcpInfo {
     pub timeouts: u32,
 }
 
+/// Whether the running kernel's `tcp_info` has the count of timeouts (6.7 and later).
+pub(crate) fn counts_timeouts() -> bool {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
+    socket.is_ok_and(|s| raw_tcp_info(s).is_ok_and(|(_, len)| len >= TOTAL_RTO + 2))
+}
+
+/// Where `tcpi_total_rto` stands in `struct tcp_info`.
+const TOTAL_RTO: usize = 240;
+
 /// `getsockopt(TCP_INFO)`.
 pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
+    let (raw, _) = raw_tcp_info(fd)?;
+    let u32_at = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+    Ok(TcpInfo {
+        mss: u32_at(16),
+        rtt_us: u32_at(68),
+        ssthresh: u32_at(76),
+        cwnd: u32_at(80),
+        retransmits: u32_at(100),
+        timeouts: u32::from(u16::from_ne_bytes([raw[TOTAL_RTO], raw[TOTAL_RTO + 1]])),
+    })
+}
+
+/// The structure as the kernel writes it, zero beyond what it knows, and how much that is.
+fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;
     let fd = fd.as_fd().as_raw_fd();
@@ -84,15 +107,7 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    let u32_at = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
-    Ok(TcpInfo {
-        mss: u32_at(16),
-        rtt_us: u32_at(68),
-        ssthresh: u32_at(76),
-        cwnd: u32_at(80),
-        retransmits: u32_at(100),
-        timeouts: u32::from(u16::from_ne_bytes([raw[240], raw[241]])),
-    })
+    Ok((raw, len as usize))
 }
 
 /// Makes the calling thread a real-time one (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE.

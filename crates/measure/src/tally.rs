@@ -38,6 +38,21 @@ pub struct SenderCounts {
     pub fast_recoveries: u64,
 }
 
+/// What senders tell of themselves: a kernel keeps some of it to itself, and what is unknown is null, not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Retransmission timeouts.
+    pub timeouts: bool,
+    /// Entries into fast recovery.
+    pub fast_recoveries: bool,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { timeouts: true, fast_recoveries: true }
+    }
+}
+
 /// The state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -212,6 +227,8 @@ pub struct Tally {
     pub has_series: bool,
     /// Packets that arrive earlier are left out of the distributions of delay.
     pub warm_up: Time,
+    /// Which counters of senders mean anything.
+    pub known: Known,
 }
 
 impl RowSeries {

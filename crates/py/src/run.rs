@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Builds and runs a scenario (canonical JSON, see `resolve`).
 ///
-/// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str}}}`. `seed` replaces the
+/// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the
 /// scenario's. `progress(fraction)` is called a few times a second; what it raises ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, taken at the ends of `capture_link` (the slowest if not given).
 #[pyfunction]
@@ -89,6 +89,7 @@ pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>
                 Column::U64(v) => columns.set_item(name, v.into_pyarray(py))?,
                 Column::F64(v) => columns.set_item(name, v.into_pyarray(py))?,
                 Column::Text(v) => columns.set_item(name, v)?,
+                Column::Unknown(rows) => columns.set_item(name, vec![None::<u64>; rows])?,
             }
         }
         tables.set_item(table.name, columns)?;

@@ -146,6 +146,7 @@ fn of_the_island(outcome: &Outcome) -> String {
                     sim::Column::U64(v) => v[i].to_string(),
                     sim::Column::F64(v) => format!("{:?}", v[i]),
                     sim::Column::Text(v) => v[i].clone(),
+                    sim::Column::Unknown(_) => "unknown".to_owned(),
                 };
                 text += &format!("{} {name} {value}\n", table.name);
             }

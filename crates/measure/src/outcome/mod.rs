@@ -23,6 +23,8 @@ pub enum Column {
     F64(Vec<f64>),
     /// Names.
     Text(Vec<String>),
+    /// Whole numbers that nobody counted, so many of them: null in every row.
+    Unknown(usize),
 }
 
 /// Columns of equal length, each with its name.

@@ -118,7 +118,8 @@ impl Account<'_> {
             "goodput_mbit_reverse": mbit(sum(1, |d| d.goodput_bytes), self.duration),
             "packets": sum(0, |d| d.packets), "packets_reverse": sum(1, |d| d.packets),
             "dropped_packets": both(|d| d.dropped), "retransmits": both(|d| d.retransmits),
-            "timeouts": both(|d| d.timeouts), "fast_recoveries": both(|d| d.fast_recoveries),
+            "timeouts": self.tally.known.timeouts.then(|| both(|d| d.timeouts)),
+            "fast_recoveries": self.tally.known.fast_recoveries.then(|| both(|d| d.fast_recoveries)),
             "delay_ms": delay_json(&app.delay[0]), "delay_ms_reverse": delay_json(&app.delay[1]),
         });
         let flows: Vec<u64> = rows.iter().map(goodput).collect();

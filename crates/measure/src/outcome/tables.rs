@@ -39,7 +39,7 @@ impl Account<'_> {
                 [(app, i - app.first_row, "forward", &r.ways[0]), (app, i - app.first_row, "reverse", &r.ways[1])]
             })
             .collect();
-        table!("flows", rows, {
+        let mut flows = table!("flows", rows, {
             "app": Text = |(app, ..)| app.name.clone(),
             "flow": U64 = |(_, flow, ..)| *flow as u64,
             "direction": Text = |(_, _, direction, _)| (*direction).to_owned(),
@@ -51,7 +51,18 @@ impl Account<'_> {
             "retransmits": U64 = |(.., d)| d.retransmits,
             "timeouts": U64 = |(.., d)| d.timeouts,
             "fast_recoveries": U64 = |(.., d)| d.fast_recoveries,
-        })
+        });
+        for (name, column) in &mut flows.columns {
+            let known = match *name {
+                "timeouts" => tally.known.timeouts,
+                "fast_recoveries" => tally.known.fast_recoveries,
+                _ => true,
+            };
+            if !known {
+                *column = Column::Unknown(rows.len());
+            }
+        }
+        flows
     }
 
     pub(super) fn pages_table(&self) -> Table {

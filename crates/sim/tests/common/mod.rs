@@ -66,7 +66,7 @@ pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -
     let at = |i: usize| match values {
         Column::F64(v) => v[i],
         Column::U64(v) => v[i] as f64,
-        Column::Text(_) => panic!("{name} is text"),
+        Column::Text(_) | Column::Unknown(_) => panic!("{name} is no number"),
     };
     (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
 }
