@@ -14,7 +14,17 @@ from bloatlab.cli.main import call
 from bloatlab.simulation import Result, run
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.csc458.build import Case, Lab, build, cases, kit, live_cases, plain, second_reading
+from bloatlab.studies.csc458.build import (
+    Case,
+    Lab,
+    build,
+    cases,
+    experiment_cases,
+    kit,
+    live_cases,
+    plain,
+    second_reading,
+)
 from bloatlab.studies.csc458.claims import CLAIMS
 from bloatlab.studies.csc458.compare import BANDS, NIC, asked, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import climb_share, equation_2, known, measure
@@ -121,6 +131,14 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
         {c.ident: c.holds for c in check_all(CLAIMS, reading)}["order"] for reading in (runs, in_second_reading(runs))
     )
     assert (first, second) == (False, True)
+
+
+def test_an_experiment_is_asked_for_by_name():
+    with_jitter = [build(c, 1).data["link"] for c in experiment_cases("jitter")]
+    assert [link["up"]["jitter"] for link in with_jitter] == ["0s", "20us", "50us", "100us", "200us"]
+    assert {link["nic"]["jitter"] for link in with_jitter} == {link["down"]["jitter"] for link in with_jitter} == {"0s"}
+    with pytest.raises(KeyError):
+        experiment_cases("nothing")
 
 
 def test_claims_say_whose_they_are():

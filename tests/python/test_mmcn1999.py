@@ -11,6 +11,7 @@ import pytest
 
 from bloatlab.simulation import run
 from bloatlab.studies.mmcn1999.build import (
+    EXPERIMENTS,
     LAW,
     SCHEMES,
     Case,
@@ -21,7 +22,7 @@ from bloatlab.studies.mmcn1999.build import (
     sensitivity_cases,
 )
 from bloatlab.studies.mmcn1999.claims import CLAIMS, LINK_KBS, OFFERED_KBS
-from bloatlab.studies.mmcn1999.compare import GATES, Gate, scorecard
+from bloatlab.studies.mmcn1999.compare import GATES, Gate, explain, scorecard
 from bloatlab.studies.mmcn1999.measure import measure
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.published import rows
@@ -83,6 +84,17 @@ def test_inputs_are_read_back_from_what_runs():
     assert read["RED settings", "qweight"] == 0.002
     assert read["setup", "ProShare rate"] == 210.0
     assert read["CBT settings", "udp-th"] == 2.0
+
+
+def test_a_number_of_the_chart_is_explained_by_an_experiment_with_its_value_or_not_at_all():
+    fifo, fred = (
+        next(r for r in rows("mmcn1999") if r.case.startswith(name) and "20-60" in r.metric)
+        for name in ("FIFO", "FRED")
+    )
+    assert explain(fred, {}) == explain(fifo, {}) == "not explained"
+    assert f"(-e sensitivity: {LAW}: 169 kB/s)" in explain(fifo, {LAW: [{"tcp_kbs": 169.0}]})
+    # an experiment that shows something else explains nothing
+    assert explain(fifo, {LAW: [{"tcp_kbs": 60.0}]}) == "not explained"
 
 
 def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judged():
@@ -159,7 +171,7 @@ def test_gates_and_cases_are_those_of_the_study():
     assert {g.low for g in GATES} | {g.high for g in GATES} <= keys
     cases = [*main_cases(), *sensitivity_cases()]
     assert len({c.key for c in cases}) == len(cases)
-    for name in ("thresholds", "classes"):
+    for name in EXPERIMENTS:
         for c in experiment_cases(name):
             assert build(c, 1).name.startswith("mmcn1999")
     with pytest.raises(KeyError):

@@ -15,16 +15,19 @@ from bloatlab.cli.main import call
 from bloatlab.studies import published
 from bloatlab.studies.quantities import quantity
 from bloatlab.studies.scorecard import Verdict
-from bloatlab.studies.scte2013 import statements
+from bloatlab.studies.scte2013 import curves, statements
 from bloatlab.studies.scte2013.build import Case, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import ASKED, consider
-from bloatlab.studies.scte2013.experiments import ALWAYS, BUFFERS_MS, CDF, SERIES, key
+from bloatlab.studies.scte2013.considerations import consider
+from bloatlab.studies.scte2013.experiments import BUFFERS_MS, CDF, SERIES, key
+from bloatlab.studies.scte2013.explanations import EXPLANATIONS, NOT_EXPLAINED, explain
 from bloatlab.studies.scte2013.measure import measure, variation
 from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free, differences
 from bloatlab.studies.scte2013.queues import DISCIPLINES, buffer_bytes
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
 from bloatlab.studies.scte2013.statements import Result, Theory, published_number, rule_of, scorecard
+from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
+from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.studies.scte2013.theory import queue_wait
 
 ROWS = published.rows("scte2013")
@@ -111,7 +114,7 @@ def test_the_network_of_figure_1b():
 
 
 def test_every_place_of_every_grid_resolves():
-    for experiment in (*ALWAYS, CDF, *ASKED.values()):
+    for experiment in (*ASKED.values(), CDF):
         grid = experiment.grid((1,))
         places = grid.places()
         assert places
@@ -224,6 +227,78 @@ def test_a_viewer_and_a_swarm():
     assert math.isnan(reno["cov_session"])
 
 
+def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
+    """The measures of one place of an experiment of the text, in a short run."""
+    return tell(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
+
+
+def test_table_1_by_tcp_runs():
+    """Rate = window / round trip, 8 x 64 kB / 100 ms; and a buffer of one BDP keeps the printed rate."""
+    assert told("table1", limit="window", buffer_kb=64, rtt_ms=100)["goodput_mbit"] == pytest.approx(5.12, rel=0.01)
+    assert told("table1", limit="window", buffer_kb=8, rtt_ms=20)["goodput_mbit"] == pytest.approx(3.2, rel=0.01)
+    assert told("table1", limit="buffer", buffer_kb=16, rtt_ms=20)["rate_share"] > 0.97
+
+
+def test_depth_does_not_follow_tmax_and_time_does():
+    """Thresholds in bytes of 20 Mbit/s are four times as long at 5 Mbit/s (less the propagation that both have)."""
+    depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))
+    assert 2.5 <= depth["fall_ratio"] <= 4.0
+    assert time["fall_ratio"] == pytest.approx(1.0, abs=0.25)
+
+
+def test_a_queue_of_their_own_brings_acks_back():
+    waiting, first = (told("ack_acceleration", discipline=d, buffer_ms=2000) for d in ("droptail", "ack_class"))
+    assert waiting["download_mbit"] < 5.0
+    # 20 Mbit/s less headers (1460 of 1500): 19.47
+    assert first["download_mbit"] == pytest.approx(19.47, rel=0.05)
+
+
+def test_laws_inside_sfq_bound_a_forced_collision():
+    none, lred, codel = (
+        told("collision_law", law=law, buffer_ms=960)["gamer_mean_ms"] for law in ("none", "lred200", "codel")
+    )
+    assert codel < 100.0 < lred < 260.0 < none
+
+
+def test_two_round_trips_want_two_buffers():
+    short, long = (told("two_rtts", discipline="droptail", buffer_ms=b) for b in (10, 100))
+    assert short["goodput_mbit_ftp100"] < 0.1 * short["goodput_mbit_ftp10"]
+    assert long["sojourn_mean_ms"] > 5.0 * short["sojourn_mean_ms"]
+
+
+def test_priority_of_latency_based_wred_is_in_the_scenario():
+    data: Any = ASKED["latency_wred"].grid((1,)).build(profile="gamer first", seed=1).data
+    (profile,) = data["link"]["up"]["queue"]["lred"]["profiles"]
+    assert profile["dscp"] == data["app"]["gamer"]["dscp"] == 46
+    assert data["app"]["ftp"]["dscp"] == 0
+
+
+def test_figure_10_is_what_the_law_drops():
+    words, holds = curves.check()
+    assert holds, words
+    # between the thresholds, at 300 ms: half of Pa; a step of 1 % and half the way to 5 %
+    assert dict(curves.dropped("10b"))[300.0] == pytest.approx(0.2, abs=0.02)
+    assert dict(curves.dropped("10c"))[300.0] == pytest.approx(0.03, abs=0.008)
+    assert [len(p.series) for p in curves.draw().panels] == [2, 2, 2]
+
+
+def test_every_explanation_names_an_experiment_that_computes_it():
+    for entry in EXPLANATIONS:
+        assert entry.experiment in ASKED
+        # without its runs nothing is explained
+        assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
+    assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
+    # and where the runs show something else, neither
+    runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
+    assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
+    runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}
+    assert "(-e sharpness: p99 227 ms with 1%" in explain("Fig12 x", "latency range", runs)
+
+
+def test_explanations_run_without_being_asked():
+    assert {e.experiment for e in EXPLANATIONS} <= {e.name for e in TEXT} | {"bloat"}
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("scte")
@@ -235,10 +310,23 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     data = json.loads((quick / "scorecard.json").read_text())
     assert data["summary"]["met"] is None
     assert len(data["cells"]) == 80
-    assert len(data["claims"]) == len(CLAIMS)
+    assert len(data["claims"]) == len(ALL_CLAIMS)
     assert all(c["holds"] is not None for c in data["claims"])
     names = {path.stem.split("_")[0] for path in (quick / "figures").glob("*.svg")}
-    assert {"fig2", "fig3", "fig5", "fig6", "fig7", "fig11", "fig12", "fig13", "fig14", "fig15", "fig16"} <= names
+    assert {
+        "fig2",
+        "fig3",
+        "fig5",
+        "fig6",
+        "fig7",
+        "fig10",
+        "fig11",
+        "fig12",
+        "fig13",
+        "fig14",
+        "fig15",
+        "fig16",
+    } <= names
     page = (quick / "report.html").read_text()
     assert "A quick look" in page
     assert "acks: four downloads" in page

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+#: Size of a panel in inches, by how many stand in a row.
+_SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A figure with its number in the paper (none for what the paper does not have) and its caption."""
@@ -32,8 +36,7 @@ class Drawn:
 
     @functools.cached_property
     def _figure(self) -> Figure:
-        size = (4.3, 2.7) if self.columns == 2 else (8.0, 2.9)
-        return figure(self.panels, columns=self.columns, size=size)
+        return figure(self.panels, columns=self.columns, size=_SIZES[self.columns])
 
 
 def figure_block(drawn: Drawn) -> FigureBlock:

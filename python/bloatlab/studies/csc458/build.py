@@ -63,7 +63,8 @@ class Case:
     """One configuration: who controls the window, and the queue of the bottleneck.
 
     `segments` is how many segments count as one packet of a drop-tail limit. A `queue` by name stands at its defaults.
-    `detection` is how TCP finds losses where that is not the preset's (linux-6: RACK-TLP).
+    `detection` is how TCP finds losses where that is not the preset's (linux-6: RACK-TLP). `jitter_us` is what the links into
+    the hosts add to a packet's delay at most, each draw uniform.
     """
 
     congestion: str
@@ -71,13 +72,15 @@ class Case:
     segments: int = 1
     queue: str = "droptail"
     detection: str = ""
+    jitter_us: int = 0
 
     @property
     def key(self) -> str:
         """Name in results."""
         queue = self.queue if self.limit is None else f"Q={self.limit}"
         several = f" x{self.segments}" if self.segments > 1 else ""
-        return f"{queue} {self.congestion}{several}" + (f" {self.detection}" if self.detection else "")
+        detection = f" {self.detection}" if self.detection else ""
+        return f"{queue} {self.congestion}{several}{detection}" + (f" {self.jitter_us}us" if self.jitter_us else "")
 
     def __str__(self) -> str:
         return self.key
@@ -112,6 +115,19 @@ def plain() -> list[Case]:
 def today() -> list[Case]:
     """Queue management of today at its defaults, under Reno."""
     return [Case("reno", queue=name) for name in TODAY]
+
+
+#: What is asked for by name.
+EXPERIMENTS: dict[str, str] = {
+    "jitter": "BBR behind 100 packets, with jitter of the links into the hosts: what the kernel's lateness does to its estimate",
+}
+JITTER_US = (0, 20, 50, 100, 200)
+JITTER_SECONDS = 180
+
+
+def experiment_cases(name: str) -> list[Case]:
+    """The cases of an experiment. Raises `KeyError` for an unknown one."""
+    return {"jitter": [Case("bbr", 100, jitter_us=us) for us in JITTER_US]}[name]
 
 
 def cases() -> list[Case]:
@@ -167,8 +183,14 @@ def _stack(case: Case) -> dict[str, Any]:
 
 def _links(case: Case, lab: Lab) -> dict[str, LinkDict]:
     def link(start: str, end: str, mbit: float, queue: Mapping[str, Any]) -> LinkDict:
-        rate = f"{mbit:g}mbit"
-        return {"from": start, "to": end, "rate": rate, "delay": f"{lab.delay:g}ms", "queue": queue}
+        made: LinkDict = {
+            "from": start,
+            "to": end,
+            "rate": f"{mbit:g}mbit",
+            "delay": f"{lab.delay:g}ms",
+            "queue": queue,
+        }
+        return made | {"jitter": f"{case.jitter_us}us"} if case.jitter_us and end.startswith("h") else made
 
     wide = {"droptail": {"limit": "1000p"}}
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import Checked, Measures, Runs, over_seeds, tally
-from bloatlab.studies.csc458.build import Case, cases, kit, plain, today
+from bloatlab.studies.csc458.build import EXPERIMENTS, Case, cases, experiment_cases, kit, plain, today
 from bloatlab.studies.csc458.compare import MEAN, SD, parameters
 from bloatlab.studies.layout import TONES, origin_cell
 from bloatlab.studies.scorecard import Scorecard
@@ -70,6 +70,15 @@ def readings_table(first: Sequence[Checked], second: Sequence[Checked]) -> TextT
 def _held(claim: Checked) -> TextCell:
     word = {True: "holds", False: "differs", None: "not run"}[claim.holds]
     return TextCell(f"{claim.ours}: {word}", "good" if claim.holds else "bad")
+
+
+def experiment_table(name: str, runs: Runs) -> TextTable:
+    """The cases of an experiment: medians over seeds."""
+    rows = [
+        [TextCell(case.key), *(_cell(runs, case, measure, digits) for measure, _, digits in COLUMNS)]
+        for case in experiment_cases(name)
+    ]
+    return TextTable(f"{name}: {EXPERIMENTS[name]}", ["case", *(heading for _, heading, _ in COLUMNS)], rows)
 
 
 def cases_table(runs: Runs) -> TextTable:

@@ -29,6 +29,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
     sections = [
         Section("Every published number", "tables", tables, _TABLES_LEAD),
         *_kernels(done),
+        *_experiments(done),
         Section("Figures", "figures", [figure_block(d) for d in drawings], _FIGURES_LEAD),
         Section("Claims", "claims", [TableBlock(t) for t in _claims(done)]),
         Section("Rules and set-up", "rules", _rules(done)),
@@ -69,6 +70,11 @@ def _kernels(done: Reproduction) -> list[Section]:
         return []
     table = layout.live_table(done.simulated, done.live.measures, done.live.invalid)
     return [Section("On kernels", "live", [TableBlock(table)], _LIVE_LEAD)]
+
+
+def _experiments(done: Reproduction) -> list[Section]:
+    tables: list[Block] = [TableBlock(layout.experiment_table(name, runs)) for name, runs in done.experiments.items()]
+    return [Section("Beyond the report", "beyond", tables)] if tables else []
 
 
 def _claims(done: Reproduction) -> list[TextTable]:

@@ -20,6 +20,7 @@ def show(done: Reproduction, console: Console) -> None:
     tables = [layout.published_table(done.scorecard), layout.cases_table(done.simulated)]
     if done.live is not None:
         tables.append(layout.live_table(done.simulated, done.live.measures, done.live.invalid))
+    tables.extend(layout.experiment_table(name, runs) for name, runs in done.experiments.items())
     claims = (shared.claims_table(done.claims), layout.readings_table(done.claims, done.second_reading))
     for table in (*tables, *claims, shared.shares_table(done.scorecard)):
         show_table(table, console)

@@ -29,6 +29,7 @@ RENO = {"preset": "ns2-reno", "limited_transmit": False}
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
 EXPERIMENTS = {
+    "sensitivity": "what the slides leave open, one thing at a time (always run)",
     "thresholds": "how to pick thresholds: mm-th x udp-th, and the shares that result",
     "classes": "more classes: voice and video apart from other tagged traffic",
     "early_drop": "early drop (RED) inside CBT's classes of datagrams, where the slides have fixed thresholds",
@@ -121,6 +122,8 @@ _WEIGHTS = (("1/128", 1 / 128), ("1/16", 1 / 16), ("1", 1.0))
 def experiment_cases(name: str) -> list[Case]:
     """The points of an experiment. Raises `KeyError` for an unknown one."""
     match name:
+        case "sensitivity":
+            return sensitivity_cases()
         case "thresholds":
             return [
                 Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm in (2, 5, 10, 20) for udp in (1, 2, 5, 10)

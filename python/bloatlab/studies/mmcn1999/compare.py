@@ -163,8 +163,8 @@ def explain(row: Row, runs: Runs) -> str:
         printed = float(re.findall(r"\d+", row.value)[0])
         if abs(smooth - printed) <= CHART_KBS:
             return (
-                f"where arrivals hardly depend on each other (sensitivity: {LAW}) TCP has {smooth:.0f} kB/s; one paced blast "
-                "at the link's rate takes the room that each departure makes"
+                "one paced blast at the link's rate takes the room that each departure makes; where arrivals hardly depend on "
+                f"each other TCP has what the chart shows (-e sensitivity: {LAW}: {smooth:.0f} kB/s)"
             )
     return "not explained"
 

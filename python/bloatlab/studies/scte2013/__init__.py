@@ -1,7 +1,7 @@
 """SCTE 2013: taxonomy of bufferbloat management in DOCSIS 3.0 modems. See README.md beside this file."""
 
-from bloatlab.studies.scte2013.considerations import EXPERIMENTS
 from bloatlab.studies.scte2013.study import Reproduction, reproduce
+from bloatlab.studies.scte2013.text import EXPERIMENTS
 
 NAME = "scte2013"
 TITLE = "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs"

@@ -44,6 +44,7 @@ class Case:
     queue: Spec | None = None
     free: Free = field(default_factory=Free)
     seconds: int = SECONDS
+    gamer_dscp: int = 0
 
     def with_(self, **changes: Any) -> Case:
         """This case with some things changed."""
@@ -102,8 +103,8 @@ def apps(case: Case, seed: int) -> dict[str, AppDict]:
             made[HIT] = {**_app(case, rtt, _files(1, stagger), start), "dscp": COLLISION_DSCP}
     gamer = {"game": {"message": "10KB", "interval": "2s"}}
     made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
-    if colliding:
-        made["gamer"]["dscp"] = COLLISION_DSCP
+    if colliding or case.gamer_dscp:
+        made["gamer"]["dscp"] = COLLISION_DSCP if colliding else case.gamer_dscp
     return made
 
 

@@ -20,8 +20,10 @@ import polars as pl
 from bloatlab.scenario import AppDict, Scenario, ScenarioDict, from_dict
 from bloatlab.simulation import Result
 from bloatlab.studies.scte2013.build import Case, describe, seconds
-from bloatlab.studies.scte2013.experiments import PLAIN, Experiment, key
+from bloatlab.studies.scte2013.experiments import Experiment, key
 from bloatlab.studies.scte2013.measure import Measures, after_warm_up, measure, warm_up
+from bloatlab.studies.scte2013.queues import DISCIPLINES as QUEUES
+from bloatlab.studies.scte2013.queues import Spec, buffer_bytes
 from bloatlab.sweep import Grid
 from bloatlab.tables import running_mean
 
@@ -153,24 +155,40 @@ def _typed(described: dict[str, Any]) -> ScenarioDict:
     return cast("ScenarioDict", described)
 
 
-def _acks(discipline: str, buffer_ms: int, seed: int, length: int, name: str) -> ScenarioDict:
-    """Doc 000, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs."""
+def acks(discipline: str, buffer_ms: int, seed: int, length: int, name: str) -> ScenarioDict:
+    """Doc 000, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs.
+
+    `ack_class` is ACK acceleration as priority: the downloads' ACKs have a queue of their own, and half of the link if they
+    want it (cable modems also drop ACKs that a later one makes superfluous; not modelled).
+    """
     uploads = 0 if discipline == "no upload" else 1
-    case = Case(
-        "droptail" if not uploads else discipline, buffer_ms=buffer_ms, tmax_mbit=2.0, sessions=1, seconds=length
-    )
+    own = discipline if discipline in QUEUES else "droptail"
+    case = Case(own, buffer_ms=buffer_ms, tmax_mbit=2.0, sessions=1, seconds=length)
+    if discipline == "ack_class":
+        case = case.with_(queue=_ack_class(buffer_bytes(buffer_ms, 2.0)))
     described = _baseline(case, seed, name)
     if not uploads:
         del described["app"]["ftp"]
     described["link"]["down"] |= {"rate": "20mbit", "queue": {"droptail": {"limit": "250ms"}}}
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
-    app: AppDict = {"from": "user", "to": ["net50"], "tcp": "study", "traffic": traffic}
+    app: AppDict = {"from": "user", "to": ["net50"], "tcp": "study", "dscp": ACK_DSCP, "traffic": traffic}
     described["app"]["download"] = _app(app, 0.0, seed)
     return _typed(described)
 
 
+#: The code point of the downloads, whose ACKs carry it upstream.
+ACK_DSCP = 46
+
+
+def _ack_class(limit: int) -> Spec:
+    """Two classes of equal weight that lend each other what they do not use: ACKs, and the rest behind the buffer."""
+    acks_first = {"name": "acks", "match": {"dscp": [ACK_DSCP]}, "share": 0.5, "borrow": True, "limit": "1000p"}
+    rest = {"name": "rest", "match": {}, "share": 0.5, "borrow": True, "limit": f"{limit}B"}
+    return {"cbq": {"classes": [acks_first, rest]}}
+
+
 _DESCRIBE = {
-    "acks": _acks,
+    "acks": acks,
     "ledbat": _ledbat,
     "sessions": _sessions,
     "low_rate": _low_rate,
@@ -188,7 +206,17 @@ ACKS = Consideration(
     "acks",
     "four downloads at 20 Mbit/s whose ACKs share 2 Mbit/s upstream with an upload",
     {
-        "discipline": ("no upload", "droptail", "codel", "pie", "lred200", "sfq", "sfq_lred200", "fq_codel"),
+        "discipline": (
+            "no upload",
+            "droptail",
+            "ack_class",
+            "codel",
+            "pie",
+            "lred200",
+            "sfq",
+            "sfq_lred200",
+            "fq_codel",
+        ),
         "buffer_ms": (50, 200, 2000),
     },
     lambda **_: Case(),
@@ -334,8 +362,3 @@ def _after_changes(result: Result) -> Measures:
         "recover_s": float(np.median(recover)) if recover else math.nan,
         "rate_up_share": sent / time / PEAK_MBIT,
     }
-
-
-#: Every experiment that is asked for by name, and the names of those that one word asks for.
-ASKED: Mapping[str, Experiment] = {e.name: e for e in (*PLAIN, ACKS, *CONSIDERATIONS)}
-EXPERIMENTS: dict[str, str] = {name: e.what for name, e in ASKED.items()}

@@ -16,6 +16,7 @@ from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series
 from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.page import Drawn
+from bloatlab.studies.scte2013 import curves
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
     BUFFERS_MS,
@@ -29,6 +30,7 @@ from bloatlab.studies.scte2013.experiments import (
 )
 from bloatlab.studies.scte2013.measure import merged
 from bloatlab.studies.scte2013.readings import place
+from bloatlab.studies.scte2013.text import FALLS_MBIT, TWO_RTTS_BUFFERS_MS
 from bloatlab.tables import cumulative_share
 
 GAMER, FTP, TOTAL, LOSS = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
@@ -66,7 +68,7 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
     """Every figure; `frames` holds the distributions of each seed by series."""
     drawn = [_against_buffer(number, series, words, runs) for number, series, words in AGAINST_BUFFER]
     drawn += [_distribution(*given, frames) for given in DISTRIBUTIONS]
-    drawn += [_sessions(runs), _collisions(), _frontier(runs), *_sweet_spot(runs)]
+    drawn += [curves.draw(), _sessions(runs), _collisions(), _falling_tmax(runs), _frontier(runs), *_sweet_spot(runs)]
     return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
 
 
@@ -152,6 +154,54 @@ def _sessions(runs: Runs) -> Drawn:
     )
     caption = "Tail-dropping with 1, 5, 10 and 50 FTP sessions: is the knee at the BDP for all? (text of Figure 2)"
     return Drawn("", "knee_sessions", caption, [rate, loss])
+
+
+def _falling_tmax(runs: Runs) -> Drawn:
+    """Two sentences of the text in one figure: whose ideal buffer, and which curve when Tmax falls."""
+
+    def of(label: str, keys: Sequence[str], measure: str, x: Sequence[float], colour: str) -> Series:
+        return Series(label, x, [median_of(runs, k, measure) or np.nan for k in keys], colour=colour)
+
+    shared = [f"two_rtts droptail {b}" for b in TWO_RTTS_BUFFERS_MS]
+    goodput = Panel(
+        "Two round trips behind one drop-tail buffer",
+        "buffer (ms of Tmax)",
+        "goodput (Mbit/s)",
+        [
+            of("round trip 10 ms", shared, "goodput_mbit_ftp10", TWO_RTTS_BUFFERS_MS, GAMER),
+            of("round trip 100 ms", shared, "goodput_mbit_ftp100", TWO_RTTS_BUFFERS_MS, FTP),
+        ],
+        x_range=(0.0, 200.0),
+        y_range=(0.0, 5.0),
+        marks=(Mark("10", 10, "x"), Mark("100", 100, "x")),
+    )
+    falls = Panel(
+        "LRED when Tmax falls from 20 to 5 Mbit/s",
+        "Tmax (Mbit/s)",
+        "mean FTP latency (ms)",
+        [
+            Series(
+                f"{words}, {where}",
+                FALLS_MBIT,
+                [
+                    median_of(runs, f"effective_tmax {c} {queue}", m) or np.nan
+                    for m in ("ftp_before_ms", "ftp_after_ms")
+                ],
+                "points",
+                colour,
+            )
+            for queue, where in (("fifo", "one queue"), ("sfq", "SFQ"))
+            for c, words, colour in (
+                ("10a", "10a (depth)", LOSS if queue == "fifo" else GAMER),
+                ("10c", "10c (time)", FTP if queue == "fifo" else TOTAL),
+            )
+        ],
+        x_range=(0.0, 25.0),
+        y_range=(100.0, 20000.0),
+        log_y=True,
+    )
+    caption = "Round trips of 10 and 100 ms share a buffer; and thresholds in bytes beside thresholds in time, 200 to 400 ms of 20 Mbit/s."
+    return Drawn("", "two_rtts_and_tmax", caption, [goodput, falls])
 
 
 def _frontier(runs: Runs) -> Drawn:

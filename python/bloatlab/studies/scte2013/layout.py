@@ -51,6 +51,15 @@ HEADS: dict[str, tuple[str, int]] = {
     "download_mbit": ("download", 2),
     "upload_mbit": ("upload", 2),
     "gamer_drops_late": ("gamer drops", 0),
+    "gamer_drops": ("gamer drops", 0),
+    "gamer_message_ms": ("message ms", 0),
+    "goodput_mbit_ftp10": ("RTT 10", 2),
+    "goodput_mbit_ftp100": ("RTT 100", 2),
+    "ftp_before_ms": ("before ms", 0),
+    "ftp_after_ms": ("after ms", 0),
+    "fall_ratio": ("ratio", 2),
+    "ftp_p1_ms": ("FTP p1", 1),
+    "ftp_share_half_to_one_s": ("0.5 to 1 s", 2),
 }
 
 

@@ -126,7 +126,7 @@ def _judge(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> _Ju
             at_least = row.value.startswith(">")
             agrees = ours > published if at_least else math.isclose(ours, published, rel_tol=slack)
             band = Band(published, math.inf) if at_least else symmetric(published, slack * published)
-            return _one(ours), (band,), _counted(agrees), why if agrees else _why(row, f"{why}: {ours:.6g}")
+            return _one(ours), (band,), _counted(agrees), why if agrees else _why(row, f"{why}: {ours:.6g}", runs)
         case Parameter(value):
             ours = value()
             agrees = math.isclose(ours, published_number(row.value) or math.nan, rel_tol=1e-9)
@@ -143,15 +143,15 @@ def _judge(row: Row, rule: Rule, runs: Runs, claims: Mapping[str, Order]) -> _Ju
             agrees = reading.band.holds(spread.median) and (checked is None or checked.holds is True)
             more = f"; {checked.says}: {checked.ours}" if checked is not None else ""
             reason = f"{asked}{more}"
-            return spread, (reading.band,), _counted(agrees), reason if agrees else _why(row, reason)
+            return spread, (reading.band,), _counted(agrees), reason if agrees else _why(row, reason, runs)
 
 
 def _counted(agrees: bool) -> Verdict:
     return Verdict.WITHIN if agrees else Verdict.OUTSIDE
 
 
-def _why(row: Row, reason: str) -> str:
-    return f"{reason}; {explain(row.case, row.metric)}"
+def _why(row: Row, reason: str, runs: Runs) -> str:
+    return f"{reason}; {explain(row.case, row.metric, runs)}"
 
 
 def _one(value: float) -> Spread:

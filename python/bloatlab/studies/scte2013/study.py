@@ -27,11 +27,12 @@ from bloatlab.studies.registry import Options
 from bloatlab.studies.reproduced import Reproduced
 from bloatlab.studies.scte2013 import figures, page, terminal
 from bloatlab.studies.scte2013.build import SECONDS
-from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import ASKED, Consideration, consider
+from bloatlab.studies.scte2013.considerations import Consideration, consider
 from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
 from bloatlab.studies.scte2013.statements import scorecard
+from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
+from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
 
 QUICK_SECONDS = 60
@@ -41,13 +42,14 @@ QUICK_WARNING = (
     "that, so no agreement or difference here proves anything."
 )
 
-#: Seeds of an experiment without published values.
+#: Seeds of the experiments that the figures do not stand on.
 EXPERIMENT_SEEDS = 3
 
 #: What is kept of a run, and what of one whose distributions are drawn.
 CELLS = Measure("scte2013", measure)
 DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 CONSIDERED = Measure("scte2013-considerations", consider)
+TOLD = Measure("scte2013-text", tell)
 
 _Ran = Gathered[At]
 
@@ -69,20 +71,20 @@ def reproduce(options: Options) -> Reproduction:
 
     Raises `KeyError` for an unknown experiment, before anything runs.
     """
-    asked = [ASKED[name] for name in options.experiments]
+    asked = [e for name in options.experiments if (e := ASKED[name]) not in (*ALWAYS, *TEXT)]
     seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
     begun = time.perf_counter()
     _console_head(options, len(seeds))
 
     few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
-    ran = {e.name: _run(e, seeds, options) for e in ALWAYS} | {e.name: _run(e, few, options) for e in asked}
+    ran = {e.name: _run(e, seeds, options) for e in ALWAYS} | {e.name: _run(e, few, options) for e in (*TEXT, *asked)}
     drawn = _run(CDF, seeds, options)
     runs = measures_of(ran)
     card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
     done = Reproduction(
         scorecard=card,
-        claims=check_all(CLAIMS, runs),
-        experiments=[*ALWAYS, *asked],
+        claims=check_all(ALL_CLAIMS, runs),
+        experiments=[*ALWAYS, *TEXT, *asked],
         measures=runs,
         folder=options.out,
         runs=sum(len(r.points) for r in (*ran.values(), drawn)),
@@ -95,7 +97,11 @@ def reproduce(options: Options) -> Reproduction:
 
 def _run(experiment: Experiment, seeds: range, options: Options) -> _Ran:
     """Every place of a grid with every seed."""
-    measured = DISTRIBUTIONS if experiment is CDF else CONSIDERED if isinstance(experiment, Consideration) else CELLS
+    measured = DISTRIBUTIONS if experiment is CDF else CELLS
+    if isinstance(experiment, Consideration):
+        measured = CONSIDERED
+    elif experiment in TEXT:
+        measured = TOLD
     points = experiment.grid(seeds, QUICK_SECONDS if options.quick else None).points()
     watching = watch(experiment.name, options.console)
     return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching)
