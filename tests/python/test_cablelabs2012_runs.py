@@ -15,8 +15,9 @@ from bloatlab.scenario import emodel
 from bloatlab.studies.cablelabs2012 import published
 from bloatlab.studies.cablelabs2012.build import Setup, build, describe
 from bloatlab.studies.cablelabs2012.cases import Queue, case, grid
-from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, plateau, tables, trials
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, plateau, tables, trials
 from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free, differences
+from bloatlab.studies.cablelabs2012.readback import PARAMETERS, read_back
 
 
 @pytest.mark.parametrize("name", ["tables", "plateau", *EXPERIMENTS])
@@ -43,6 +44,39 @@ def test_the_system_of_figure_1():
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
     assert up["queue"] == {"droptail": {"limit": "417p", "ns2_off_by_one": True}}
+
+
+def test_the_modem_is_the_papers():
+    """Doc 001 §2.2.2: REQ(1) is recorded after the shift; both queues are ns-2 DropTails (n - 1); the TxQ drops."""
+    up: Any = describe(case(5, Queue.DROPTAIL_21), 1, Setup())["link"]["up"]
+    assert up["docsis"]["request_vector"] == "recorded"
+    assert up["queue"] == {"droptail": {"limit": "21p", "ns2_off_by_one": True}}
+    assert (up["docsis"]["transmit_limit"], up["docsis"]["transmit_queue"]) == ("31p", "drop")
+    whole: Any = describe(case(5, Queue.DROPTAIL_21), 1, Setup(free=Free(ns2_droptail=False)))["link"]["up"]
+    assert (whole["docsis"]["transmit_limit"], whole["queue"]["droptail"]["ns2_off_by_one"]) == ("32p", False)
+
+
+def test_one_window_for_all_transfers():
+    tcp: Any = describe(case(8, Queue.DROPTAIL_417), 1, Setup())["tcp"]
+    assert tcp["bursty"]["window_clamp"] == tcp["bulk"]["window_clamp"] == 672
+    tcp = describe(case(8, Queue.DROPTAIL_417), 1, READINGS["bursty_window"].setup)["tcp"]
+    assert (tcp["bursty"]["window_clamp"], tcp["bulk"]["window_clamp"]) == (64, 672)
+
+
+def test_round_trips_apart():
+    scenario: Any = describe(case(5, Queue.CODEL), 1, READINGS["round_trips_apart"].setup)
+    names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
+    # 100 ms, then 2 ms more for each: (RTT - 2) / 2 each way beside the DOCSIS link's
+    assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
+    assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
+    single: Any = describe(case(3, Queue.CODEL), 1, READINGS["round_trips_apart"].setup)
+    assert single == describe(case(3, Queue.CODEL), 1, Setup())
+
+
+def test_parameters_are_read_back():
+    found = read_back()
+    assert len(found) == len(PARAMETERS)
+    assert [p.what for p in found if not p.agrees] == []
 
 
 def test_free_parameters_are_one_set_with_arguments():

@@ -3,7 +3,7 @@
 //! Source: doc 001 §3.2.3 and Appendix A; SPEC 4.3.
 //!
 //! ```text
-//!   think --> GET html (server 1) --> 6 connections to each of 4 servers, one object at a time each --> think
+//!   think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
@@ -13,7 +13,7 @@
 //!
 //! *Closing*. With a connection for each object, the server closes right after writing its answer (its FIN follows the last
 //! byte) and the client closes when it has everything, right after it has asked for what comes next. With `persistent`, each
-//! slot keeps its connection for the page (the html's is the first slot of server 1) and both sides close all of them when
+//! slot keeps its connection for the page (the html's is the first slot of its server) and both sides close all of them when
 //! the page is done.
 //!
 //! *Failing*. A connection that ends before its object is complete is retried a second later with the same object
@@ -111,6 +111,11 @@ impl Web {
         slot / self.params.connections_per_server as usize
     }
 
+    /// The slot that fetches the html: its server's first.
+    fn html_slot(&self) -> usize {
+        (self.params.html_server - 1) as usize * self.params.connections_per_server as usize
+    }
+
     fn begin_page<H: Host>(&mut self, host: &mut H) {
         if let Page::Lognormal(l) = &self.params.page
             && (self.objects.is_empty() || l.draw == Draw::EachPage)
@@ -122,7 +127,7 @@ impl Web {
         (self.loaded, self.bytes, self.active) = (0, 0, 0);
         self.started = host.now();
         self.phase = Phase::Html { measured: self.params.measure_from == MeasureFrom::Open };
-        self.fetch(0, self.html, host);
+        self.fetch(self.html_slot(), self.html, host);
     }
 
     /// Gives `slot` an object to fetch.

@@ -161,8 +161,10 @@ pub enum Quota {
 pub struct WebParams {
     /// What a page consists of: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
     pub page: Page,
-    /// Servers; the first has the html. The application's `to` names as many. Default 4.
+    /// Servers. The application's `to` names as many. Default 4.
     pub servers: u32,
+    /// The server that has the html, counted from 1. Default 1.
+    pub html_server: u32,
     /// Connections to each server that fetch objects at the same time. Default 6.
     pub connections_per_server: u32,
     /// Size of a GET in bytes of payload. Not stated in doc 001; 200 to 250 fits its tables (SPEC 3.6). Default 250.
@@ -189,6 +191,7 @@ impl Default for WebParams {
         Self {
             page: Page::default(),
             servers: 4,
+            html_server: 1,
             connections_per_server: 6,
             request: Bytes(250),
             think: Duration::from_secs(5),
@@ -217,6 +220,7 @@ impl Params for WebParams {
         };
         range("servers", self.servers, MAX_SERVERS)?;
         range("connections_per_server", self.connections_per_server, 1024)?;
+        range("html_server", self.html_server, self.servers)?;
         some("request", self.request)?;
         if self.pages == Some(0) {
             return Err(Problem::new(

@@ -211,3 +211,16 @@ fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
     // without any connection to the server the page waits
     assert!(load(Quota::Retrieved, &[19, 20, 21, 22, 23, 24]) > Duration::from_secs(50));
 }
+
+#[test]
+fn the_html_may_lie_on_any_server() {
+    // two round trips of 100 ms for the html, then the page of 1000 ms as ever; the other servers do not delay it
+    let mut fake = Fake::new(&RTT);
+    run(WebParams { html_server: 4, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
+    assert_eq!(fake.pages, [(Time(0), Time(1200 * MS), 100, 2_600_000)]);
+    assert_eq!((fake.opened[0].peer, fake.opened.iter().filter(|o| o.peer == 3).count()), (3, 26));
+    for wrong in [0, 5] {
+        let e = WebParams { html_server: wrong, ..Default::default() }.validate().unwrap_err();
+        assert_eq!((e.path.as_str(), e.to_string().contains("1 to 4")), ("html_server", true));
+    }
+}

@@ -5,6 +5,8 @@
                                           +-- cbr      0 ms
                                           +-- web1..4  9, 14, 24, 49 ms each way
 
+Where five round trips differ (`round_trip_step_ms`), ftp2 to ftp5 stand beside ftp.
+
 The DOCSIS link adds 1 ms each way, so round trips are 20 or 100 ms (FTP) and 20, 30, 50, 100 ms (web). The rate shaping
 queue, its token bucket, the transmit queue and the request/grant loop all stand on the link `up`.
 """
@@ -53,6 +55,10 @@ class Setup:
     limit: str | None = None
     target: str | None = None
     discipline: Discipline | None = None
+    #: How much longer each of five transfers' round trip is than that of the one before; 0 is the paper's one round trip.
+    round_trip_step_ms: float = 0.0
+    #: Another window of the bursty sender, in segments.
+    bursty_window: int | None = None
     seconds: int = SECONDS
 
     def with_(self, **changes: Any) -> Setup:
@@ -79,7 +85,7 @@ def describe(case: Case, seed: int, setup: Setup) -> ScenarioDict:
         "duration": f"{setup.seconds}s",
         "link": _links(case, setup),
         "app": apps,
-        "tcp": _stacks(setup.free),
+        "tcp": _stacks(setup),
         "record": {"interval": "100ms", "links": [UP], "apps": [name for name in apps if name == "ftp"]},
     }
 
@@ -96,6 +102,8 @@ def _links(case: Case, setup: Setup) -> dict[str, LinkDict]:
         "phone": _server("phone", 2.0 * DOCSIS_DELAY_MS),
         "cbr": _server("cbr", 2.0 * DOCSIS_DELAY_MS),
     }
+    for n in range(1, _transfers(case, setup)):
+        links[f"ftp{n + 1}"] = _server(f"ftp{n + 1}", case.rtt_ms + n * setup.round_trip_step_ms)
     return links | {f"web{n}": _server(f"web{n}", rtt) for n, rtt in enumerate(WEB_RTT_MS, start=1)}
 
 
@@ -106,7 +114,8 @@ def _up(case: Case, setup: Setup) -> LinkDict:
         "map_interval": "2ms",
         "map_clock": setup.free.map_clock,
         "request_vector": setup.free.request_vector,
-        "transmit_limit": "32p",
+        # ns-2's DropTail of 32 stores 31
+        "transmit_limit": "31p" if setup.free.ns2_droptail else "32p",
         "transmit_queue": setup.between.value,
     }
     if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (doc 001 §3.1.3)
@@ -195,7 +204,7 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
             "traffic": {"web": _browsing(setup)},
         },
     }
-    if (traffic := _bulk(case.bulk, free)) is not None:
+    if (traffic := _bulk(case, setup)) is not None:
         apps["ftp"] = {
             "from": "home",
             "to": ["ftp"],
@@ -203,6 +212,8 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
             "tcp": "bursty" if case.bulk is Bulk.BURSTY else "bulk",
             "traffic": traffic,
         }
+    for n in range(1, _transfers(case, setup)):
+        apps[f"ftp{n + 1}"] = apps["ftp"] | {"to": [f"ftp{n + 1}"]}
     if case.bulk is Bulk.MULTIPLE_AND_UDP:
         apps["cbr"] = {
             "from": "home",
@@ -213,8 +224,15 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, AppDict]:
     return apps
 
 
-def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
-    match bulk:
+def _transfers(case: Case, setup: Setup) -> int:
+    """How many applications carry the transfers: five where each has its own round trip."""
+    multiple = case.bulk in (Bulk.MULTIPLE, Bulk.MULTIPLE_AND_UDP)
+    return 5 if multiple and setup.round_trip_step_ms else 1
+
+
+def _bulk(case: Case, setup: Setup) -> dict[str, Any] | None:
+    free = setup.free
+    match case.bulk:
         case Bulk.NONE:
             return None
         case Bulk.SINGLE:
@@ -227,7 +245,12 @@ def _bulk(bulk: Bulk, free: Free) -> dict[str, Any] | None:
             return {"ftp": {"size": "18750000B", "pause": "16s", "new_connection": free.files_new_connection}}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:
             pause, spread = free.file_pause, free.file_pause_spread
-            files = {"flows": 5, "size": free.file_size, "pause": pause, "pause_spread": spread}
+            files = {
+                "flows": 5 // _transfers(case, setup),
+                "size": free.file_size,
+                "pause": pause,
+                "pause_spread": spread,
+            }
             return {"ftp": files | {"new_connection": free.files_new_connection}}
 
 
@@ -237,6 +260,7 @@ def _browsing(setup: Setup) -> dict[str, Any]:
     return {
         "page": _page(setup.page),
         "servers": 4,
+        "html_server": free.web_html_server,
         "connections_per_server": 6,
         "request": free.get_size,
         "think": "5s",
@@ -267,8 +291,9 @@ def _shaken(name: str, base: str, seed: int, free: Free) -> str:
 # ---------------------------------------------------------------------------------------------------------------- TCP
 
 
-def _stacks(free: Free) -> dict[str, dict[str, Any]]:
+def _stacks(setup: Setup) -> dict[str, dict[str, Any]]:
     """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
+    free = setup.free
 
     def window(most: int | None) -> dict[str, Any]:
         """ns-2's window_, which is also the first slow start threshold."""
@@ -276,9 +301,9 @@ def _stacks(free: Free) -> dict[str, dict[str, Any]]:
 
     return {
         "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free) | window(free.bulk_window),
-        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window(free.bursty_window),
+        "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window(setup.bursty_window or free.bulk_window),
         "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free)
-        | {"short_segments_wait": free.web_short_acks_wait},
+        | {"short_segments_wait": free.web_short_acks_wait, "nagle": free.web_nagle},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -97,9 +98,9 @@ class Case:
     def calibration(self) -> bool:
         """Whether a free parameter was chosen on this case, so that its cells prove nothing and are not counted.
 
-        D01, C01 and D02 by the study's rules; D08 with 417 packets because the bursty sender was inferred from it.
+        D01, C01 and D02, by the study's rules.
         """
-        return self.number == 1 or self.name == "D02" or (self.number, self.queue) == (8, Queue.DROPTAIL_417)
+        return self.number == 1 or self.name == "D02"
 
     def with_queue(self, queue: Queue) -> Case:
         """The same row with another queue."""
@@ -116,3 +117,8 @@ def case(number: int, queue: Queue) -> Case:
 def grid(*, congested: bool = False) -> list[Case]:
     """Nine rows with three queues: the 27 runs that Tables 3 to 8 tabulate, or their congested twins."""
     return [case(number + (10 if congested else 0), queue) for queue in Queue for number in NUMBERS]
+
+
+def by_case_key() -> Mapping[str, Case]:
+    """The 27 cases by their key in results."""
+    return {c.key: c for c in grid()}

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bloatlab.studies.cablelabs2012.cases import Case, Queue
-from bloatlab.studies.cablelabs2012.explanations import explain
+from bloatlab.studies.cablelabs2012.explanations import NOT_EXPLAINED, candidates, explain
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import (
     FTP,
@@ -67,6 +68,49 @@ def scorecard(runs: Runs, *, proves_nothing: str = "") -> Scorecard:
     )
     seeds = min(len(s) for s in runs.values())
     return Scorecard("cablelabs2012", seeds, cells, shares, proves_nothing)
+
+
+def wanted(card: Scorecard) -> Mapping[str, Sequence[str]]:
+    """Of each reading that could explain a cell that differs, the cases to run: those of the rows in question.
+
+    A whole row, since a transfer is judged by its difference between the queues.
+    """
+    asked: dict[str, dict[str, None]] = {}
+    for cell in card.cells:
+        if cell.verdict is Verdict.OUTSIDE:
+            for entry in candidates(cell.case, cell.metric):
+                rows = asked.setdefault(entry.reading, {})
+                rows.update(dict.fromkeys(key for key in _row(cell.case)))
+    return {reading: tuple(keys) for reading, keys in asked.items()}
+
+
+def explained(card: Scorecard, runs: Runs, readings: Mapping[str, Runs]) -> Scorecard:
+    """The scorecard with a reason for each cell that differs: what each reading that was run gives for it."""
+    others = {name: _judged({**runs, **other}) for name, other in readings.items()}
+
+    def reason(cell: Cell) -> Cell:
+        if cell.verdict is not Verdict.OUTSIDE:
+            return cell
+        keys = _row(cell.case)
+        found = {
+            name: others[name][cell.case, cell.metric] for name in others if all(k in readings[name] for k in keys)
+        }
+        far = cell.reason.removesuffix(f"; {NOT_EXPLAINED}")
+        return replace(cell, reason=f"{far}; {explain(cell, found)}")
+
+    return replace(card, cells=[reason(cell) for cell in card.cells])
+
+
+def _row(key: str) -> Sequence[str]:
+    """The keys of a case and of the same load with the other queues."""
+    number = int(key[1:3])
+    return [Case(number, queue.name).key for queue in Queue]
+
+
+def _judged(runs: Runs) -> Mapping[tuple[str, str], Cell]:
+    """The measured cells of any runs, judged."""
+    spreads = {key: _spreads(seeds) for key, seeds in runs.items()}
+    return {(c.case.key, c.metric): _cell(c, spreads) for c in measured()}
 
 
 def band(case: Case, metric: str, published: float) -> Band:
@@ -155,7 +199,7 @@ def _verdict(cell: PublishedCell, finding: Finding) -> tuple[Verdict, str]:
         return Verdict.CALIBRATION, f"free parameters were chosen on it; {finding.why}"
     if finding.agrees:
         return Verdict.WITHIN, finding.why
-    return Verdict.OUTSIDE, f"{finding.why}; {explain(cell.case.key, cell.metric)}"
+    return Verdict.OUTSIDE, f"{finding.why}; {NOT_EXPLAINED}"
 
 
 def _derived(cell: PublishedCell, other: Case | None, spreads: Mapping[str, Mapping[str, Spread]]) -> Cell:

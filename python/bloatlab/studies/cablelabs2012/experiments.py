@@ -1,25 +1,58 @@
 """What doc 001 names and does not report, and what its silence costs: further runs, asked for by name.
 
-None has published values; each shows a table of ours. `grid` and `plateau` are always run: the tables and claims
-stand on them.
+`tables` and `plateau` are always run: the tables and claims stand on them. A *reading* runs all 27 cases with one thing read
+otherwise and is judged by the study's rules like the study itself; where a cell differs, the readings that could be the
+reason are run for it (`explanations.py`). The other experiments have no published values; each shows a table of ours.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from bloatlab.studies.cablelabs2012.build import Between, PageModel, Setup
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case, grid
 from bloatlab.studies.cablelabs2012.parameters import DISCIPLINES, UNKNOWNS, Free
 
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing read otherwise than the study does, in every case."""
+
+    what: str
+    setup: Setup
+
+
+#: The readings by name. Each is an experiment, and none is the study's: its words or sources are weaker, or a counted cell
+#: would have to choose it.
+READINGS: dict[str, Reading] = {
+    "live": Reading(
+        "REQ(1) is what is unrequested now: an interval less in the request/grant loop",
+        Setup(free=Free(request_vector="live")),
+    ),
+    "store_all": Reading("a DropTail of n packets stores n, in both queues", Setup(free=Free(ns2_droptail=False))),
+    "pause": Reading("a burst begins 16 s after the one before has ended", Setup(free=Free(bursty_schedule=False))),
+    "bursty_window": Reading("the bursty sender has a window of 64 segments", Setup(bursty_window=64)),
+    "round_trips_apart": Reading(
+        "five transfers whose round trips are 2 ms apart, as in the CoDel scripts of the time",
+        Setup(round_trip_step_ms=2.0),
+    ),
+    "interleaved": Reading(
+        "the connections of a page open to one server after the other", Setup(free=Free(web_open_order="interleaved"))
+    ),
+}
+
 #: Name of each experiment and what it asks.
 EXPERIMENTS: dict[str, str] = {
+    "parameters": "the calibration cases with every value that was tried: what the free parameters were chosen on",
+    "page": "how a page is fetched, on D01 and D02: what was tried to find 2.756 s with 417 packets and 4.026 s with 21",
     "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
     "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
     "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
     "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
     "disciplines": "all nine cases with PIE, DOCSIS-PIE, LRED, SFQ with serial search, SFQ-CoDel and fq_codel",
     "sensitivity": "what the paper does not say, one value at a time, on one case of each kind",
+    **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
 }
 
 TARGETS = ("2ms", "5ms", "10ms", "20ms")
@@ -67,7 +100,11 @@ def plateau() -> list[Trial]:
 
 def trials(name: str) -> list[Trial]:
     """The configurations of one experiment. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
+    if name in READINGS:
+        return [read(name, c) for c in grid()]
     return {
+        "parameters": _parameters,
+        "page": _page,
         "congestion": _congestion,
         "pages": _pages,
         "bytes": _bytes,
@@ -75,6 +112,58 @@ def trials(name: str) -> list[Trial]:
         "disciplines": _disciplines,
         "sensitivity": _sensitivity,
     }[name]()
+
+
+def read(name: str, which: Case) -> Trial:
+    """One case under a reading."""
+    return Trial(name, which, name, READINGS[name].setup)
+
+
+#: On which free parameters may be chosen.
+CALIBRATION = tuple(c for c in grid() if c.calibration)
+
+
+def _parameters() -> list[Trial]:
+    tried = [("as the study", Free())]
+    tried += [(f"{u.field} {v}", Free().with_(**{u.field: v})) for u in UNKNOWNS if u.calibrated for v in u.others]
+    return [
+        Trial("parameters", c, label, Setup(free=free))
+        for label, free in tried
+        for c in CALIBRATION
+        if label == "as the study" or _matters(label.split()[0], c)
+    ]
+
+
+def _page() -> list[Trial]:
+    """Every combination of what the page's words and sources leave open, on the three rows that speak of it."""
+    rows = [case(1, Queue.DROPTAIL_417), case(1, Queue.DROPTAIL_21), case(2, Queue.DROPTAIL_21)]
+    axes: dict[str, tuple[object, ...]] = {
+        "request_vector": ("recorded", "live"),
+        "map_clock": ("from_first_packet", "free_running"),
+        "ns2_droptail": (True, False),
+        "web_html_server": (1, 4),
+        "web_nagle": (True, False),
+        "web_open_order": ("by_server", "interleaved"),
+    }
+    made: list[Trial] = []
+    for values in itertools.product(*axes.values()):
+        free = Free().with_(**dict(zip(axes, values, strict=True)))
+        made += [Trial("page", c, _words(free), Setup(free=free)) for c in rows]
+    return made
+
+
+def _words(free: Free) -> str:
+    """A variant of the page in a line."""
+    return ", ".join(
+        (
+            free.request_vector,
+            "from first packet" if free.map_clock == "from_first_packet" else "free-running",
+            "n - 1" if free.ns2_droptail else "n",
+            f"html from server {free.web_html_server}",
+            "Nagle" if free.web_nagle else "no Nagle",
+            free.web_open_order,
+        )
+    )
 
 
 def _congestion() -> list[Trial]:
@@ -129,13 +218,13 @@ def _matters(field: str, which: Case) -> bool:
     match field:
         case "cbr_size":
             return which.number == 6
-        case "bulk_initial_window":
+        case "bulk_initial_window" | "bulk_window":
             return which.number != 1
         case "codel_variant":
             return which.queue is Queue.CODEL
         case "file_size" | "file_pause" | "files_new_connection":
             return which.number in (4, 6)
-        case "bursty_schedule" | "bursty_window":
+        case "bursty_schedule":
             return which.number == 8
         case "ns2_droptail":
             return which.queue is not Queue.CODEL

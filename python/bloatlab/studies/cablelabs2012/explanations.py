@@ -1,72 +1,66 @@
-"""Why a cell differs: written after looking, one entry per cause; a cell that none names is "not explained".
+"""Why a cell differs: causes that an experiment bears out, one entry per cause; a cell without one is "not explained".
 
-An entry is a cause with its evidence, not an excuse: it says what in the 2012 model we know or suspect to be different,
-and how that was seen.
+An entry names a reading (`experiments.py`) that could be the reason, in which cells, and the evidence that is not the cell
+itself. It explains a cell when, under that reading, the study's own rule finds the cell within; the program runs it and
+prints what it gives. Nothing here is a number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from bloatlab.studies.scorecard import Cell
 
 NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A cause, and the cells it accounts for: shell patterns over case key and metric."""
+    """A reading that could be the cause, and the cells it may account for: shell patterns over case key and metric."""
 
+    reading: str
     cases: str
     metrics: str
     why: str
 
 
-_SYN_ORDER = (
-    "suspected: who of 24 SYNs sent in one moment gets into a queue of 21 (sensitivity: web_open_order), and how hard five "
-    "transfers press on it: there voice loses more than published, too. ns-2 itself does as our presets do "
-    "(benches/peers/compare_ns2.py), so what differs is in the paper's script"
-)
+_LIVE = "the paper's words are read as REQ(1) before the shift; they can be read as after it"
 _ROUND_TRIPS = (
-    "suspected: five equal round trips keep the transfers in phase, so that their losses come together; 1 ms apart each way, as in "
-    "the scripts of the time, voice loses far less, and the published value lies between or beside "
-    "(benches/peers/round_trips_apart.py); TCP does what ns-2's does (compare_ns2.py)"
+    "five equal round trips keep the transfers in phase, so that their losses come together; the scripts of the time set "
+    "them 2 ms apart, the paper names one (TCP does what ns-2's does: compare_ns2.py)"
 )
-_FEWER_PAGES = (
-    "follows from the page counts behind 21 packets: what pages do not use, the transfer does; the rule wants CoDel's difference "
-    "to both DropTail buffers"
+_WINDOW = "how much of a burst stands in the queue is the bursty sender's window, which the paper does not give"
+_ORDER = (
+    "who of 24 SYNs sent in one moment gets into a queue of 21 is the order of opening, which the paper does not give"
 )
 
 EXPLANATIONS: tuple[Explanation, ...] = (
-    Explanation("D0[46]/*", "VoIP *", _ROUND_TRIPS),
-    Explanation("D07/21", "VoIP *", _ROUND_TRIPS),
-    Explanation("D0[2-8]/21", "page load time *", _SYN_ORDER),
-    Explanation("D0[2-8]/21", "pages completed *", _SYN_ORDER),
-    Explanation(
-        "?06*",
-        "FTP *",
-        "the paper's own: its transfer rises by 2.93 MB under CoDel, where the pages' upstream bytes account for 0.14 (SPEC 3.6, "
-        "6); the ceiling less voice, UDP and pages gives ours",
-    ),
-    Explanation("D0[37]/21", "FTP *", _FEWER_PAGES),
-    Explanation("C0[237]", "FTP *", _FEWER_PAGES),
-    Explanation(
-        "?09*",
-        "FTP *",
-        "suspected: at 100 ms the bursty sender's window decides how much of the bucket is used, and it is known only to a few "
-        "segments (inferred from D08 with 417 packets)",
-    ),
-    Explanation(
-        "D09/417",
-        "page load time *",
-        "suspected: as for the transfer; one segment of the sender's window is 2.4 ms of queue and, over 32 round trips, 77 ms "
-        "of page time",
-    ),
+    Explanation("round_trips_apart", "?0[4-7]*", "*", _ROUND_TRIPS),
+    Explanation("bursty_window", "?0[89]*", "*", _WINDOW),
+    Explanation("interleaved", "D0[3-9]/21", "page*", _ORDER),
+    Explanation("live", "*", "*", _LIVE),
 )
 
+#: What a reading gives for a cell: the cell as the study's rule finds it under that reading.
+Under = Callable[[str, Cell], Cell]
 
-def explain(case: str, metric: str) -> str:
-    """The cause that accounts for a differing cell, or `NOT_EXPLAINED`."""
-    for entry in EXPLANATIONS:
-        if fnmatchcase(case, entry.cases) and fnmatchcase(metric, entry.metrics):
-            return entry.why
-    return NOT_EXPLAINED
+
+def candidates(case: str, metric: str) -> Sequence[Explanation]:
+    """The entries that may account for a cell, the more special first."""
+    return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
+
+
+def explain(cell: Cell, found: Mapping[str, Cell], digits: int = 2) -> str:
+    """Why `cell` differs, in words with the experiment's name and value; `found` has the cell under each reading that was run."""
+    told: list[str] = []
+    for entry in candidates(cell.case, cell.metric):
+        other = found.get(entry.reading)
+        if other is None:
+            continue
+        value = f"experiment {entry.reading}: {other.ours:.{digits}f} {cell.unit}".rstrip()
+        if other.agrees:
+            return f"{value}, within: {entry.why}"
+        told.append(value)
+    return f"{NOT_EXPLAINED} ({'; '.join(told)})" if told else NOT_EXPLAINED

@@ -42,7 +42,7 @@ def cells(result: Result) -> Measures:
     voice, web = apps["voip"]["voip"], apps["web"]["web"]
     loads = web["page_load_s"]
     complete = web["pages"] > 0
-    ftp = apps.get("ftp")
+    ftp = [app["wire_bytes"] for name, app in apps.items() if name.startswith("ftp")]
     return {
         LOST: voice["lost_percent"],
         LATE: voice["late_percent"],
@@ -50,8 +50,9 @@ def cells(result: Result) -> Measures:
         MOS: voice["mos_loss_only"],
         MEDIAN: loads["median"] if complete else math.inf,
         MAD: loads["mad"] if complete else math.inf,
+        "mad_share": loads["mad"] / loads["median"] if complete else math.nan,
         PAGES: float(web["pages"]),
-        FTP: ftp["wire_bytes"] / 1000.0 if ftp else 0.0,
+        FTP: sum(ftp) / 1000.0,
         "mos_with_delay": voice["mos"],
         "voip_delay_p99_ms": voice["delay_ms"]["p99"],
         "page_load_max_s": loads["max"] if complete else math.inf,
@@ -67,7 +68,7 @@ def burst(result: Result) -> Measures:
     85 % or 87.5 %) were tried after them: no verdict changed, and the paper's words ask for none, so these stay.
     """
     if "ftp" not in result.summary["apps"]:
-        return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "plateau_share"), math.nan)
+        return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
     series = forward_ftp(result)
     rate = rate_series(series, "wire_bytes", smooth=3)
     t, mbit = rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy()
@@ -83,6 +84,9 @@ def burst(result: Result) -> Measures:
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
         "full_rate_s": dropped - start,
+        # how long it stays at the peak, and how much of the burst is left when it leaves
+        "peak_s": dropped - ramp if math.isfinite(ramp) else 0.0,
+        "left_s": max(0.0, burst_s - dropped) if math.isfinite(dropped) else 0.0,
         "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,
     }
 

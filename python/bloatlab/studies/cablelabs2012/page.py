@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bloatlab.report import Block, Page, Prose, Section, TableBlock, write
 from bloatlab.scenario import version
 from bloatlab.studies import layout as shared
-from bloatlab.studies.cablelabs2012 import layout
+from bloatlab.studies.cablelabs2012 import layout, readback
 from bloatlab.studies.cablelabs2012.compare import __doc__ as rules
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
 from bloatlab.studies.page import Drawn, facts, figure_block
@@ -52,8 +52,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
 _LEAD = (
     "A cable modem with a burst of 10 MB at 20 Mbit/s and 5 Mbit/s after it carries a telephone call, web pages and "
     "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
-    "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs; one row "
-    "(D08 with 417 packets) was taken out of the count afterwards, because a sender was inferred from it."
+    "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs."
 )
 _TABLES_LEAD = (
     "Each published value is followed by ours, the median over seeds. Green is within tolerance, red is outside, yellow "
@@ -77,6 +76,8 @@ def _experiments(done: Reproduction) -> list[Section]:
     }
     compared: list[Block] = [TableBlock(t) for t in tables.pop("disciplines", [])]
     others: list[Block] = [TableBlock(t, folded=True) for ts in tables.values() for t in ts]
+    if done.readings:
+        others.insert(0, TableBlock(layout.readings_table(done.scorecard, done.readings)))
     sections: list[Section] = []
     if compared:
         sections.append(Section("Every discipline", "disciplines", compared, _DISCIPLINES_LEAD))
@@ -105,6 +106,7 @@ def _rules(done: Reproduction) -> list[Block]:
         Prose(rest),
         TableBlock(shared.shares_table(done.scorecard)),
         TableBlock(layout.unknowns_table()),
+        TableBlock(readback.table(readback.read_back())),
     ]
 
 

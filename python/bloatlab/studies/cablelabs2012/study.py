@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 from rich.console import Console
@@ -26,14 +26,17 @@ from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012 import figures, page, terminal
 from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
+from bloatlab.studies.cablelabs2012.cases import by_case_key
 from bloatlab.studies.cablelabs2012.claims import CLAIMS
-from bloatlab.studies.cablelabs2012.compare import scorecard
-from bloatlab.studies.cablelabs2012.experiments import Trial, plateau, tables, trials
+from bloatlab.studies.cablelabs2012.compare import explained, scorecard, wanted
+from bloatlab.studies.cablelabs2012.experiments import READINGS, Trial, plateau, read, tables, trials
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
+from bloatlab.studies.cablelabs2012.readback import read_back
 from bloatlab.studies.claims import check_all
 from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.registry import Options
 from bloatlab.studies.reproduced import Reproduced
+from bloatlab.studies.scorecard import Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
 
 QUICK_SECONDS = 60
@@ -56,6 +59,19 @@ class Reproduction(Reproduced):
 
     paper: Mapping[str, Sequence[Measures]]
     experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
+    #: The readings that were asked for, each judged by the study's rules.
+    readings: Mapping[str, Scorecard]
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON, with the paper's parameters read back and the shares of the readings that were asked for."""
+        data = super().as_data() | {"parameters": [p.as_data() for p in read_back()]}
+        if not self.readings:
+            return data
+        shares = {
+            name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
+            for name, card in self.readings.items()
+        }
+        return data | {"readings": shares}
 
     def print(self, console: Console) -> None:
         """Tables 3 to 8, claims and shares, for a person at a terminal."""
@@ -77,13 +93,17 @@ def reproduce(options: Options) -> Reproduction:
     extra = {name: _run(given, extra_seeds, options, name) for name, given in asked.items()}
 
     runs = _measures(main)
-    card = scorecard({t.key: runs[t.key] for t in tables()}, proves_nothing=QUICK_WARNING if options.quick else "")
-    ran = [main, *extra.values()]
+    own = {t.key: runs[t.key] for t in tables()}
+    card = scorecard(own, proves_nothing=QUICK_WARNING if options.quick else "")
+    causes = {} if options.quick else _causes(card, extra_seeds, options)
+    card = explained(card, own, {name: _by_case(r) for name, r in causes.items()})
+    ran = [main, *extra.values(), *causes.values()]
     done = Reproduction(
         scorecard=card,
         claims=check_all(CLAIMS, runs),
         paper=runs,
         experiments={name: _measures(r) for name, r in extra.items()},
+        readings={name: scorecard(_by_case(extra[name])) for name in asked if name in READINGS},
         folder=options.out,
         runs=sum(len(r.points) for r in ran),
         found=sum(r.found for r in ran),
@@ -91,6 +111,22 @@ def reproduce(options: Options) -> Reproduction:
     )
     _write(done, ran)
     return done
+
+
+def _causes(card: Scorecard, seeds: range, options: Options) -> dict[str, _Ran]:
+    """The readings that could explain what differs, run for the rows in question."""
+    return {
+        name: _run([read(name, by_case_key()[key]) for key in keys], seeds, options, f"why: {name}")
+        for name, keys in wanted(card).items()
+    }
+
+
+def _by_case(ran: _Ran) -> _Runs:
+    """The measures of a reading by the key of the case."""
+    rows = ran.rows()
+    return {
+        cast("Trial", at["case"]).case.key: [cast("Measures", dict(r)) for r in given] for at, given in rows.items()
+    }
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:

@@ -25,9 +25,14 @@ def show(done: Reproduction, console: Console) -> None:
         "[green]✓ within[/]  [bold red]✗ outside[/]  [yellow]c calibration, not counted[/]  [dim]derived[/]\n"
     )
     for name, runs in done.experiments.items():
+        if name in done.readings:
+            continue
         for table in layout.experiment_tables(name, EXPERIMENTS[name], runs, done.paper):
             show_table(table, console)
             console.print()
+    if done.readings:
+        show_table(layout.readings_table(done.scorecard, done.readings), console)
+        console.print()
     show_table(shared.claims_table(done.claims), console)
     show_table(shared.shares_table(done.scorecard), console)
     last_words(done.scorecard, done.claims, done.runs, done.seconds, done.report, console, done.found)
