@@ -40,7 +40,7 @@ def published_table(card: Scorecard) -> TextTable:
             TextCell(f"{c.printed} {c.unit}"),
             TextCell(number(c.ours, DIGITS[c.metric]), TONES[c.verdict]),
             TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
-            TextCell(c.accepted()),
+            TextCell(c.accepted(DIGITS[c.metric])),
             origin_cell(c.origin),
             TextCell(c.verdict.value, TONES[c.verdict]),
             TextCell(c.reason),
