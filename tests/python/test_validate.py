@@ -96,9 +96,11 @@ def test_kernel_defaults():
     # tc-pie(8): alpha 2, beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["tupdate"]) == (0.125, 1.25, "20000000ns", "15000000ns")
-    # the CAKE paper: at 5 Mbit/s 1.5 frames last 3.6 ms, below 5 ms; at 1 Mbit/s 18.2 ms, above
-    assert queue("ROOT cake bandwidth 5mbit", 5_000_000)["law"]["cobalt"]["target"] == "5000000ns"
-    assert queue("ROOT cake bandwidth 1mbit", 1_000_000)["law"]["cobalt"]["target"] == "18168000ns"
+    # CAKE: at 5 Mbit/s four frames last 9.7 ms, above 5 ms; at 20 Mbit/s 2.4 ms
+    cake = {rate: queue(f"ROOT cake bandwidth {rate}mbit", rate * 1_000_000) for rate in (5, 20)}
+    assert [cake[rate]["law"]["cobalt"]["target"] for rate in (5, 20)] == ["9689600ns", "5000000ns"]
+    # 20 Mbit/s are 2.5 MB/s: a 4096th of it is 610 B; below 10 Mbit/s it is 300
+    assert [cake[rate]["scheduler"]["drr_plus_plus"]["quantum"] for rate in (5, 20)] == ["300B", "610B"]
     assert "composed, not CAKE" in translate(parse("cake"), 1).remark
 
 
@@ -232,7 +234,7 @@ def test_metrics_by_hand():
     pings = series(app=["ping1"] * 5, t_s=[0.1, 0.5, 0.6, 0.7, 0.8], rtt_ms=[99.0, 10.0, 20.0, math.nan, 40.0])
     files = series(app=["page"] * 3, start_s=[0.1, 0.6, 0.7], took_s=[9.0, 1.0, 2.0])
     tables = {"flow_series": flow_series, "queue_series": queue_series, "pings": pings, "files": files}
-    found = measure(Result(Scenario('{"name":"x","seed":1}'), {}, tables), one(given))
+    found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), {}, tables), one(given))
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
     # of 1 and 3: 16 over 2 times 10
     assert found["jain"] == pytest.approx(0.8)

@@ -219,6 +219,10 @@ macro_rules! disciplines {
                 match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ }
             }
             #[inline]
+            fn at_rest(&mut self, now: Time) -> bool {
+                match self { Self::None => true, $(Self::$Law(l) => l.at_rest(now),)+ }
+            }
+            #[inline]
             fn overflow(&mut self, now: Time) {
                 match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ }
             }

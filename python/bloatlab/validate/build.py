@@ -63,7 +63,7 @@ def udp_name(index: int) -> str:
 
 def queue_of(entry: Entry) -> Translated:
     """The discipline under test. Raises `NotSupportedError`, or `TcError` for a text that tc would refuse."""
-    return translate(parse(entry.qdisc), entry.rate_bps)
+    return translate(parse(entry.qdisc), entry.rate_bps, sum(flows.n for flows in entry.flows))
 
 
 def check(entry: Entry) -> None:
@@ -94,14 +94,13 @@ _UNDERSTOOD = ("gso_max_segs", "sysctl")
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     """The validated scenario of one run. Raises `NotSupportedError`, `TcError`, or `ScenarioError` (of `sets`)."""
     check(entry)
-    qdisc = parse(entry.qdisc)
-    queue = translate(qdisc, entry.rate_bps).queue
+    queue = queue_of(entry).queue
     return from_dict(
         {
             "name": entry.name,
             "seed": seed,
             "duration": _time(entry.duration_s),
-            "link": _links(entry, queue, CAKE_BURST if qdisc.root else HTB_BURST),
+            "link": _links(entry, queue, CAKE_BURST if parse(entry.qdisc).root else HTB_BURST),
             "app": _apps(entry, seed),
             "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
             "record": {

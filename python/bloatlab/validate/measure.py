@@ -168,6 +168,8 @@ def _looks(bins: int, name: str, seed: int) -> list[int]:
 
 def pages(result: Result, window: Window) -> dict[str, float]:
     """Time from connect to the last byte, of the pages asked for in the window."""
+    if PAGE not in result.scenario.data["app"]:
+        return {}
     frame = result.table("files").filter(pl.col("app") == PAGE)
     took = frame.filter(pl.col("start_s") >= window[0])["took_s"].to_numpy()
     if not len(took):

@@ -16,12 +16,23 @@ from bloatlab.validate.tc import Qdisc
 #: A full Ethernet frame without checksum: the kernel's "psched MTU", which quanta and laws take for a packet.
 FRAME = 1514
 
+#: The least that a scheduler of bloatlab takes for a turn, bytes.
+LEAST_QUANTUM = 64
+
 #: What a drop-tail queue of tc holds without a limit: the interface's txqueuelen.
 TXQUEUELEN = 1000
 
 
 class NotSupportedError(ValueError):
     """There is nothing like it in bloatlab; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What some defaults depend on."""
+
+    rate_bps: int
+    flows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +43,30 @@ class Translated:
     remark: str = ""
 
 
-def translate(qdisc: Qdisc, rate_bps: int) -> Translated:
-    """`qdisc` on a link of `rate_bps`. Raises `NotSupportedError`."""
+def translate(qdisc: Qdisc, rate_bps: int, flows: int = 1) -> Translated:
+    """`qdisc` on a link of `rate_bps`, for so many bulk flows between one pair of hosts. Raises `NotSupportedError`."""
     build = _BUILD.get(qdisc.kind)
     if build is None:
         raise NotSupportedError(f"bloatlab has no {qdisc.kind}")
     if qdisc.root and qdisc.kind != "cake":
         raise NotSupportedError(f"{qdisc.kind} does not shape on its own")
-    return build(qdisc, rate_bps)
+    return build(qdisc, _Link(rate_bps, flows))
 
 
-def _pfifo(q: Qdisc, _rate: int) -> Translated:
+def _pfifo(q: Qdisc, _link: _Link) -> Translated:
     return Translated({"droptail": {"limit": f"{q.count('limit', TXQUEUELEN)}p"}})
 
 
-def _bfifo(q: Qdisc, _rate: int) -> Translated:
+def _bfifo(q: Qdisc, _link: _Link) -> Translated:
     return Translated({"droptail": {"limit": f"{q.count('limit', TXQUEUELEN * FRAME)}B"}})
 
 
-def _codel(q: Qdisc, _rate: int) -> Translated:
+def _codel(q: Qdisc, _link: _Link) -> Translated:
     law = _codel_law(q, ecn=False)
     return Translated({"codel": law | {"variant": "linux", "limit": f"{q.count('limit', 1000)}p"}})
 
 
-def _fq_codel(q: Qdisc, _rate: int) -> Translated:
+def _fq_codel(q: Qdisc, _link: _Link) -> Translated:
     rest = {"variant": "linux", "drop_batch": q.count("drop_batch", 64)}
     return Translated({"fq_codel": _codel_law(q, ecn=True) | _shared(q) | rest})
 
@@ -80,11 +91,11 @@ def _shared(q: Qdisc) -> dict[str, Any]:
     }
 
 
-def _pie(q: Qdisc, _rate: int) -> Translated:
+def _pie(q: Qdisc, _link: _Link) -> Translated:
     return Translated({"pie": _pie_law(q) | {"limit": f"{q.count('limit', 1000)}p"}})
 
 
-def _fq_pie(q: Qdisc, _rate: int) -> Translated:
+def _fq_pie(q: Qdisc, _link: _Link) -> Translated:
     law = _pie_law(q) | {"mark_ecnth": (q.number("ecn_prob") or 10.0) / 100.0}
     return Translated({"fq_pie": _shared(q) | {"pie": law}})
 
@@ -103,7 +114,7 @@ def _pie_law(q: Qdisc) -> dict[str, Any]:
     }
 
 
-def _sfq(q: Qdisc, _rate: int) -> Translated:
+def _sfq(q: Qdisc, _link: _Link) -> Translated:
     if q.has("flows"):
         raise NotSupportedError("bloatlab's sfq does not bound the number of flows")
     victim = "head" if q.has("headdrop") else "tail"
@@ -119,7 +130,7 @@ def _sfq(q: Qdisc, _rate: int) -> Translated:
     return Translated({"sfq": given | ({"perturb": _time(perturb)} if perturb else {})})
 
 
-def _red(q: Qdisc, rate: int) -> Translated:
+def _red(q: Qdisc, _link: _Link) -> Translated:
     if q.has("adaptive") or q.has("nodrop"):
         raise NotSupportedError("red's adaptive and nodrop are not in bloatlab's red")
     limit = q.number("limit")
@@ -131,7 +142,6 @@ def _red(q: Qdisc, rate: int) -> Translated:
     avpkt = q.number("avpkt") or 1000.0
     # "should be set to the bandwidth of the interface"; 10mbit by default, and only for idle times
     bandwidth = q.number("bandwidth") or 10e6
-    del rate
     return Translated(
         {
             "red": {
@@ -159,26 +169,27 @@ _CAKE_REFUSED = ("ack-filter", "ack-filter-aggressive", "ingress", "autorate-ing
 _CAKE_OTHER = ("flowblind", "srchost", "dsthost", "hosts")
 
 
-def _cake(q: Qdisc, rate: int) -> Translated:
+def _cake(q: Qdisc, link: _Link) -> Translated:
     """A composition: COBALT under DRR++ in an 8-way set-associative hash of 1024 queues, the longest queue pays."""
     for word in (*_CAKE_REFUSED, *_CAKE_OTHER):
         if q.has(word):
             raise NotSupportedError(f"bloatlab has no CAKE, and nothing to compose its {word} from")
     bandwidth = q.number("bandwidth")
-    if q.root and bandwidth != rate:
-        raise NotSupportedError(f"cake's own shaper at another rate than the link's {rate} bit/s")
-    # the CAKE paper, 3: interval is `rtt`, target a 20th of it and at least 1.5 packets at the shaper's rate
+    if q.root and bandwidth != link.rate_bps:
+        raise NotSupportedError(f"cake's own shaper at another rate than the link's {link.rate_bps} bit/s")
+    # the CAKE paper: interval is `rtt`, target a 20th of it and at least 1.5 packets at the shaper's rate; besides,
+    # COBALT's CoDel starts at four packets
     interval = q.number("rtt") or 0.1
-    packets = 0.0 if bandwidth is None else 1.5 * FRAME * 8.0 / bandwidth
-    quantum = FRAME if bandwidth is None else min(max(int(bandwidth / 8.0) >> 12, 300), FRAME)
+    packet = 0.0 if bandwidth is None else FRAME * 8.0 / bandwidth
     law = {
-        "target": _time(max(interval / 20.0, packets)),
-        "interval": _time(interval + max(0.0, packets - interval / 20.0)),
+        "target": _time(max(interval / 20.0, 4.0 * packet)),
+        "interval": _time(interval + max(0.0, 1.5 * packet - interval / 20.0)),
         "ecn": True,
+        "holds_queue": True,
     }
     composed = {
         "classifier": {"serial_search": {"groups": 128, "ways": 8, "when_full": "hashed"}},
-        "scheduler": {"drr_plus_plus": {"quantum": f"{quantum}B"}},
+        "scheduler": {"drr_plus_plus": {"quantum": f"{_cake_quantum(q, bandwidth, link.flows)}B"}},
         "law": {"cobalt": law},
         "overflow": {"longest": {"by": "bytes", "from": "head"}},
         "limit": f"{q.count('memlimit', 4 << 20)}B",
@@ -186,7 +197,13 @@ def _cake(q: Qdisc, rate: int) -> Translated:
     return Translated({"fair": composed}, "composed, not CAKE: COBALT, DRR++, 8-way set-associative hash")
 
 
-_BUILD: Mapping[str, Callable[[Qdisc, int], Translated]] = {
+def _cake_quantum(q: Qdisc, bandwidth: float | None, flows: int) -> int:
+    """Bytes of a turn: the paper's, shared by the flows of a host where hosts are isolated."""
+    whole = FRAME if bandwidth is None else min(max(int(bandwidth / 8.0) >> 12, 300), FRAME)
+    return whole if q.has("flows") else max(whole // max(flows, 1), LEAST_QUANTUM)
+
+
+_BUILD: Mapping[str, Callable[[Qdisc, _Link], Translated]] = {
     "pfifo": _pfifo,
     "bfifo": _bfifo,
     "codel": _codel,

@@ -278,7 +278,8 @@ impl QueueDiscipline for Fair {
             crate::single::mark(newest, reason, Point::Enqueue, cx);
         }
         if idle {
-            self.scheduler.activate(i, &mut self.queues);
+            let fresh = self.queues[i].law.at_rest(cx.now);
+            self.scheduler.activate(i, &mut self.queues, fresh);
         }
         self.watch(i);
     }

@@ -130,16 +130,17 @@ impl Scheduler {
         Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
     }
 
-    /// Queue `i`, which was idle, has a packet.
+    /// Queue `i`, which was idle, has a packet. `fresh`: DRR++ and `new_first` may take it for new; if not, its credit stays, too.
     #[inline]
-    pub fn activate(&mut self, i: u32, queues: &mut Queues) {
+    pub fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
         queues[i].deficit = match self.spec {
             PacketRoundRobin | NewFirst | Drr(_) => 0,
+            DrrPlusPlus(_) if !fresh => queues[i].deficit,
             ByteRoundRobin(q) | DrrPlusPlus(q) => q.quantum.0 as i64,
         };
         match self.spec {
-            NewFirst | DrrPlusPlus(_) => self.new.push(i, queues, Listed::New),
+            NewFirst | DrrPlusPlus(_) if fresh => self.new.push(i, queues, Listed::New),
             _ => self.old.push(i, queues, Listed::Old),
         }
     }

@@ -45,6 +45,8 @@ pub struct CobaltParams {
     pub blue_threshold: Option<Duration>,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
+    /// Under DRR++: a queue that has emptied is not new again, and keeps its credit, until this law has come to rest (CAKE).
+    pub holds_queue: bool,
 }
 
 impl Default for CobaltParams {
@@ -60,6 +62,7 @@ impl Default for CobaltParams {
             p_dec: p(1.0 / 4096.0),
             blue_threshold: None,
             ce_threshold: None,
+            holds_queue: false,
         }
     }
 }
@@ -202,6 +205,20 @@ impl Law for Cobalt {
             s.count -= 1;
             s.advance(cfg.interval);
         }
+    }
+
+    /// While its queue is empty, `count` falls whenever `drop_next` is due.   Bound: each turn takes one from count.
+    ///
+    /// Source: J. Morton, cake list, 2016-12-24: a queue is released when its deficit is repaid and the AQM has decayed to rest.
+    fn at_rest(&mut self, now: Time) -> bool {
+        if !self.cfg.holds_queue {
+            return true;
+        }
+        while self.state.count > 0 && now >= self.state.drop_next {
+            self.state.count -= 1;
+            self.state.advance(self.cfg.interval);
+        }
+        self.state.count == 0 && self.state.p_drop == 0.0
     }
 
     /// CAKE's `cobalt_queue_full`.

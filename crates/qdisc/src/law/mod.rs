@@ -65,6 +65,11 @@ pub trait Law: Send {
     /// The link asked and nothing was there.
     #[inline]
     fn empty(&mut self, _now: Time) {}
+    /// Its queue has been idle until `now`: whether that was long enough for it to count as new.
+    #[inline]
+    fn at_rest(&mut self, _now: Time) -> bool {
+        true
+    }
     /// The limit refused an arrival.
     #[inline]
     fn overflow(&mut self, _now: Time) {}

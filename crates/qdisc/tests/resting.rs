@@ -1,0 +1,75 @@
+//! A queue that has emptied under DRR++ and COBALT: new again at once, or when its law has come to rest.
+
+use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
+use qdisc::fair::Fair;
+use qdisc::{Cx, Params, Queue, Spec};
+use units::{BitRate, Rng, Time};
+
+struct NoFates;
+
+impl FateSink for NoFates {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, _: Point) {
+        panic!("{packet:?} was dropped: {reason:?}");
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+struct Bench {
+    queue: Queue<Fair>,
+    rng: Rng,
+    flows: FlowTable,
+    link: LinkView,
+}
+
+impl Bench {
+    fn new(holds_queue: bool) -> Self {
+        let spec = format!(
+            r#"{{"fair": {{"classifier": {{"isolated": {{}}}}, "scheduler": {{"drr_plus_plus": {{"quantum": "1000B"}}}},
+                "law": {{"cobalt": {{"target": "1ms", "holds_queue": {holds_queue}}}}}}}}}"#
+        );
+        let spec: Spec = serde_json::from_str(&spec).unwrap();
+        let mut flows = FlowTable::default();
+        for i in 0..2u16 {
+            let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, dport: 80, ..Default::default() };
+            flows.set(FlowId(u32::from(i)), tuple);
+        }
+        let queue = Queue::new(Params::build(&spec.fair().unwrap()));
+        Self { queue, rng: Rng::named(1, "resting"), flows, link: LinkView::plain(BitRate(5_000_000)) }
+    }
+
+    fn offer(&mut self, ms: u64, flow: u32, size: u16) {
+        let packet = PacketMeta { flow: FlowId(flow), size, segs: 1, ..Default::default() };
+        let (now, fate) = (Time(ms * 1_000_000), &mut NoFates);
+        self.queue.enqueue(packet, &mut Cx { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate });
+    }
+
+    fn take(&mut self, ms: u64) -> Option<u32> {
+        let (now, fate) = (Time(ms * 1_000_000), &mut NoFates);
+        let cx = &mut Cx { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate };
+        self.queue.dequeue(cx).map(|p| p.flow.0)
+    }
+}
+
+/// Flow 0 sends a packet at once and one that waits 10 ms, above the target: its law counts 1 at 11 ms, and takes that back an
+/// interval later, at 111 ms. At `ms`, flow 1 is one of the old ones, in the midst of its turn, when flow 0 comes again: who goes first?
+fn first_after(holds_queue: bool, ms: u64) -> u32 {
+    let mut b = Bench::new(holds_queue);
+    b.offer(0, 0, 1000);
+    assert_eq!(b.take(0), Some(0));
+    b.offer(1, 0, 1000);
+    assert_eq!((b.take(11), b.take(11)), (Some(0), None));
+    // three packets use up flow 1's first turn; the fourth, of its second one, leaves it credit for the fifth
+    (0..5).for_each(|_| b.offer(ms, 1, 400));
+    (0..4).for_each(|_| assert_eq!(b.take(ms), Some(1)));
+    b.offer(ms, 0, 1000);
+    b.take(ms).unwrap()
+}
+
+#[test]
+fn an_emptied_queue_is_new_again_when_its_law_is_at_rest() {
+    // RFC 8290: new at once, so it goes before the other
+    assert_eq!((first_after(false, 20), first_after(false, 500)), (0, 0));
+    // CAKE: one of the old ones until 111 ms, and new from then on
+    assert_eq!((first_after(true, 20), first_after(true, 110)), (1, 1));
+    assert_eq!((first_after(true, 111), first_after(true, 500)), (0, 0));
+}
