@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from bloatlab.studies.cablelabs2012 import layout
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case, grid
 from bloatlab.studies.cablelabs2012.compare import band, difference_holds, explained, scorecard, wanted
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS
@@ -205,3 +206,23 @@ def test_cases_have_the_papers_names():
     with pytest.raises(KeyError):
         case(10, Queue.CODEL)
     assert math.isclose(D04.rtt_ms, 20)
+
+
+def test_tried_values_stand_under_the_papers(as_published):
+    seed = as_published()["D01/21"][0] | {MEDIAN: 4.2, "page_up_kb": 150.0}
+    table = layout.tried_table("parameters", "what", {"D01/21 as the study": [seed], "D01/21 get_size 50B": [seed]})
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert [row[:2] for row in rows] == [
+        ["D01/21", "the paper"],
+        ["D01/21", "as the study"],
+        ["D01/21", "get_size 50B"],
+    ]
+    assert (rows[0][3], rows[1][3], rows[1][7]) == ("4.026", "4.200", "150.0")
+
+
+def test_readings_are_judged_beside_the_study(as_published):
+    runs = as_published()
+    card = scorecard(runs)
+    runs["C05"] = [dict(seed) | {MOS: 3.0} for seed in runs["C05"]]
+    table = layout.readings_table(card, {"live": scorecard(runs)})
+    assert [[cell.text for cell in row][2:4] for row in table.rows] == [["3", "88 of 88"], ["3", "87 of 88"]]

@@ -144,6 +144,7 @@ def _page() -> list[Trial]:
         "web_html_server": (1, 4),
         "web_nagle": (True, False),
         "web_open_order": ("by_server", "interleaved"),
+        "web_measure_from": ("connected", "open"),
     }
     made: list[Trial] = []
     for values in itertools.product(*axes.values()):
@@ -162,6 +163,7 @@ def _words(free: Free) -> str:
             f"html from server {free.web_html_server}",
             "Nagle" if free.web_nagle else "no Nagle",
             free.web_open_order,
+            f"from {free.web_measure_from}",
         )
     )
 

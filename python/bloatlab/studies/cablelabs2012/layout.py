@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.cablelabs2012 import disciplines
@@ -219,19 +218,13 @@ def tried_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) ->
         for full, seeds in runs.items():
             if full.split(" ")[0] == key:
                 values = [number(spread([s[m] for s in seeds]).median, DIGITS[m]) for m in columns]
-                rows.append([*row(full, values), TextCell(number(spread([_page_kb(s) for s in seeds]).median, 1))])
+                rows.append([*row(full, values), TextCell(number(spread([s["page_up_kb"] for s in seeds]).median, 1))])
     names = ["case", "with", "lost %", "median s", "MAD s", "pages", "FTP kB", "kB up per page"]
     note = (
-        "Medians over seeds. kB up per page: what the modem sent, less the transfer and the call; the paper's tables come to "
+        "Medians over seeds. kB up per page: what arrived upstream of the pages; the paper's tables come to "
         "138 in D02 (SPEC 3.6)."
     )
     return TextTable(f"{name}: {what}", names, rows, note, left=2)
-
-
-def _page_kb(seed: Measures) -> float:
-    """Upstream kB per page: all that was sent less the transfer and the voice that arrived (30 000 packets of 218 bytes)."""
-    voice = 30_000 * 0.218 * (1.0 - seed[LOST] / 100.0)
-    return (1000.0 * seed["up_wire_mb"] - seed[FTP] - voice) / seed[PAGES] if seed[PAGES] else math.nan
 
 
 def experiment_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) -> TextTable:

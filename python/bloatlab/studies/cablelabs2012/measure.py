@@ -43,6 +43,7 @@ def cells(result: Result) -> Measures:
     loads = web["page_load_s"]
     complete = web["pages"] > 0
     ftp = [app["wire_bytes"] for name, app in apps.items() if name.startswith("ftp")]
+    pages = apps["web"]["wire_bytes"] / 1000.0
     return {
         LOST: voice["lost_percent"],
         LATE: voice["late_percent"],
@@ -53,6 +54,7 @@ def cells(result: Result) -> Measures:
         "mad_share": loads["mad"] / loads["median"] if complete else math.nan,
         PAGES: float(web["pages"]),
         FTP: sum(ftp) / 1000.0,
+        "page_up_kb": pages / web["pages"] if complete else math.nan,
         "mos_with_delay": voice["mos"],
         "voip_delay_p99_ms": voice["delay_ms"]["p99"],
         "page_load_max_s": loads["max"] if complete else math.inf,
