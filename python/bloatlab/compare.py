@@ -146,7 +146,7 @@ def quantities(result: Result) -> list[Quantity]:
             )
         elif _endless(scenario, name):
             bits = (app["goodput_bytes"] + app["goodput_bytes_reverse"]) * 8e-6
-            found.append(Quantity(f"{name} throughput", "Mbit/s", bits / result.summary["duration_s"], 0.0))
+            found.append(Quantity(f"{name} throughput", "Mbit/s", bits / result.measured_s, 0.0))
     files = result.table("files")
     for name in files["app"].unique(maintain_order=True):
         took = _median(files.filter(pl.col("app") == name)["took_s"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import math
 import os
 import platform
 import sys
@@ -106,9 +107,29 @@ def canonical(data: dict[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
+def json_text(data: Any, *, sort_keys: bool = False) -> str:
+    """Plain values as readable JSON with a final newline.
+
+    JSON has no number for infinity or "not a number": both are null.
+    """
+    return json.dumps(_finite(data), indent=2, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(data: Any) -> Any:
+    match data:
+        case float() if not math.isfinite(data):
+            return None
+        case dict():
+            return {key: _finite(value) for key, value in data.items()}
+        case list() | tuple():
+            return [_finite(value) for value in data]
+        case _:
+            return data
+
+
 def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
-    """Plain values as readable JSON with a final newline."""
-    path.write_text(json.dumps(data, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n", encoding="utf-8")
+    """`json_text` in a file."""
+    path.write_text(json_text(data, sort_keys=sort_keys), encoding="utf-8")
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:

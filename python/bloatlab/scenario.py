@@ -37,6 +37,7 @@ LinkDict = TypedDict(
         "lateness": Mapping[str, str],
         "reorder": bool,
         "loss": float | str,
+        "lose": Sequence[int],
         "queue": Mapping[str, Any],
         "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],

@@ -46,6 +46,11 @@ class Result:
         """The seed that this was run with."""
         return self.scenario.seed
 
+    @property
+    def measured_s(self) -> float:
+        """How long the time is, in s, that the sums of the summary are of: the duration without the warm-up."""
+        return float(self.summary["duration_s"]) - float(self.summary.get("warm_up_s", 0.0))
+
     def table(self, name: str) -> pl.DataFrame:
         """One table. Raises `KeyError` naming the tables there are."""
         if name not in self.tables:

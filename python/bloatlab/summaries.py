@@ -43,13 +43,12 @@ def headline(result: Result) -> str:
 
 def summary_tables(result: Result) -> list[TextTable]:
     """Every table that the run has something for."""
-    return list(_tables(result.summary))
+    return list(_tables(result.summary, result.measured_s))
 
 
-def _tables(summary: Of) -> Iterator[TextTable]:
+def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     links: Mapping[str, Of] = summary["links"]
     apps: Mapping[str, Of] = summary["apps"]
-    seconds = float(summary["duration_s"])
     yield from _table("Links", "link", links, _LINK)
     yield from _drops(links)
     classes = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("classes") or {}).items()}

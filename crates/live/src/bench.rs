@@ -15,9 +15,9 @@ use crate::flows::Flows;
 use crate::plan::{NO_LINK, Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
-use measure::LinkMeterParams;
+use measure::{Count, LinkCounts, LinkMeterParams};
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
-use port::{Change, Env, Port};
+use port::{Change, Env, Port, PortCounters};
 use record::{LinkId, Mask, Record, Sink};
 use scenario::Scenario;
 use std::net::IpAddr;
@@ -69,6 +69,42 @@ pub struct Link {
     pub meter: Option<measure::LinkMeter>,
     /// Since somebody last looked.
     pub glance: Glance,
+    /// What had been counted when the warm-up ended.
+    pub before: LinkCounts,
+}
+
+impl Link {
+    /// What it has counted so far, and what it holds.
+    pub fn counts(&self) -> LinkCounts {
+        let c = self.port.counters();
+        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
+        LinkCounts {
+            offered: count(c.queue.offered),
+            delivered: count(c.delivered),
+            dropped: count(c.queue.dropped_total().plus(c.transmit_dropped).plus(c.lost)),
+            drops: drops(&c),
+            marked: c.queue.marked.iter().flatten().sum(),
+            backlog: self.port.backlog(),
+            in_flight: c.queue.delivered.packets - (c.transmit_dropped.plus(c.lost).plus(c.delivered)).packets,
+            classes: self
+                .port
+                .classes()
+                .iter()
+                .map(|c| [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))
+                .collect(),
+        }
+    }
+}
+
+/// Dropped packets by reason, in the order of [`DropReason::ALL`].
+fn drops(c: &PortCounters) -> [u64; DropReason::ALL.len()] {
+    let mut drops = [0; DropReason::ALL.len()];
+    for (sum, points) in drops.iter_mut().zip(&c.queue.dropped) {
+        *sum = points.iter().map(|p| p.packets).sum();
+    }
+    drops[DropReason::TransmitQueueFull as usize] += c.transmit_dropped.packets;
+    drops[DropReason::LinkLoss as usize] += c.lost.packets;
+    drops
 }
 
 /// A packet that was dropped.
@@ -151,6 +187,8 @@ pub struct Bench<S: Sink = ()> {
     came: Vec<(Time, u16)>,
     /// Changes to come, last first.
     changes: Vec<(Time, usize, Change)>,
+    /// When the warm-up ends; `NEVER` once it has, or without one.
+    begin: Time,
     /// Packets that leave a port in one poll.
     scratch: Vec<PacketMeta>,
     /// Packets that were dropped since somebody last took them out.
@@ -176,7 +214,14 @@ impl<S: Sink> Bench<S> {
             let params = LinkMeterParams { link: id, limit: QUEUE_BINS, start: Time::ZERO, duration, bin, warm_up };
             let meter = if recorded { Some(measure::LinkMeter::new(params)?) } else { None };
             let to = plan.ends[i].1;
-            links.push(Link { name: name.clone(), to, port, meter, glance: Glance::default() });
+            links.push(Link {
+                name: name.clone(),
+                to,
+                port,
+                meter,
+                glance: Glance::default(),
+                before: LinkCounts::default(),
+            });
             changes.extend(link.changes.iter().map(|c| (Time(c.at.0), i, c.for_port())));
         }
         changes.sort_by_key(|(at, ..)| *at);
@@ -190,6 +235,7 @@ impl<S: Sink> Bench<S> {
             store: Store::default(),
             came: Vec::new(),
             changes,
+            begin: if scenario.record.warm_up.is_zero() { Time::NEVER } else { Time(scenario.record.warm_up.0) },
             scratch: Vec::new(),
             fated: Vec::new(),
             foreign: 0,
@@ -247,7 +293,7 @@ impl<S: Sink> Bench<S> {
     /// When [`Bench::advance`] next has something to do.
     pub fn deadline(&self) -> Time {
         let change = self.changes.last().map_or(Time::NEVER, |(at, ..)| *at);
-        self.links.iter().map(|l| l.port.deadline()).fold(change, Time::min)
+        self.links.iter().map(|l| l.port.deadline()).fold(change.min(self.begin), Time::min)
     }
 
     /// Packets inside: in queues, on links.
@@ -257,9 +303,24 @@ impl<S: Sink> Bench<S> {
 
     /// The run is over at `now`: measures are closed.
     pub fn finish(&mut self, now: Time) {
+        if self.begin != Time::NEVER {
+            // nothing of it was to be counted
+            self.begin();
+        }
         for link in &mut self.links {
             if let Some(meter) = &mut link.meter {
                 meter.finish(now);
+            }
+        }
+    }
+
+    /// The warm-up is over: every link begins to count.
+    fn begin(&mut self) {
+        self.begin = Time::NEVER;
+        for link in &mut self.links {
+            link.before = link.counts();
+            if let Some(meter) = &mut link.meter {
+                meter.begin();
             }
         }
     }
@@ -269,6 +330,7 @@ impl<S: Sink> Bench<S> {
     /// After it no packet's bytes are without an owner: every one left is in a queue.
     pub fn drain(&mut self) -> usize {
         self.changes.clear();
+        self.begin = Time::NEVER;
         // no packet comes in, so that every deadline serves a packet, or is a timer, which may go on behind a stopped link
         for _ in 0..DRAIN {
             let at = self.deadline();
@@ -304,11 +366,14 @@ impl<S: Sink> Bench<S> {
             let change = self.changes.last().map_or(Time::NEVER, |(at, ..)| *at);
             let (at, link) =
                 self.links.iter().enumerate().map(|(i, l)| (l.port.deadline(), i)).min().unwrap_or((Time::NEVER, 0));
-            let next = at.min(change);
-            if next == Time::NEVER || next > now || (next == now && !inclusive) {
+            let next = at.min(change).min(self.begin);
+            if next == Time::NEVER || next > now || (next == now && !inclusive && next != self.begin) {
                 return;
             }
-            if change <= at {
+            if self.begin == next {
+                // before all else of its moment
+                self.begin();
+            } else if change <= at {
                 if let Some((at, link, change)) = self.changes.pop() {
                     self.poll(at, link, out);
                     self.links[link].port.change(at, change);

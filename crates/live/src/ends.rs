@@ -95,6 +95,7 @@ impl Ends {
 
     /// A packet of flow `slot` was dropped inside.
     pub fn dropped(&mut self, slot: usize, back: bool, now: Time) {
+        self.tally.begin_if_due(now);
         if let Some(owner) = self.owner(slot) {
             self.tally.dropped(owner.row, usize::from(back), now, 1);
         }
@@ -102,11 +103,12 @@ impl Ends {
 
     /// A packet of flow `slot` went to its host at `now`, `delay` after it came in.
     pub fn delivered(&mut self, slot: usize, back: bool, now: Time, size: usize, payload: usize, delay: Duration) {
+        self.tally.begin_if_due(now);
         let Some(owner) = self.owner(slot) else { return };
         let way = usize::from(back);
-        let direction = &mut self.tally.rows[owner.row as usize].ways[way];
-        direction.packets += 1;
-        direction.wire_bytes += size as u64;
+        let total = &mut self.tally.rows[owner.row as usize].ways[way].total;
+        total.packets += 1;
+        total.wire_bytes += size as u64;
         self.tally.arrived_series(owner.row, way, now, size as u16);
         if payload > 0 {
             self.tally.delay(owner.app, way, now, delay);
@@ -116,14 +118,18 @@ impl Ends {
 }
 
 /// Puts what the bench counted beside what the programs counted.
-pub(crate) fn join(programs: &mut Tally, bench: Tally) {
+pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
+    // one that heard of nothing since the warm-up has counted nothing since
+    [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {
         app.delay = other.delay;
     }
     for (row, other) in programs.rows.iter_mut().zip(bench.rows) {
         for (way, other) in row.ways.iter_mut().zip(other.ways) {
-            (way.packets, way.wire_bytes, way.dropped) = (other.packets, other.wire_bytes, other.dropped);
+            for (mine, its) in [(&mut way.total, other.total), (&mut way.before, other.before)] {
+                (mine.packets, mine.wire_bytes, mine.dropped) = (its.packets, its.wire_bytes, its.dropped);
+            }
             if let (Some(series), Some(other)) = (&mut way.series, other.series) {
                 series.wire = other.wire;
                 series.delay = other.delay;

@@ -8,9 +8,7 @@ use crate::flows::Flow;
 use crate::link::LinkThread;
 use crate::plan::{Plan, Side, addresses};
 use crate::programs::Programs;
-use measure::{Account, Column, Count, LinkAccount, Outcome, Table, delay_json};
-use packet::DropReason;
-use port::PortCounters;
+use measure::{Account, Column, LinkAccount, Outcome, Table, delay_json};
 use record::Sink;
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -40,32 +38,20 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     let mut tally = programs.core.tally;
     crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
     let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
-    let links = link.bench.links.iter().zip(&plan.links).map(|(l, (name, declared))| {
-        let (counters, drops) = (l.port.counters(), drops(&l.port.counters()));
-        let lost = counters.queue.dropped_total().plus(counters.transmit_dropped).plus(counters.lost);
-        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
-        LinkAccount {
-            name,
-            capacity: declared.capacity(Duration::ZERO, Duration(ended.0)),
-            offered: count(counters.queue.offered),
-            delivered: count(counters.delivered),
-            dropped: count(lost),
-            drops,
-            marked: counters.queue.marked.iter().flatten().sum(),
-            backlog: l.port.backlog(),
-            classes: l
-                .port
-                .classes()
-                .iter()
-                .map(|c| (c.name, [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count)))
-                .collect(),
-            meter: l.meter.as_ref(),
-        }
+    let warm_up = scenario.record.warm_up.min(Duration(ended.0));
+    let links = link.bench.links.iter().zip(&plan.links).map(|(l, (name, declared))| LinkAccount {
+        name,
+        capacity: declared.capacity(warm_up, Duration(ended.0)),
+        total: l.counts(),
+        before: l.before.clone(),
+        classes: l.port.classes().iter().map(|c| c.name).collect(),
+        meter: l.meter.as_ref(),
     });
     let mut outcome = Account {
         name: &scenario.name,
         seed: scenario.seed,
         duration: Duration(ended.0),
+        warm_up,
         events: link.handled,
         links: links.collect(),
         tally: &tally,
@@ -78,17 +64,6 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     // what is still inside belongs to somebody; a packet without an owner is a bug
     link.bench.drain();
     outcome
-}
-
-/// Dropped packets by reason, in the order of [`DropReason::ALL`].
-fn drops(c: &PortCounters) -> [u64; DropReason::ALL.len()] {
-    let mut drops = [0; DropReason::ALL.len()];
-    for (sum, points) in drops.iter_mut().zip(&c.queue.dropped) {
-        *sum = points.iter().map(|p| p.packets).sum();
-    }
-    drops[DropReason::TransmitQueueFull as usize] += c.transmit_dropped.packets;
-    drops[DropReason::LinkLoss as usize] += c.lost.packets;
-    drops
 }
 
 /// Why a run with this lateness (99th percentile) and round trip is not to be used; `None` if it is.

@@ -1,22 +1,66 @@
-//! Speech quality: the E-model for G.711, and the mean opinion score.
+//! Speech quality: the E-model, and the mean opinion score.
 //!
 //! ```text
 //!   R   = 94.2 - 0.024 d - 0.11 (d - 177.3) H(d - 177.3) - 30 ln(1 + 15 e)        d one-way delay in ms, e loss in [0, 1]
-//!   MOS = 1                                            for R < 0
-//!         1 + 0.035 R + 7e-6 R (R - 60)(100 - R)       for 0 <= R <= 100
+//!
+//!   R   = 93.2 - Idd - Ie,eff                                                       G.107, everything else at its default
+//!   Idd = 25 ((1 + X^6)^(1/6) - 3 (1 + (X/3)^6)^(1/6) + 2),  X = log2(d / 100)      0 up to 100 ms
+//!   Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl)                              Ppl loss in percent
+//!
+//!   MOS = 1                                            for R < 6.5
+//!         1 + 0.035 R + 7e-6 R (R - 60)(100 - R)       for 6.5 <= R <= 100
 //!         4.5                                          for R > 100
 //! ```
 //!
-//! Source: Cole & Rosenbluth 2001 as doc 001 §3.2.2 quotes it (the logarithm is the natural one: SPEC 4.2), ITU-T G.107.
+//! Source of the first: Cole & Rosenbluth 2001 as doc 001 §3.2.2 quotes it (the logarithm is the natural one: SPEC 4.2), for
+//! G.711. Of the rest: ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; of Ie and Bpl: G.113 Appendix I.
 //!
 //! Doc 001 writes the formula with the delay but its MOS columns are those of d = 0 in every independent cell (SPEC 4.2).
 //! Give both: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] to compare.
-//! The cubic falls to 0.987 near R = 3.1; it is not clamped to 1 there.
+//!
+//! Departs: G.107's cubic lies below 1 for 0 < R < 6.515 (0.987 at R = 3.1), which no opinion on a scale from 1 to 5 can be, and
+//! which its Appendix I leaves out (R from MOS: 6.5 <= R); here it is 1. Of the delay impairment Id only Idd is taken: echo
+//! (Idte, Idle) depends on telephones, not on queues, and is none behind a good canceller.
 
 use units::{Duration, math};
 
-/// R without any impairment.
+/// R without any impairment, as doc 001 has it.
 pub const R_MAX: f64 = 94.2;
+
+/// R of G.107 with every parameter at its default.
+pub const R_DEFAULT: f64 = 93.2;
+
+/// What a codec does to speech.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Codec {
+    /// Equipment impairment factor Ie.
+    pub ie: f64,
+    /// Packet-loss robustness factor Bpl; greater is more robust.
+    pub bpl: f64,
+}
+
+/// The delay impairment Idd of G.107, for a one-way delay from mouth to ear.
+pub fn idd(delay: Duration) -> f64 {
+    let ta = delay.millis();
+    if ta <= 100.0 {
+        return 0.0;
+    }
+    let x = math::ln(ta / 100.0) / math::ln(2.0);
+    let root = |x: f64| math::pow(1.0 + math::pow(x, 6.0), 1.0 / 6.0);
+    25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
+}
+
+/// The effective equipment impairment Ie,eff of G.107, for `loss` in [0, 1] whose bursts are `burst_ratio` times as long as those
+/// of random loss.
+pub fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
+    let ppl = 100.0 * loss.clamp(0.0, 1.0);
+    codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)
+}
+
+/// The transmission rating of G.107 with every other parameter at its default. May be negative.
+pub fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
+    R_DEFAULT - idd(delay) - ie_eff(codec, loss, burst_ratio)
+}
 
 /// The transmission rating of G.711 with one-way `delay` and `loss` in [0, 1]. May be negative.
 pub fn r_value(delay: Duration, loss: f64) -> f64 {
@@ -24,14 +68,14 @@ pub fn r_value(delay: Duration, loss: f64) -> f64 {
     R_MAX - 0.024 * d - 0.11 * (d - 177.3).max(0.0) - 30.0 * math::ln(1.0 + 15.0 * loss.clamp(0.0, 1.0))
 }
 
-/// The mean opinion score of a rating.
+/// The mean opinion score of a rating, 1 to 4.5.
 pub fn mos(r: f64) -> f64 {
     if r < 0.0 {
         1.0
     } else if r > 100.0 {
         4.5
     } else {
-        1.0 + 0.035 * r + 7e-6 * r * (r - 60.0) * (100.0 - r)
+        (1.0 + 0.035 * r + 7e-6 * r * (r - 60.0) * (100.0 - r)).max(1.0)
     }
 }
 
@@ -111,5 +155,43 @@ mod tests {
         assert!((r_value(Duration::ZERO, 1.0) - 11.022_3).abs() < 1e-4);
         assert_eq!((mos(-1.0), mos(0.0), mos(60.0), mos(101.0)), (1.0, 1.0, 1.0 + 0.035 * 60.0, 4.5));
         assert_eq!(mos(100.0), 4.5);
+    }
+
+    #[test]
+    fn no_score_lies_below_one() {
+        for r in -2000..2000 {
+            let score = mos(f64::from(r) / 10.0);
+            assert!((1.0..=4.5).contains(&score), "{r}: {score}");
+        }
+        // the cubic is 1 where (R - 60)(100 - R) = -5000: R = 80 - sqrt(5400) = 6.515
+        assert_eq!((mos(3.1), mos(6.51)), (1.0, 1.0));
+        assert!(mos(6.53) > 1.0 && mos(6.53) < 1.001);
+        assert_eq!(mos(f64::NEG_INFINITY), 1.0);
+    }
+
+    #[test]
+    fn g107_by_its_closed_forms_and_published_values() {
+        let ms = Duration::from_millis;
+        // none up to 100 ms; at 200 ms X = 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2), at 800 ms X = 3
+        assert_eq!((idd(ms(0)), idd(ms(100))), (0.0, 0.0));
+        let sixth = |x: f64| math::cbrt(x.sqrt());
+        let at_200 = 25.0 * (sixth(2.0) - 3.0 * sixth(730.0 / 729.0) + 2.0);
+        let at_800 = 25.0 * (sixth(730.0) - 3.0 * sixth(2.0) + 2.0);
+        assert!((idd(ms(200)) - at_200).abs() < 1e-9 && (at_200 - 3.04).abs() < 0.01, "{at_200}");
+        assert!((idd(ms(800)) - at_800).abs() < 1e-9 && (at_800 - 40.83).abs() < 0.01, "{at_800}");
+        // far out the slope is 25 for each doubling less three thirds of it: flat, at 50
+        assert!((idd(Duration::from_secs(100_000)) - 50.0).abs() < 0.01);
+        // G.107: the defaults give R = 93.2 and MOS 4.41
+        let g711 = Codec { ie: 0.0, bpl: 4.3 };
+        let best = r_g107(ms(0), g711, 0.0, 1.0);
+        assert_eq!(best, 93.2);
+        assert_eq!((mos(best) * 100.0).round(), 441.0);
+        // G.113 Appendix I: G.729A Ie 11, Bpl 19. 2 % lost: 11 + 84 * 2 / 21 = 19; in bursts twice as long 11 + 84 * 2 / 20
+        let g729a = Codec { ie: 11.0, bpl: 19.0 };
+        assert!((ie_eff(g729a, 0.02, 1.0) - 19.0).abs() < 1e-12);
+        assert!((ie_eff(g729a, 0.02, 2.0) - 19.4).abs() < 1e-12);
+        assert_eq!(ie_eff(g729a, 0.0, 1.0), 11.0);
+        // as much loss as Bpl costs half of what is left: 95 / 2
+        assert!((ie_eff(g711, 0.043, 1.0) - 47.5).abs() < 1e-9);
     }
 }

@@ -13,11 +13,13 @@
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 273 KB |
 //! | [`Tally`] | what end hosts count: per flow, per application | the sum |
+//! | [`Files`] | times of files | 17 KB and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 //! | [`Probes`] | round trips of echo requests | 17 KB and at most 2 MB |
 
 pub mod emodel;
 mod fairness;
+mod files;
 mod grade;
 mod histogram;
 mod jitter;
@@ -32,11 +34,12 @@ mod voip;
 mod weighted;
 
 pub use fairness::jain;
+pub use files::{FileDone, FileSummary, Files};
 pub use grade::{GRADES, Grade, grade};
 pub use histogram::Histogram;
 pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
-pub use outcome::{Account, Column, Count, LinkAccount, Outcome, Table, delay_json};
+pub use outcome::{Account, Column, Count, LinkAccount, LinkCounts, Outcome, Table, delay_json};
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile};
 pub use probes::{Probe, Probes};

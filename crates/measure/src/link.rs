@@ -17,7 +17,7 @@ pub struct LinkMeterParams {
     pub duration: Duration,
     /// Width of the bins of its series.
     pub bin: Duration,
-    /// Packets that leave before this are left out of the distribution of sojourns.
+    /// When the distributions begin. Packets that leave before this are left out of that of sojourns.
     pub warm_up: Time,
 }
 
@@ -63,6 +63,11 @@ impl LinkMeter {
     pub fn finish(&mut self, now: Time) {
         self.queue.advance(now);
         self.queue_series.advance(now);
+    }
+
+    /// The warm-up ends: the distribution of the queue's length begins anew. Everything before has been told.
+    pub fn begin(&mut self) {
+        self.queue.restart(self.warm_up);
     }
 
     /// A packet has joined the queue, which is now `packets` long.

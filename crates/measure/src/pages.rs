@@ -18,9 +18,10 @@ pub struct PageLoad {
 /// The page loads of one user.
 ///
 /// The first 65 536 are kept (at the 5 s pause of doc 001, 91 hours); later ones are only counted, and the median and the
-/// deviation are those of the kept ones.
+/// deviation are those of the kept ones. Statistics are of the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
+    warm_up: Time,
     kept: Vec<PageLoad>,
     count: u64,
     abandoned: u64,
@@ -48,17 +49,22 @@ pub struct PageSummary {
 }
 
 impl PageLoads {
+    /// Statistics begin at `warm_up`.
+    pub fn new(warm_up: Time) -> Self {
+        Self { warm_up, ..Self::default() }
+    }
+
     /// A page was asked for at `started` and complete at `ended`.
     pub fn loaded(&mut self, started: Time, ended: Time) {
-        self.count += 1;
+        self.count += u64::from(ended >= self.warm_up);
         if self.kept.len() < KEPT {
             self.kept.push(PageLoad { started, took: ended.since(started) });
         }
     }
 
     /// A page was given up with objects missing.
-    pub fn abandoned(&mut self) {
-        self.abandoned += 1;
+    pub fn abandoned(&mut self, now: Time) {
+        self.abandoned += u64::from(now >= self.warm_up);
     }
 
     /// The kept loads, in order.
@@ -68,7 +74,8 @@ impl PageLoads {
 
     /// The statistics.
     pub fn summary(&self) -> PageSummary {
-        let mut ns: Vec<u64> = self.kept.iter().map(|p| p.took.0).collect();
+        let mut ns: Vec<u64> =
+            self.kept.iter().filter(|p| p.started + p.took >= self.warm_up).map(|p| p.took.0).collect();
         ns.sort_unstable();
         let n = ns.len() as u128;
         let sum: u128 = ns.iter().map(|&v| u128::from(v)).sum();
@@ -97,7 +104,7 @@ mod tests {
             let start = Time(i as u64 * 10_000_000_000);
             p.loaded(start, start + Duration::from_millis(ms));
         }
-        p.abandoned();
+        p.abandoned(Time(1));
         let ms = |d: Option<Duration>| d.unwrap().0 / 1_000_000;
         let s = p.summary();
         // sorted 2754 2756 2758 2760 9000; distances 4 2 0 2 6242, sorted 0 2 2 4 6242

@@ -17,26 +17,37 @@ pub struct Probe {
 
 /// The probes of one application, numbered 0, 1, 2, ... in the order in which they left.
 ///
-/// The first 65 536 are kept; every answer is in the histogram.
+/// The first 65 536 are kept. Counts and the histogram are of what left or came after the warm-up; the least round trip is
+/// that of the whole run, for it stands for the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probes {
+    warm_up: Time,
     kept: Vec<Probe>,
     sent: u64,
     rtt: Histogram,
+    least: Option<Duration>,
 }
 
 impl Probes {
+    /// Statistics begin at `warm_up`.
+    pub fn new(warm_up: Time) -> Self {
+        Self { warm_up, ..Self::default() }
+    }
+
     /// The next probe leaves.
     pub fn sent(&mut self, now: Time) {
-        self.sent += 1;
+        self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
             self.kept.push(Probe { sent: now, rtt: None });
         }
     }
 
-    /// Probe `number` was answered.
-    pub fn answered(&mut self, number: u64, rtt: Duration) {
-        self.rtt.record(rtt);
+    /// The answer to probe `number` has come.
+    pub fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        if now >= self.warm_up {
+            self.rtt.record(rtt);
+        }
         if let Some(probe) = usize::try_from(number).ok().and_then(|i| self.kept.get_mut(i)) {
             probe.rtt = Some(rtt);
         }
@@ -50,6 +61,11 @@ impl Probes {
     /// Round-trip times of the answered ones.
     pub fn rtt(&self) -> &Histogram {
         &self.rtt
+    }
+
+    /// What load adds to the round trip: the mean above the least of the whole run; `None` without an answer.
+    pub fn induced(&self) -> Option<Duration> {
+        Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
     /// The kept ones, in order.
@@ -67,18 +83,30 @@ mod tests {
         let mut p = Probes::default();
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
         // out of order, and number 1 never
-        p.answered(2, Duration(70));
-        p.answered(0, Duration(50));
+        p.answered(2, Time(2070), Duration(70));
+        p.answered(0, Time(2080), Duration(50));
         let rtts: Vec<_> = p.kept().iter().map(|k| (k.sent.0, k.rtt.map(|d| d.0))).collect();
         assert_eq!(rtts, [(0, Some(50)), (1000, None), (2000, Some(70))]);
         assert_eq!((p.count(), p.rtt().count()), (3, 2));
     }
 
     #[test]
+    fn the_least_round_trip_may_be_in_the_warm_up() {
+        let mut p = Probes::new(Time(1000));
+        (0..3).for_each(|i| p.sent(Time(i * 1000)));
+        [(0, 20), (1, 60), (2, 100)]
+            .into_iter()
+            .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
+        assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
+        // mean of 60 and 100, less 20
+        assert_eq!(p.induced(), Some(Duration(60)));
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut p = Probes::default();
         (0..70_000).for_each(|i| p.sent(Time(i)));
-        p.answered(69_999, Duration(5));
+        p.answered(69_999, Time(70_004), Duration(5));
         assert_eq!((p.count(), p.kept().len(), p.rtt().count()), (70_000, KEPT, 1));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
-use crate::{Channel, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
+use crate::emodel::Codec;
+use crate::{Channel, Files, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
@@ -12,9 +13,6 @@ const ROWS_WITH_SERIES: usize = 32;
 
 /// Most SYNs whose moments are kept: those of several hundred pages.
 pub const SYNS_KEPT: usize = 65_536;
-
-/// Most files of one application that are kept one by one.
-pub const FILES_KEPT: usize = 65_536;
 
 /// What one end of a connection heard of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,9 +82,9 @@ impl Model {
     pub const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
 }
 
-/// One direction of a flow.
-#[derive(Clone, Debug, Default)]
-pub struct Direction {
+/// What is counted of one direction of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
     /// Packets that arrived at the end host.
     pub packets: u64,
     /// Their bytes on the wire.
@@ -101,8 +99,53 @@ pub struct Direction {
     pub timeouts: u64,
     /// Times that its sender entered fast recovery.
     pub fast_recoveries: u64,
+}
+
+impl Counts {
+    /// What the far end heard of this direction.
+    fn heard(&mut self, heard: Heard) {
+        self.packets += heard.packets;
+        self.wire_bytes += heard.wire_bytes;
+        self.goodput_bytes += heard.goodput_bytes;
+    }
+
+    /// What the near end did as its sender.
+    fn sent(&mut self, sender: SenderCounts) {
+        self.retransmits += sender.retransmits;
+        self.timeouts += sender.timeouts;
+        self.fast_recoveries += sender.fast_recoveries;
+    }
+
+    /// What was counted since `before`.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            wire_bytes: self.wire_bytes - before.wire_bytes,
+            goodput_bytes: self.goodput_bytes - before.goodput_bytes,
+            dropped: self.dropped - before.dropped,
+            retransmits: self.retransmits - before.retransmits,
+            timeouts: self.timeouts - before.timeouts,
+            fast_recoveries: self.fast_recoveries - before.fast_recoveries,
+        }
+    }
+}
+
+/// One direction of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    /// What was counted in the whole run.
+    pub total: Counts,
+    /// What had been counted when the warm-up ended.
+    pub before: Counts,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
+}
+
+impl Direction {
+    /// What was counted since the warm-up ended.
+    pub fn counts(&self) -> Counts {
+        self.total.since(&self.before)
+    }
 }
 
 /// A direction over time.
@@ -182,33 +225,12 @@ pub struct AppTally {
     pub pages: Option<PageLoads>,
     /// Datagrams sent.
     pub datagrams: u64,
+    /// Of these, before the warm-up ended.
+    pub datagrams_before: u64,
     /// Files (or messages) finished and how long they took.
-    pub files: Box<Histogram>,
-    /// The first [`FILES_KEPT`] of them, one by one.
-    pub files_kept: Vec<FileDone>,
+    pub files: Box<Files>,
     /// Echo requests.
     pub probes: Option<Box<Probes>>,
-}
-
-/// A file (or message) that has arrived whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileDone {
-    /// When it began.
-    pub started: Time,
-    /// How long it took.
-    pub took: Duration,
-    /// Its payload.
-    pub bytes: u64,
-}
-
-impl AppTally {
-    /// A file has arrived whole.
-    pub fn file_done(&mut self, file: FileDone) {
-        self.files.record(file.took);
-        if self.files_kept.len() < FILES_KEPT {
-            self.files_kept.push(file);
-        }
-    }
 }
 
 /// All of it.
@@ -225,10 +247,12 @@ pub struct Tally {
     pub flow_gone: u64,
     /// Whether any row has series.
     pub has_series: bool,
-    /// Packets that arrive earlier are left out of the distributions of delay.
+    /// When the warm-up ends: what happens earlier is in series and lists, but in no sum and no distribution.
     pub warm_up: Time,
     /// Which counters of senders mean anything.
     pub known: Known,
+    /// [`Tally::begin`] has been called.
+    pub begun: bool,
 }
 
 impl RowSeries {
@@ -261,7 +285,9 @@ impl Tally {
         let app = self.apps.len() as u16;
         let first_row = self.rows.len();
         let voip = match traffic {
-            Traffic::Voip(p) => Some(Box::new(VoipMeter::new(p.late_after, p.network_delay))),
+            Traffic::Voip(p) => {
+                Some(Box::new(VoipMeter::new(p.late_after, p.network_delay, Codec { ie: p.ie, bpl: p.bpl })))
+            }
             _ => None,
         };
         self.apps.push(AppTally {
@@ -272,10 +298,10 @@ impl Tally {
             delay: Box::default(),
             jitter: Default::default(),
             voip,
-            pages: matches!(traffic, Traffic::Web(_)).then(PageLoads::default),
+            pages: matches!(traffic, Traffic::Web(_)).then(|| PageLoads::new(self.warm_up)),
             datagrams: 0,
-            files: Box::default(),
-            files_kept: Vec::new(),
+            datagrams_before: 0,
+            files: Box::new(Files::new(self.warm_up)),
             probes: None,
         });
         for _ in 0..rows {
@@ -331,7 +357,7 @@ impl Tally {
     /// `packets` of a row were dropped in the bin that `now` ends or lies in.
     pub fn dropped(&mut self, row: u32, way: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].ways[way];
-        direction.dropped += packets;
+        direction.total.dropped += packets;
         if let Some(series) = &mut direction.series {
             series.dropped.add(Time(now.0.saturating_sub(1)), packets);
         }
@@ -342,14 +368,17 @@ impl Tally {
         // IPv4 and UDP headers are no payload; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
         let direction = &mut self.rows[row as usize].ways[way];
-        direction.packets += 1;
-        direction.wire_bytes += packet.bytes();
-        direction.goodput_bytes += payload;
+        direction.total.packets += 1;
+        direction.total.wire_bytes += packet.bytes();
+        direction.total.goodput_bytes += payload;
         self.arrived_series(row, way, now, packet.size);
         self.goodput_series(row, way, now, payload);
         let app = self.rows[row as usize].app;
         self.delay(app, way, now, delay);
         self.delay_series(row, way, now, delay);
+        if now < self.warm_up {
+            return;
+        }
         let app = &mut self.apps[usize::from(app)];
         app.jitter[way].arrival(delay);
         if let Some(voip) = &mut app.voip {
@@ -360,13 +389,41 @@ impl Tally {
     /// The sender of direction `way` is no more, or the run is over: its counters are added up, and what it heard of the
     /// other direction.
     pub fn retire(&mut self, row: u32, way: usize, heard: Heard, sender: SenderCounts) {
-        let [direction, other] = self.rows[row as usize].ways.get_disjoint_mut([way, 1 - way]).expect("two ways");
-        other.packets += heard.packets;
-        other.wire_bytes += heard.wire_bytes;
-        other.goodput_bytes += heard.goodput_bytes;
-        direction.retransmits += sender.retransmits;
-        direction.timeouts += sender.timeouts;
-        direction.fast_recoveries += sender.fast_recoveries;
+        let ways = &mut self.rows[row as usize].ways;
+        ways[1 - way].total.heard(heard);
+        ways[way].total.sent(sender);
+    }
+
+    /// The warm-up ends: what has been counted so far is left out. Those whose counters are not yet added up follow by
+    /// [`Tally::under_way`].
+    pub fn begin(&mut self) {
+        self.begun = true;
+        self.rows.iter_mut().flat_map(|row| &mut row.ways).for_each(|way| way.before = way.total);
+        self.apps.iter_mut().for_each(|app| app.datagrams_before = app.datagrams);
+    }
+
+    /// [`Tally::begin`], once, as soon as the warm-up is over.
+    pub fn begin_if_due(&mut self, now: Time) {
+        if !self.begun && now >= self.warm_up {
+            self.begin();
+        }
+    }
+
+    /// A sender goes on beyond the warm-up, whose counters [`Tally::retire`] will give: so much they were at its end.
+    pub fn under_way(&mut self, row: u32, way: usize, heard: Heard, sender: SenderCounts) {
+        let ways = &mut self.rows[row as usize].ways;
+        ways[1 - way].before.heard(heard);
+        ways[way].before.sent(sender);
+    }
+
+    /// An echo request of `app` leaves (no `rtt`), or its answer has come.
+    pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
+        let warm_up = self.warm_up;
+        let probes = self.apps[app].probes.get_or_insert_with(|| Box::new(Probes::new(warm_up)));
+        match rtt {
+            None => probes.sent(now),
+            Some(rtt) => probes.answered(number, now, rtt),
+        }
     }
 
     /// The sender's state at the end of a bin.

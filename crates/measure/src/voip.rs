@@ -7,6 +7,9 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
+//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, judged by the least delay so far) over
+//! the mean length that independent losses would have, 1 / (1 - share).
+//!
 //! Source: doc 001 §3.2.2, SPEC 4.1. The document does not define jitter for the late test; delay above the minimum is the
 //! sensible reading, and is what its 21-packet rows need (at most 50 ms of queue: never late).
 //!
@@ -18,7 +21,8 @@
 //! delays within one bin of the border can be misjudged (they count as on time): 0.1 us for a first delay of 6 ms, 15 us
 //! for one of a second.
 
-use crate::{Histogram, emodel};
+use crate::Histogram;
+use crate::emodel::{self, Codec};
 use units::{Duration, Time};
 
 /// Bins between the borders of "never late" and "always late".
@@ -29,6 +33,7 @@ const BINS: usize = 65_536;
 pub struct VoipMeter {
     late_after: Duration,
     network_delay: Duration,
+    codec: Codec,
     delays: Histogram,
     /// First delay: the upper bound of the minimum. `None` before the first arrival.
     first: Option<u64>,
@@ -43,6 +48,42 @@ pub struct VoipMeter {
     jitter: u64,
     reordered: u64,
     next: u64,
+    runs: Runs,
+}
+
+/// Runs of packets that the listener does not hear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Runs {
+    /// Length of the run that is under way.
+    length: u64,
+    /// Runs that have ended, and the packets in them.
+    ended: u64,
+    missed: u64,
+    heard: u64,
+}
+
+impl Runs {
+    fn miss(&mut self, packets: u64) {
+        self.length += packets;
+    }
+
+    fn hear(&mut self) {
+        self.heard += 1;
+        if self.length > 0 {
+            self.ended += 1;
+            self.missed += self.length;
+            self.length = 0;
+        }
+    }
+
+    /// Mean length over that of independent losses; 1 before a run has ended.
+    fn ratio(&self) -> f64 {
+        if self.ended == 0 {
+            return 1.0;
+        }
+        let share = self.missed as f64 / (self.missed + self.heard) as f64;
+        self.missed as f64 / self.ended as f64 * (1.0 - share)
+    }
 }
 
 /// What a call amounts to.
@@ -74,7 +115,13 @@ pub struct VoipSummary {
     pub max_delay: Option<Duration>,
     /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter: Duration,
-    /// E-model rating with mean delay + network delay and plr.
+    /// How much longer bursts of loss are than those of independent losses.
+    pub burst_ratio: f64,
+    /// E-model rating of G.107 with mean delay + network delay, plr and burst ratio, 0 to 100.
+    pub r_g107: f64,
+    /// Opinion score of `r_g107`.
+    pub mos_g107: f64,
+    /// E-model rating with mean delay + network delay and plr, 0 to 100.
     pub r: f64,
     /// Opinion score of `r`.
     pub mos: f64,
@@ -85,11 +132,12 @@ pub struct VoipSummary {
 }
 
 impl VoipMeter {
-    /// `late_after` and `network_delay` as `traffic::VoipParams` has them.
-    pub fn new(late_after: Duration, network_delay: Duration) -> Self {
+    /// `late_after` and `network_delay` as `traffic::VoipParams` has them, and its `ie` and `bpl`.
+    pub fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
             network_delay,
+            codec,
             delays: Histogram::default(),
             first: None,
             width: 1,
@@ -99,6 +147,7 @@ impl VoipMeter {
             jitter: 0,
             reordered: 0,
             next: 0,
+            runs: Runs::default(),
         }
     }
 
@@ -123,9 +172,14 @@ impl VoipMeter {
         self.last_delay = ns;
         if number < self.next {
             self.reordered += 1;
-        } else {
-            self.next = number + 1;
+            return;
         }
+        if self.arrived() > 1 {
+            self.runs.miss(number - self.next);
+        }
+        self.next = number + 1;
+        let late = self.delays.min().is_some_and(|min| ns > min.0 + self.late_after.0);
+        if late { self.runs.miss(1) } else { self.runs.hear() }
     }
 
     /// Packets that arrived so far.
@@ -159,8 +213,13 @@ impl VoipMeter {
         let (lost, late) = (sent.saturating_sub(arrived), self.late());
         let loss = percent(lost + late) / 100.0;
         let mean = self.delays.mean();
-        let r = emodel::r_value(mean.unwrap_or(Duration::ZERO) + self.network_delay, loss);
-        let r_loss_only = emodel::r_value(Duration::ZERO, loss);
+        let delay = mean.unwrap_or(Duration::ZERO) + self.network_delay;
+        let burst_ratio = self.runs.ratio();
+        // ratings reach from 0 to 100
+        let scale = |r: f64| r.clamp(0.0, 100.0);
+        let r = scale(emodel::r_value(delay, loss));
+        let r_loss_only = scale(emodel::r_value(Duration::ZERO, loss));
+        let r_g107 = scale(emodel::r_g107(delay, self.codec, loss, burst_ratio));
         VoipSummary {
             sent,
             arrived,
@@ -175,6 +234,9 @@ impl VoipMeter {
             p99_delay: self.delays.percentile(99.0),
             max_delay: self.delays.max(),
             jitter: Duration(self.jitter >> 4),
+            burst_ratio,
+            r_g107,
+            mos_g107: emodel::mos(r_g107),
             r,
             mos: emodel::mos(r),
             r_loss_only,
@@ -191,7 +253,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn meter() -> VoipMeter {
-        VoipMeter::new(Duration::from_millis(60), Duration::from_millis(20))
+        VoipMeter::new(Duration::from_millis(60), Duration::from_millis(20), Codec { ie: 0.0, bpl: 4.3 })
     }
 
     fn feed(m: &mut VoipMeter, delays: &[u64]) {
@@ -266,6 +328,38 @@ mod tests {
         assert!((s.r_loss_only - s.r - 2.88).abs() < 1e-9);
         assert!((s.r_loss_only - (94.2 - 30.0 * units::math::ln(1.15))).abs() < 1e-9);
         assert!(s.mos < s.mos_loss_only);
+    }
+
+    #[test]
+    fn ratings_stay_on_their_scale() {
+        // half an hour of delay and everything late: R of the formula is far below 0
+        let mut m = meter();
+        feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
+        let s = m.summary(100);
+        assert_eq!((s.r, s.mos, s.r_g107, s.mos_g107), (0.0, 1.0, 0.0, 1.0));
+        assert!((0.0..=100.0).contains(&s.r_loss_only));
+    }
+
+    #[test]
+    fn bursts_are_longer_than_chance_has_them() {
+        let burst_ratio = |numbers: &[u64]| {
+            let mut m = meter();
+            numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
+            m.summary(100).burst_ratio
+        };
+        // of 0..12, 3-6 and 8-9 are lost: two runs of 4 and 2, mean 3; half of all is heard, chance has runs of 2
+        assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
+        // every second one is lost, never two: shorter than chance has it
+        assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
+        assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
+        // independent losses of 10 %: near 1
+        let mut rng = Rng::named(3, "bursts");
+        let heard: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
+        assert!((burst_ratio(&heard) - 1.0).abs() < 0.02);
+        // late ones count, too: 4 and 5 are 70 ms behind the least
+        let mut m = meter();
+        feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
+        assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
     }
 
     #[test]

@@ -55,8 +55,10 @@ impl TimeWeighted {
         self.last = self.last.max(now);
     }
 
-    /// Forgets what was seen before `now` and keeps the value: the end of a warm-up.
+    /// Forgets what was seen before `now` and keeps the value: the end of a warm-up. Times before the last call count as
+    /// the last call's.
     pub fn restart(&mut self, now: Time) {
+        let now = now.max(self.last);
         self.bins.fill(0);
         (self.area, self.max, self.start, self.last) = (0, self.value, now, now);
     }

@@ -104,6 +104,8 @@ struct Flight {
     lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
+    /// Numbers of packets still to be lost, the next one last.
+    lose: Vec<u64>,
     loss_rng: Rng,
     jitter_rng: Rng,
     lateness_rng: Rng,
@@ -119,7 +121,8 @@ impl Flight {
     /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
     #[inline]
     fn depart<S: Sink>(&mut self, now: Time, link: LinkId, mut packet: PacketMeta, end: Time, env: &mut Env<'_, S>) {
-        if self.loss_rng.chance(self.loss) {
+        let by_chance = self.loss_rng.chance(self.loss);
+        if by_chance || !self.lose.is_empty() && self.chosen() {
             self.lost.add(&packet);
             return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
         }
@@ -137,6 +140,15 @@ impl Flight {
         self.last_arrival = self.last_arrival.max(arrival);
         packet.stamp = self.last_arrival;
         self.ring.push_back(packet);
+    }
+
+    /// Whether the packet that leaves now is one of those to be lost; those before it have departed or been lost.
+    #[cold]
+    fn chosen(&mut self) -> bool {
+        let number = self.departed.packets + self.lost.packets + 1;
+        // bounded: each turn takes one off the list
+        while self.lose.pop_if(|next| *next < number).is_some() {}
+        self.lose.pop_if(|next| *next == number).is_some()
     }
 
     /// `packet` arrives before some that were sent before it, and behind those of the same moment.
@@ -210,6 +222,7 @@ impl Port {
                 lateness: spec.lateness,
                 reorder: spec.reorder,
                 loss: spec.loss.get(),
+                lose: spec.lose.iter().rev().copied().collect(),
                 loss_rng: stream("loss"),
                 jitter_rng: stream("jitter"),
                 lateness_rng: stream("lateness"),

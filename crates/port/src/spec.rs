@@ -95,6 +95,10 @@ pub struct PortSpec {
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
+    /// Packets that the link loses after their transmission, whatever `loss` is: by number, from 1, in the order in which they
+    /// leave the queue for the wire.
+    #[serde(default)]
+    pub lose: Vec<u64>,
     /// The queue discipline.
     pub queue: qdisc::Spec,
     /// What takes packets from the queue.
@@ -112,9 +116,32 @@ impl PortSpec {
             lateness: None,
             reorder: false,
             loss: Prob::default(),
+            lose: Vec::new(),
             queue,
             service: Service::Plain,
         }
+    }
+
+    /// The first thing that is wrong with what happens behind the server: `lateness` whose percentiles rise, and in `lose` numbers
+    /// from 1 on that rise.
+    pub fn validate_wire(&self) -> Result<(), Problem> {
+        if let Some(lateness) = &self.lateness {
+            lateness.validate().map_err(|p| p.under("lateness"))?;
+        }
+        let mut before = 0;
+        for (i, &number) in self.lose.iter().enumerate() {
+            if number <= before {
+                let least = before.saturating_add(1);
+                return Err(Problem::new(
+                    format!("lose.{i}"),
+                    format!(
+                        "{number} is not valid; expected at least {least}: packets are numbered from 1, in rising order"
+                    ),
+                ));
+            }
+            before = number;
+        }
+        Ok(())
     }
 
     /// The first thing that is wrong, with its path.
@@ -125,10 +152,8 @@ impl PortSpec {
                 "0bit is not valid; expected a positive rate, or none for an infinite one",
             ));
         }
+        self.validate_wire()?;
         self.queue.validate().map_err(|p| p.under("queue"))?;
-        if let Some(lateness) = &self.lateness {
-            lateness.validate().map_err(|p| p.under("lateness"))?;
-        }
         match &self.service {
             Service::Plain => Ok(()),
             Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("service.shaper")),

@@ -51,8 +51,8 @@ impl Scenario {
             problems.push(Problem::new("record.interval", message));
         }
         let warm_up = self.record.warm_up;
-        if warm_up > self.duration {
-            let message = format!("{warm_up} is not valid; expected at most the duration, {}", self.duration);
+        if warm_up >= self.duration && !warm_up.is_zero() {
+            let message = format!("{warm_up} is not valid; expected less than the duration, {}", self.duration);
             problems.push(Problem::new("record.warm_up", message));
         }
         let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
@@ -258,6 +258,7 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
         problems.push(Problem::new("shaper", "a link has a shaper or a modem (docsis), not both"));
     }
     let spec = link.for_port();
+    problems.extend(spec.validate_wire().err());
     let mut last = Duration::ZERO;
     for (i, change) in link.changes.iter().enumerate() {
         let at = format!("changes.{i}");

@@ -87,6 +87,10 @@ pub struct Link {
     /// Probability that a packet is lost on the wire, behind the queue.
     #[serde(default)]
     pub loss: Prob,
+    /// Packets that are lost on the wire, whatever `loss` is: by number, from 1, in the order in which they leave the queue for
+    /// the wire. Of a link with `both_ways` each direction counts for itself.
+    #[serde(default)]
+    pub lose: Vec<u64>,
     /// The queue discipline.
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
@@ -196,6 +200,7 @@ impl Link {
             lateness: self.lateness,
             reorder: self.reorder,
             loss: self.loss,
+            lose: self.lose.clone(),
             queue: self.queue.clone(),
             service,
         }
@@ -260,7 +265,8 @@ pub struct Record {
     /// Applications with series of each flow (windows, rates); by default all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Packets that arrive before this are left out of the distributions of delay and sojourn (not of counters and series).
+    /// What happens before this is left out of the summary: of every counter, rate and distribution. Tables of single events
+    /// and series hold the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }

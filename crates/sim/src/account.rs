@@ -2,32 +2,22 @@
 
 use crate::net::{Kind, Link};
 use crate::world::World;
-use measure::{Account, Count, LinkAccount, Outcome};
+use measure::{Account, Count, LinkAccount, LinkCounts, Outcome};
+use qdisc::ClassProbe;
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
-use units::Duration;
 
 impl<S: Sink> World<S> {
     /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        let links = self.core.net.links.iter().map(|l| {
-            let m = &l.meter;
-            LinkAccount {
-                name: &l.name,
-                capacity: capacity(scenario, &l.name),
-                offered: m.offered,
-                delivered: m.delivered,
-                dropped: m.dropped,
-                drops: m.drops,
-                marked: m.marked,
-                backlog: match &l.kind {
-                    Kind::Fifo(fifo) => fifo.backlog(),
-                    Kind::Port { port, .. } => port.backlog(),
-                },
-                classes: classes(l),
-                meter: m.full.as_deref(),
-            }
+        let links = self.core.net.links.iter().map(|l| LinkAccount {
+            name: &l.name,
+            capacity: capacity(scenario, &l.name),
+            total: l.counts(),
+            before: l.meter.before.as_deref().cloned().unwrap_or_default(),
+            classes: l.classes().iter().map(|c| c.name).collect(),
+            meter: l.meter.full.as_deref(),
         });
         // after a run the machines look back from its end, before it from the last event
         let now = if self.over { self.end } else { self.now() };
@@ -35,6 +25,7 @@ impl<S: Sink> World<S> {
             name: &scenario.name,
             seed: scenario.seed,
             duration: scenario.duration,
+            warm_up: scenario.record.warm_up,
             events: self.events(),
             links: links.collect(),
             tally: &self.core.tally,
@@ -44,15 +35,41 @@ impl<S: Sink> World<S> {
     }
 }
 
-/// What the rate of a link carries in the whole run; one that leads back is the same as the one there.
+/// What the rate of a link carries after the warm-up; one that leads back is the same as the one there.
 fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
-    scenario.link.get(name.trim_start_matches('~'))?.capacity(Duration::ZERO, scenario.duration)
+    scenario.link.get(name.trim_start_matches('~'))?.capacity(scenario.record.warm_up, scenario.duration)
 }
 
-/// The classes of a link's discipline: offered, delivered, dropped.
-fn classes(link: &Link) -> Vec<(&str, [Count; 3])> {
-    let Kind::Port { port, .. } = &link.kind else { return Vec::new() };
-    let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
-    let probes = port.classes();
-    probes.iter().map(|c| (c.name, [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))).collect()
+impl Link {
+    /// What it has counted so far, and what it holds.
+    pub(crate) fn counts(&self) -> LinkCounts {
+        let m = &self.meter;
+        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
+        let backlog = match &self.kind {
+            Kind::Fifo(fifo) => fifo.backlog(),
+            Kind::Port { port, .. } => port.backlog(),
+        };
+        LinkCounts {
+            offered: m.offered,
+            delivered: m.delivered,
+            dropped: m.dropped,
+            drops: m.drops,
+            marked: m.marked,
+            backlog,
+            in_flight: self.holds().1,
+            classes: self
+                .classes()
+                .iter()
+                .map(|c| [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))
+                .collect(),
+        }
+    }
+
+    /// The classes of its discipline, if it has any.
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        match &self.kind {
+            Kind::Fifo(_) => Vec::new(),
+            Kind::Port { port, .. } => port.classes(),
+        }
+    }
 }

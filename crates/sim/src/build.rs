@@ -42,6 +42,10 @@ impl<S: Sink> World<S> {
 
         let mut events = Events::new(links.len());
         let mut chores = Vec::new();
+        if !scenario.record.warm_up.is_zero() {
+            // first among the chores of its moment, and before every event of it
+            chores.push((Time(scenario.record.warm_up.0), Chore::Begin));
+        }
         let mut built = Vec::new();
         for (i, (name, link)) in links.iter().enumerate() {
             let recorded = match &scenario.record.links {
@@ -235,7 +239,7 @@ fn queue_cap(link: &scenario::Link) -> u32 {
 fn fast_path(link: &scenario::Link) -> Option<Fifo> {
     let qdisc::Spec::Droptail(p) = &link.queue else { return None };
     let served = link.shaper.is_some() || link.docsis.is_some();
-    let random = link.loss.get() > 0.0 || !link.jitter.is_zero() || link.lateness.is_some();
+    let random = link.loss.get() > 0.0 || !link.lose.is_empty() || !link.jitter.is_zero() || link.lateness.is_some();
     if served || random || !link.changes.is_empty() || p.drop_head || p.super_segment > 1 {
         return None;
     }

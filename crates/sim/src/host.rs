@@ -2,7 +2,7 @@
 
 use crate::conn::{Use, clock_us};
 use crate::world::Core;
-use measure::tally::FileDone;
+use measure::FileDone;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
 use std::cmp::Reverse;
@@ -100,21 +100,17 @@ impl<S: Sink> Host for AppHost<'_, S> {
         let now = self.core.net.now();
         let whole = objects >= self.core.desks[usize::from(self.app)].page_objects;
         if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
-            if whole { pages.loaded(started, now) } else { pages.abandoned() }
+            if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
         }
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
         let now = self.core.net.now();
-        self.core.tally.apps[usize::from(self.app)].file_done(FileDone { started, took: now.since(started), bytes });
+        self.core.tally.apps[usize::from(self.app)].files.done(FileDone { started, took: now.since(started), bytes });
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
         let now = self.core.net.now();
-        let probes = self.core.tally.apps[usize::from(self.app)].probes.get_or_insert_default();
-        match rtt {
-            None => probes.sent(now),
-            Some(rtt) => probes.answered(number, rtt),
-        }
+        self.core.tally.probe(usize::from(self.app), number, now, rtt);
     }
 }

@@ -1,6 +1,6 @@
 //! What a link counts, and what it measures if it is recorded.
 
-use measure::{Count, LinkMeterParams};
+use measure::{Count, LinkCounts, LinkMeterParams};
 use packet::DropReason;
 use record::{Record, Sink};
 use units::{Duration, Problem, Time};
@@ -18,6 +18,8 @@ pub struct LinkMeter {
     pub drops: [u64; DropReason::ALL.len()],
     /// Packets marked with CE.
     pub marked: u64,
+    /// What had been counted when the warm-up ended.
+    pub before: Option<Box<LinkCounts>>,
     /// The rest.
     pub full: Option<Box<measure::LinkMeter>>,
 }
@@ -32,6 +34,7 @@ impl LinkMeter {
             dropped: Count::default(),
             drops: [0; DropReason::ALL.len()],
             marked: 0,
+            before: None,
             full,
         })
     }

@@ -402,6 +402,19 @@ impl<S: Sink> Net<S> {
         }
     }
 
+    /// The warm-up is over, of which `last` was the last moment: every link begins to count.
+    pub fn begin(&mut self, last: Time) {
+        for link in &mut self.links {
+            if let Kind::Fifo(fifo) = &mut link.kind {
+                fifo.settle(last, &mut link.meter);
+            }
+            link.meter.before = Some(Box::new(link.counts()));
+            if let Some(full) = &mut link.meter.full {
+                full.begin();
+            }
+        }
+    }
+
     /// Tells the run's sink, if it wants to know.
     #[inline]
     pub fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {

@@ -67,6 +67,8 @@ pub(crate) struct Core<S> {
 /// Something that the world's own clock does.
 #[derive(Clone, Debug)]
 pub(crate) enum Chore {
+    /// The warm-up is over.
+    Begin,
     /// Change this link.
     Change(u16, Change),
 }
@@ -306,6 +308,7 @@ impl<S: Sink> World<S> {
         while let Some((at, chore)) = self.chores.pop_if(|(at, _)| *at <= now) {
             debug_assert_eq!(at, now, "chores happen at their moment");
             match chore {
+                Chore::Begin => self.core.begin(),
                 Chore::Change(link, change) => self.core.net.change(link, change),
             }
         }
@@ -459,7 +462,7 @@ impl<S: Sink> Core<S> {
     #[cold]
     fn flow_gone(&mut self, packet: &PacketMeta) {
         self.net.bodies.free(packet);
-        self.tally.flow_gone += 1;
+        self.tally.flow_gone += u64::from(self.net.now() >= self.tally.warm_up);
         if self.net.sink.mask().has(Mask::DROPPED) {
             let record = Record::Dropped {
                 link: record::LinkId(u16::MAX),
@@ -626,6 +629,21 @@ impl<S: Sink> Core<S> {
         desk.rows_used[row] = false;
         desk.rows_full = desk.rows_full.min(row);
         true
+    }
+
+    /// The warm-up is over just before this moment: what happened so far is left out of every sum.
+    fn begin(&mut self) {
+        self.net.begin(Time(self.net.now().0 - 1));
+        for slot in 0..self.conns.len() {
+            self.settle_fates(slot);
+        }
+        self.tally.begin();
+        for conn in self.conns.iter().filter(|c| c.used() != Use::Free) {
+            for (way, end) in conn.ends.iter().enumerate() {
+                let (heard, sender) = end.account();
+                self.tally.under_way(end.rest.row, way, heard, sender);
+            }
+        }
     }
 
     /// End of a bin: the senders' windows and the drops go into the series.

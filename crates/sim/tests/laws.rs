@@ -36,7 +36,7 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
         early_head: drops("early_head"),
         tail_full: drops("tail_full"),
         marked: n("marked_packets"),
-        utilisation: n("delivered_bytes") * 8.0 / 10e6 / 60.0,
+        utilisation: n("utilisation"),
     }
 }
 

@@ -111,3 +111,209 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     let half = run(&modem(60, changed, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     assert!((number(&half, "links.up.utilisation") - 1.0 / 3.0).abs() < 0.001);
 }
+
+/// A link of 1 Mbit/s and 10 ms with ten places, which gets twice what it can send: a datagram of 1250 B (10 ms) every 5 ms.
+const OVERLOADED: &str = r#"
+duration = "20s"
+record.warm_up = "10s"
+[link.up]
+from = "a"
+to = "b"
+rate = "1mbit"
+delay = "10ms"
+both_ways = true
+queue.droptail = { limit = "10p" }
+[app.cbr]
+from = "a"
+to = ["b"]
+traffic.cbr = { rate = "2mbit", size = 1250 }
+"#;
+
+#[test]
+fn everything_in_the_summary_begins_after_the_warm_up() {
+    // Busy from 0 on: transmissions begin at 0, 10, 20 ms ... and arrive 20 ms later. The arrival at the same moment finds the
+    // place that became free, the one 5 ms later does not. In [10, 20) s that is 2000 offered, 1000 dropped, 1000 arrived.
+    let expected = [
+        ("links.up.offered_packets", 2000.0),
+        ("links.up.delivered_packets", 1000.0),
+        ("links.up.delivered_bytes", 1.25e6),
+        ("links.up.dropped_packets", 1000.0),
+        ("links.up.drops.tail_full", 1000.0),
+        ("links.up.utilisation", 1.0),
+        // at 10 s ten wait, one is being sent and one is on the wire; and so it is at 20 s
+        ("links.up.at_start_packets", 12.0),
+        ("links.up.backlog_packets", 10.0),
+        ("links.up.in_flight_packets", 2.0),
+        ("links.up.queue_packets.mean", 10.0),
+        ("links.up.queue_packets.max", 10.0),
+        // behind nine and the one that has just begun
+        ("links.up.sojourn_ms.min", 100.0),
+        ("links.up.sojourn_ms.max", 100.0),
+        ("links.up.sojourn_ms.count", 1000.0),
+        ("apps.cbr.datagrams_sent", 2000.0),
+        ("apps.cbr.packets", 1000.0),
+        ("apps.cbr.dropped_packets", 1000.0),
+        // 1222 of the 1250 bytes are payload
+        ("apps.cbr.goodput_bytes", 1.222e6),
+        ("apps.cbr.goodput_mbit", 0.9776),
+        ("apps.cbr.delay_ms.min", 120.0),
+        ("apps.cbr.delay_ms.max", 120.0),
+        ("apps.cbr.jitter_ms", 0.0),
+        ("warm_up_s", 10.0),
+    ];
+    // the same through a port as on the fast path
+    for way in [
+        OVERLOADED.to_owned(),
+        OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
+    ] {
+        let outcome = run(&way);
+        for (path, value) in expected {
+            assert!((number(&outcome, path) - value).abs() < 1e-9, "{path}: {} is not {value}", number(&outcome, path));
+        }
+        assert_eq!(series(&outcome, "flows", "packets", "app", "cbr"), [1000.0, 0.0]);
+        assert_eq!(series(&outcome, "links", "offered_packets", "link", "up"), [2000.0]);
+        // series hold the whole run
+        let sent: f64 = series(&outcome, "queue_series", "sent_bytes", "link", "up").iter().sum();
+        assert_eq!(sent, 2000.0 * 1250.0);
+    }
+}
+
+/// A transfer that goes on beyond the warm-up, files, pages, pings and a call, at a lossy bottleneck.
+const ACROSS: &str = r#"
+duration = "20s"
+record.warm_up = "5s"
+record.interval = "1s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+delay = "10ms"
+loss = 0.01
+both_ways = true
+queue.codel = { limit = "100p" }
+[app.long]
+from = "a"
+to = ["b"]
+traffic.ftp = { flows = 2 }
+[app.files]
+from = "b"
+to = ["a"]
+traffic.ftp = { size = "50kB", pause = "100ms" }
+[app.ping]
+from = "a"
+to = ["b"]
+traffic.ping = { interval = "100ms" }
+[app.web]
+from = "a"
+to = ["b"]
+traffic.web = { servers = 1, think = "1s", page = { uniform = { html = "10KB", per_server = 2, size = "1KB" } } }
+[app.voip]
+from = "a"
+to = ["b"]
+traffic.voip = {}
+"#;
+
+#[test]
+fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
+    let outcome = run(ACROSS);
+    let after = |table: &str, column: &str, key: &str, name: &str| -> f64 {
+        let t = series(&outcome, table, "t_s", key, name);
+        let values = series(&outcome, table, column, key, name);
+        t.iter().zip(values).filter(|(t, _)| **t >= 5.0).map(|(_, v)| v).sum()
+    };
+    for app in ["long", "files", "web", "voip", "ping"] {
+        let both = |key: &str| {
+            number(&outcome, &format!("apps.{app}.{key}")) + number(&outcome, &format!("apps.{app}.{key}_reverse"))
+        };
+        assert_eq!(both("wire_bytes"), after("flow_series", "wire_bytes", "app", app), "{app}");
+        assert_eq!(both("goodput_bytes"), after("flow_series", "goodput_bytes", "app", app), "{app}");
+        let dropped = number(&outcome, &format!("apps.{app}.dropped_packets"));
+        assert_eq!(dropped, after("flow_series", "dropped_packets", "app", app), "{app}");
+    }
+    assert_eq!(number(&outcome, "links.up.dropped_packets"), after("queue_series", "dropped_packets", "link", "up"));
+    assert!(number(&outcome, "apps.long.dropped_packets") > 10.0);
+    for link in ["up", "~up"] {
+        let of = |key: &str| number(&outcome, &format!("links.{link}.{key}_packets"));
+        assert_eq!(of("at_start") + of("offered"), of("delivered") + of("dropped") + of("backlog") + of("in_flight"));
+    }
+    // what ended after the warm-up, by the lists of the whole run
+    let ended = |table: &str, start: &str, took: &str, app: &str| -> Vec<f64> {
+        let start = series(&outcome, table, start, "app", app);
+        let took = series(&outcome, table, took, "app", app);
+        let mut took: Vec<f64> = start.iter().zip(took).filter(|(s, t)| **s + t >= 5.0).map(|(_, t)| t).collect();
+        took.sort_unstable_by(f64::total_cmp);
+        took
+    };
+    let files = ended("files", "start_s", "took_s", "files");
+    assert!(files.len() > 10 && files.len() < series(&outcome, "files", "took_s", "app", "files").len());
+    assert_eq!(number(&outcome, "apps.files.files.done"), files.len() as f64);
+    // nearest rank: exactly a value of the list
+    assert_eq!(number(&outcome, "apps.files.files.p95_s"), files[(files.len() * 95).div_ceil(100) - 1]);
+    assert_eq!(number(&outcome, "apps.files.files.max_s"), files[files.len() - 1]);
+    assert_eq!(number(&outcome, "apps.web.web.pages"), ended("pages", "start_s", "load_s", "web").len() as f64);
+    // 150 pings leave in 15 s, 750 packets of a call
+    assert_eq!(number(&outcome, "apps.ping.ping.sent"), 150.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.sent"), 750.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.received"), number(&outcome, "apps.voip.packets"));
+}
+
+#[test]
+fn chosen_packets_are_lost() {
+    // pings at 0, 1, ... 9 s; the third and the seventh request are lost on the way there
+    let toml = line(10, &app("ping", "ping = {}"));
+    let there = "[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\nlose = [3, 7]\n\
+                 [link.down]\nfrom = \"b\"\nto = \"a\"\n";
+    let outcome = run(&format!("duration = \"10s\"\n{there}{}", app("ping", "ping = {}")));
+    let lost = |outcome| -> Vec<usize> {
+        let rtt = series(outcome, "pings", "rtt_ms", "app", "ping");
+        (0..rtt.len()).filter(|i| rtt[*i].is_nan()).collect()
+    };
+    assert_eq!(lost(&outcome), [2, 6]);
+    assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
+    assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
+    // both ways: each direction loses its own second packet: the request, and of the other replies the second
+    let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
+    assert_eq!(lost(&both), [1, 2]);
+    // packets that the queue drops have no number: of a burst of 5 into a queue of 2, three leave, and the third is lost
+    let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
+    let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
+        + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";
+    let burst = run(&toml);
+    assert_eq!(number(&burst, "links.up.drops.tail_full"), 2.0);
+    assert_eq!(number(&burst, "links.up.drops.link_loss"), 1.0);
+    assert_eq!(number(&burst, "apps.burst.packets"), 2.0);
+}
+
+#[test]
+fn a_chosen_loss_costs_one_retransmission() {
+    let file = app("file", "ftp = { size = \"500kB\", count = 1 }");
+    let whole = run(&line(30, &file));
+    // packet 17 of the way there: the SYN, the handshake's ACK, 14 segments
+    let up = "lose = [17]\n[link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n";
+    let one = run(&line(30, &file).replace("both_ways = true", up));
+    assert_eq!(number(&whole, "apps.file.retransmits"), 0.0);
+    assert_eq!(number(&one, "apps.file.retransmits"), 1.0);
+    assert_eq!(number(&one, "apps.file.dropped_packets"), 1.0);
+    assert_eq!(number(&one, "apps.file.goodput_bytes"), 500_000.0);
+}
+
+#[test]
+fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
+    // Pollaczek-Khinchine for a constant service time s = 1/mu: rho / (2 mu (1 - rho)). Datagrams of 1250 B take 1 ms at 10 Mbit/s.
+    for (mbit, rho) in [(3, 0.3_f64), (5, 0.5), (7, 0.7)] {
+        let cbr = format!("cbr = {{ rate = \"{mbit}mbit\", size = 1250, arrivals = \"poisson\" }}");
+        let toml = line(1000, &app("poisson", &cbr)).replace("1mbit", "10mbit") + "[record]\ninterval = \"1s\"\n";
+        let outcome = run(&toml.replace("both_ways", "queue.droptail = { limit = \"100000p\" }\nboth_ways"));
+        let wait = rho / (2.0 * (1.0 - rho));
+        let mean = number(&outcome, "links.up.sojourn_ms.mean");
+        // 300 000 to 700 000 waits, whose mean over 1000 s has a standard error of below 0.5 %
+        assert!((mean / wait - 1.0).abs() < 0.02, "{rho}: {mean} is not {wait}");
+        // Little's law: as many wait as arrive in that time
+        let waiting = number(&outcome, "links.up.queue_packets.mean");
+        let arrived = number(&outcome, "links.up.offered_packets") / 1000.0;
+        assert!((waiting / (arrived * mean * 1e-3) - 1.0).abs() < 0.001, "{rho}: {waiting}");
+        // and the link is busy for a share rho of the time: who comes then waits
+        let share = number(&outcome, "links.up.utilisation");
+        assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
+    }
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from bloatlab.collisions import Share, Trials
 from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
+from bloatlab.results import json_text
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show
 
@@ -129,7 +129,7 @@ def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequen
             sys.stdout.write(pl.DataFrame(rows).write_csv())
         case "json":
             given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
-            sys.stdout.write(json.dumps(given, indent=2) + "\n")
+            sys.stdout.write(json_text(given))
         case _:
             show(_table(rows), Console())
 

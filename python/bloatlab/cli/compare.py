@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from bloatlab import live
 from bloatlab.cli.common import BadInput, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
-from bloatlab.results import ResultError, open_result, save, write_json
+from bloatlab.results import ResultError, json_text, open_result, save, write_json
 from bloatlab.scenario import Scenario, parse
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
@@ -92,7 +91,7 @@ def command(
     if output is not None:
         writing(output, lambda: write_json(output / "compare.json", done.as_data()))
     if form == "json":
-        sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(done.as_data()))
     else:
         console = Console()
         show(done.table(), console)

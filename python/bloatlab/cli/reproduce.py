@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, store_at, writing
 from bloatlab.live import LiveError
+from bloatlab.results import json_text
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
 
 
@@ -72,7 +72,7 @@ def command(
     except LiveError as error:
         raise BadInput(f"--live: {error}") from None
     if form == "json":
-        sys.stdout.write(json.dumps(outcome.as_data(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(outcome.as_data()))
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
     else:
         outcome.print(Console())

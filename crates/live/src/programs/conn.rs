@@ -217,16 +217,24 @@ impl Core {
         let Some(conn) = &mut self.conns[slot] else { return };
         for (way, end) in conn.ends.iter_mut().enumerate() {
             let Some(info) = end.socket.as_ref().and_then(|s| tcp_info(s).ok()) else { continue };
-            let direction = &mut self.tally.rows[conn.row as usize].ways[way];
-            direction.retransmits += u64::from(info.retransmits.saturating_sub(end.counted.retransmits));
-            direction.timeouts += u64::from(info.timeouts.saturating_sub(end.counted.timeouts));
+            let total = &mut self.tally.rows[conn.row as usize].ways[way].total;
+            total.retransmits += u64::from(info.retransmits.saturating_sub(end.counted.retransmits));
+            total.timeouts += u64::from(info.timeouts.saturating_sub(end.counted.timeouts));
             end.counted = info;
+        }
+    }
+
+    /// What the kernels have counted when the warm-up ends is left out.
+    pub(super) fn begin_if_due(&mut self) {
+        if !self.tally.begun && self.now >= self.tally.warm_up {
+            (0..self.conns.len()).for_each(|slot| self.count(slot));
+            self.tally.begin();
         }
     }
 
     /// Payload of direction `way` has been read.
     pub(super) fn arrived(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
-        self.tally.rows[row as usize].ways[way].goodput_bytes += bytes;
+        self.tally.rows[row as usize].ways[way].total.goodput_bytes += bytes;
         self.tally.goodput_series(row, way, now, bytes);
     }
 

@@ -1,7 +1,7 @@
 //! What an application asks of its host, done with sockets.
 
 use super::{Core, Notice, Service};
-use measure::tally::FileDone;
+use measure::FileDone;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::cmp::Reverse;
 use traffic::{ConnId, Host, Side};
@@ -47,24 +47,20 @@ impl Host for LiveHost<'_> {
         let whole = objects >= self.core.desks[self.app].page_objects;
         let now = self.core.now;
         if let Some(pages) = &mut self.core.tally.apps[self.app].pages {
-            if whole { pages.loaded(started, now) } else { pages.abandoned() }
+            if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
         }
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
         let took = self.core.now.since(started);
-        self.core.tally.apps[self.app].file_done(FileDone { started, took, bytes });
+        self.core.tally.apps[self.app].files.done(FileDone { started, took, bytes });
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
         // the machine counts from when the request should have left; between the two system calls is what ping prints
         let rtt = rtt.map(|rtt| self.core.echo_rtt.unwrap_or(rtt));
         let now = self.core.now;
-        let probes = self.core.tally.apps[self.app].probes.get_or_insert_default();
-        match rtt {
-            None => probes.sent(now),
-            Some(rtt) => probes.answered(number, rtt),
-        }
+        self.core.tally.probe(self.app, number, now, rtt);
     }
 }
 
@@ -118,7 +114,9 @@ impl Core {
         let row = self.services[service].row;
         self.arrived(row, way, now, (length - header) as u64);
         self.echo_rtt = echo.then_some(delay);
-        if let Some(voip) = &mut self.tally.apps[app].voip {
+        if now >= self.tally.warm_up
+            && let Some(voip) = &mut self.tally.apps[app].voip
+        {
             voip.arrival(number, now - delay, now);
         }
         Some((app, Notice::Datagram(side, number)))

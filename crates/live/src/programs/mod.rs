@@ -251,6 +251,7 @@ impl Programs {
             self.core.timers.pop();
             // what a machine does at its start or timer happens at the moment for which it asked
             self.core.now = at;
+            self.core.begin_if_due();
             if at < self.core.desks[app].stop {
                 let host = &mut LiveHost { core: &mut self.core, app };
                 let machine = &mut self.machines[app];
@@ -262,6 +263,7 @@ impl Programs {
 
     fn event(&mut self, token: Token, flags: epoll::EventFlags) {
         self.core.now = self.core.clock.now();
+        self.core.begin_if_due();
         match token {
             Token::Listener(service) => self.core.accept(service),
             Token::Conn(slot, end) => self.core.ready(slot, end, flags),

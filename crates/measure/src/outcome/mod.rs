@@ -61,15 +61,15 @@ impl Count {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
+
+    fn since(self, before: Self) -> Self {
+        Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
+    }
 }
 
-/// What a run knows of one link.
-#[derive(Clone, Debug)]
-pub struct LinkAccount<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Bits that its rate carries in the time that is counted; `None` without a rate.
-    pub capacity: Option<f64>,
+/// What a link has counted up to a moment, and what it holds then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
     /// Arrivals at the queue.
     pub offered: Count,
     /// Arrivals at the far end.
@@ -82,10 +82,55 @@ pub struct LinkAccount<'a> {
     pub marked: u64,
     /// In its queue.
     pub backlog: Backlog,
-    /// The classes of its discipline, if it has any: name, and offered, delivered and dropped.
-    pub classes: Vec<(&'a str, [Count; 3])>,
+    /// Packets that have left the queue, and neither arrived nor been dropped.
+    pub in_flight: u64,
+    /// The classes of its discipline, if it has any: offered, delivered and dropped.
+    pub classes: Vec<[Count; 3]>,
+}
+
+impl LinkCounts {
+    /// What was counted since `before`, and what is held now.
+    fn since(&self, before: &Self) -> Self {
+        let mut drops = self.drops;
+        drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
+        let zeros = [Count::default(); 3];
+        let earlier = before.classes.iter().chain(std::iter::repeat(&zeros));
+        let class = |(now, then): (&[Count; 3], &[Count; 3])| std::array::from_fn(|i| now[i].since(then[i]));
+        Self {
+            offered: self.offered.since(before.offered),
+            delivered: self.delivered.since(before.delivered),
+            dropped: self.dropped.since(before.dropped),
+            drops,
+            marked: self.marked - before.marked,
+            backlog: self.backlog,
+            in_flight: self.in_flight,
+            classes: self.classes.iter().zip(earlier).map(class).collect(),
+        }
+    }
+}
+
+/// What a run knows of one link.
+#[derive(Clone, Debug)]
+pub struct LinkAccount<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Bits that its rate carries from the end of the warm-up on; `None` without a rate.
+    pub capacity: Option<f64>,
+    /// What it has counted in the whole run.
+    pub total: LinkCounts,
+    /// What it had counted when the warm-up ended.
+    pub before: LinkCounts,
+    /// Names of the classes of its discipline, if it has any.
+    pub classes: Vec<&'a str>,
     /// Series and distributions, if it is recorded.
     pub meter: Option<&'a LinkMeter>,
+}
+
+impl LinkAccount<'_> {
+    /// What was counted since the warm-up ended.
+    fn counts(&self) -> LinkCounts {
+        self.total.since(&self.before)
+    }
 }
 
 /// All that a run, simulated or live, gives account of.
@@ -97,6 +142,8 @@ pub struct Account<'a> {
     pub seed: u64,
     /// How long it ran.
     pub duration: Duration,
+    /// How much of that is left out at the start.
+    pub warm_up: Duration,
     /// Events that were handled.
     pub events: u64,
     /// Every link, in the order of names.
@@ -108,6 +155,11 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
+    /// How long it was measured.
+    fn measured(&self) -> Duration {
+        self.duration.saturating_sub(self.warm_up)
+    }
+
     /// Summary and tables.
     pub fn outcome(&self) -> Outcome {
         let tables = vec![

@@ -9,8 +9,8 @@
 //! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
 
 use super::{Account, Count, LinkAccount, mbit, ms};
-use crate::tally::{AppTally, Direction, Row};
-use crate::{Histogram, Probes, grade, jain};
+use crate::tally::{AppTally, Counts, Row};
+use crate::{Histogram, grade, jain};
 use packet::DropReason;
 use serde_json::{Map, Value, json};
 use units::Duration;
@@ -34,18 +34,13 @@ fn class_json([offered, delivered, dropped]: &[Count; 3]) -> Value {
 
 /// The payload of a flow, both directions.
 fn goodput(row: &Row) -> u64 {
-    row.ways.iter().map(|d| d.goodput_bytes).sum()
+    row.ways.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
 /// Jain's index over the goodput of flows; `None` for fewer than two, and before anything has arrived.
 fn fairness(flows: &[u64]) -> Option<f64> {
     let shares: Vec<f64> = flows.iter().map(|&bytes| bytes as f64).collect();
     (shares.len() > 1 && shares.iter().any(|s| *s > 0.0)).then(|| jain(&shares))
-}
-
-/// What load adds to the round trip of an echo: the mean above the least.
-fn induced(probes: &Probes) -> Option<Duration> {
-    Some(probes.rtt().mean()?.saturating_sub(probes.rtt().min()?))
 }
 
 impl Account<'_> {
@@ -56,6 +51,7 @@ impl Account<'_> {
             self.tally.apps.iter().enumerate().map(|(i, app)| (app.name.clone(), self.app_summary(i))).collect();
         json!({
             "name": self.name, "seed": self.seed, "duration_s": self.duration.secs(),
+            "warm_up_s": self.warm_up.secs(),
             "version": env!("CARGO_PKG_VERSION"), "events": self.events, "flow_gone_packets": self.tally.flow_gone,
             "fairness": self.fairness(), "latency": self.latency(), "links": links, "apps": apps,
         })
@@ -73,7 +69,7 @@ impl Account<'_> {
 
     /// The induced delay and grade of the run: of the ping that suffers most, or without pings of the longest queue.
     fn latency(&self) -> Value {
-        let pings = self.tally.apps.iter().filter_map(|app| Some((induced(app.probes.as_ref()?)?, "app", &*app.name)));
+        let pings = self.tally.apps.iter().filter_map(|app| Some((app.probes.as_ref()?.induced()?, "app", &*app.name)));
         let queues = self.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
         // of equals the first in the order of names
         let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
@@ -84,20 +80,23 @@ impl Account<'_> {
         })
     }
 
-    fn link_summary(&self, m: &LinkAccount<'_>) -> Value {
+    fn link_summary(&self, link: &LinkAccount<'_>) -> Value {
+        let m = link.counts();
         let drops: Map<String, Value> =
             DropReason::ALL.iter().map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect();
         let mut v = json!({
             "offered_packets": m.offered.packets, "offered_bytes": m.offered.bytes,
             "delivered_packets": m.delivered.packets, "delivered_bytes": m.delivered.bytes,
             "dropped_packets": m.dropped.packets, "dropped_bytes": m.dropped.bytes, "drops": drops,
-            "marked_packets": m.marked, "backlog_packets": m.backlog.packets, "backlog_bytes": m.backlog.bytes,
-            "utilisation": m.capacity.map(|bits| m.delivered.bytes as f64 * 8.0 / bits),
+            "at_start_packets": u64::from(link.before.backlog.packets) + link.before.in_flight,
+            "in_flight_packets": m.in_flight, "marked_packets": m.marked, "backlog_packets": m.backlog.packets, "backlog_bytes": m.backlog.bytes,
+            "utilisation": link.capacity.map(|bits| m.delivered.bytes as f64 * 8.0 / bits),
         });
-        if !m.classes.is_empty() {
-            v["classes"] = m.classes.iter().map(|(name, counts)| ((*name).to_owned(), class_json(counts))).collect();
+        if !link.classes.is_empty() {
+            let classes = link.classes.iter().zip(&m.classes);
+            v["classes"] = classes.map(|(name, counts)| ((*name).to_owned(), class_json(counts))).collect();
         }
-        if let Some(full) = m.meter {
+        if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
             v["grade"] = json!(full.sojourn.mean().map(grade));
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
@@ -108,14 +107,14 @@ impl Account<'_> {
     fn app_summary(&self, i: usize) -> Value {
         let app = &self.tally.apps[i];
         let rows = self.rows(app);
-        let sum = |way: usize, of: fn(&Direction) -> u64| rows.iter().map(|r| of(&r.ways[way])).sum::<u64>();
-        let both = |of: fn(&Direction) -> u64| sum(0, of) + sum(1, of);
+        let sum = |way: usize, of: fn(Counts) -> u64| rows.iter().map(|r| of(r.ways[way].counts())).sum::<u64>();
+        let both = |of: fn(Counts) -> u64| sum(0, of) + sum(1, of);
         let mut v = json!({
             "kind": app.kind, "flows": app.rows,
             "wire_bytes": sum(0, |d| d.wire_bytes), "wire_bytes_reverse": sum(1, |d| d.wire_bytes),
             "goodput_bytes": sum(0, |d| d.goodput_bytes), "goodput_bytes_reverse": sum(1, |d| d.goodput_bytes),
-            "goodput_mbit": mbit(sum(0, |d| d.goodput_bytes), self.duration),
-            "goodput_mbit_reverse": mbit(sum(1, |d| d.goodput_bytes), self.duration),
+            "goodput_mbit": mbit(sum(0, |d| d.goodput_bytes), self.measured()),
+            "goodput_mbit_reverse": mbit(sum(1, |d| d.goodput_bytes), self.measured()),
             "packets": sum(0, |d| d.packets), "packets_reverse": sum(1, |d| d.packets),
             "dropped_packets": both(|d| d.dropped), "retransmits": both(|d| d.retransmits),
             "timeouts": self.tally.known.timeouts.then(|| both(|d| d.timeouts)),
@@ -124,22 +123,22 @@ impl Account<'_> {
         });
         let flows: Vec<u64> = rows.iter().map(goodput).collect();
         if let Some(index) = fairness(&flows) {
-            let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.duration));
+            let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));
             v["fairness"] = json!(index);
             v["flow_goodput_mbit"] = json!({ "min": rate(flows.iter().min()), "max": rate(flows.iter().max()) });
         }
+        let sent = app.datagrams - app.datagrams_before;
         if app.datagrams > 0 {
-            v["datagrams_sent"] = app.datagrams.into();
+            v["datagrams_sent"] = sent.into();
             v["jitter_ms"] = json!(app.jitter[0].mean().map(Duration::millis));
             v["jitter_ms_reverse"] = json!(app.jitter[1].mean().map(Duration::millis));
         }
-        if app.files.count() > 0 {
+        let files = app.files.summary();
+        if files.count > 0 {
             v["files"] = json!({
-                "done": app.files.count(), "mean_s": app.files.mean().map(Duration::secs),
-                "median_s": app.files.percentile(50.0).map(Duration::secs),
-                "p95_s": app.files.percentile(95.0).map(Duration::secs),
-                "p99_s": app.files.percentile(99.0).map(Duration::secs),
-                "max_s": app.files.max().map(Duration::secs),
+                "done": files.count, "exact": files.exact, "mean_s": files.mean.map(Duration::secs),
+                "median_s": files.median.map(Duration::secs), "p95_s": files.p95.map(Duration::secs),
+                "p99_s": files.p99.map(Duration::secs), "max_s": files.max.map(Duration::secs),
             });
         }
         if let Some(voip) = &app.voip {
@@ -147,14 +146,15 @@ impl Account<'_> {
             let settled = voip.arrived() + both(|d| d.dropped);
             let s = voip.summary(settled);
             v["voip"] = json!({
-                "sent": app.datagrams, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
+                "sent": sent, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
                 "late_percent": s.late_percent, "plr_percent": s.plr_percent, "r": s.r, "mos": s.mos,
+                "burst_ratio": s.burst_ratio, "r_g107": s.r_g107, "mos_g107": s.mos_g107,
                 "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
                 "jitter_ms": ms(Some(s.jitter)),
             });
         }
         if let Some(probes) = &app.probes {
-            let induced = induced(probes);
+            let induced = probes.induced();
             // a probe that is still on its way at the end is neither answered nor lost
             let (answered, lost) = (probes.rtt().count(), both(|d| d.dropped));
             v["ping"] = json!({

@@ -16,15 +16,16 @@ macro_rules! table {
 
 impl Account<'_> {
     pub(super) fn links_table(&self) -> Table {
-        table!("links", self.links, {
-            "link": Text = |l| l.name.to_owned(),
-            "offered_packets": U64 = |l| l.offered.packets,
-            "offered_bytes": U64 = |l| l.offered.bytes,
-            "delivered_packets": U64 = |l| l.delivered.packets,
-            "delivered_bytes": U64 = |l| l.delivered.bytes,
-            "dropped_packets": U64 = |l| l.dropped.packets,
-            "dropped_bytes": U64 = |l| l.dropped.bytes,
-            "marked_packets": U64 = |l| l.marked,
+        let rows: Vec<_> = self.links.iter().map(|l| (l.name, l.counts())).collect();
+        table!("links", rows, {
+            "link": Text = |(name, _)| (*name).to_owned(),
+            "offered_packets": U64 = |(_, l)| l.offered.packets,
+            "offered_bytes": U64 = |(_, l)| l.offered.bytes,
+            "delivered_packets": U64 = |(_, l)| l.delivered.packets,
+            "delivered_bytes": U64 = |(_, l)| l.delivered.bytes,
+            "dropped_packets": U64 = |(_, l)| l.dropped.packets,
+            "dropped_bytes": U64 = |(_, l)| l.dropped.bytes,
+            "marked_packets": U64 = |(_, l)| l.marked,
         })
     }
 
@@ -36,7 +37,8 @@ impl Account<'_> {
             .enumerate()
             .flat_map(|(i, r)| {
                 let app = &tally.apps[usize::from(r.app)];
-                [(app, i - app.first_row, "forward", &r.ways[0]), (app, i - app.first_row, "reverse", &r.ways[1])]
+                let way = |name, way: usize| (app, i - app.first_row, name, r.ways[way].counts());
+                [way("forward", 0), way("reverse", 1)]
             })
             .collect();
         let mut flows = table!("flows", rows, {
@@ -46,7 +48,7 @@ impl Account<'_> {
             "packets": U64 = |(.., d)| d.packets,
             "wire_bytes": U64 = |(.., d)| d.wire_bytes,
             "goodput_bytes": U64 = |(.., d)| d.goodput_bytes,
-            "goodput_mbit": F64 = |(.., d)| mbit(d.goodput_bytes, self.duration),
+            "goodput_mbit": F64 = |(.., d)| mbit(d.goodput_bytes, self.measured()),
             "dropped_packets": U64 = |(.., d)| d.dropped,
             "retransmits": U64 = |(.., d)| d.retransmits,
             "timeouts": U64 = |(.., d)| d.timeouts,
@@ -81,7 +83,7 @@ impl Account<'_> {
 
     pub(super) fn files_table(&self) -> Table {
         let apps = &self.tally.apps;
-        let rows: Vec<_> = apps.iter().flat_map(|app| app.files_kept.iter().map(move |f| (app, f))).collect();
+        let rows: Vec<_> = apps.iter().flat_map(|app| app.files.kept().iter().map(move |f| (app, f))).collect();
         table!("files", rows, {
             "app": Text = |(app, _)| app.name.clone(),
             "start_s": F64 = |(_, f)| f.started.secs(),
@@ -140,7 +142,7 @@ impl Account<'_> {
             .iter()
             .enumerate()
             .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
-            .filter(|(.., d)| d.packets > 0)
+            .filter(|(.., d)| d.total.packets > 0)
             .flat_map(|(i, row, way, d)| {
                 let app = &tally.apps[usize::from(row.app)];
                 let bins = d.series.as_deref().map_or(0, |s| s.wire.len());

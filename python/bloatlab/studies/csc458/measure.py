@@ -76,7 +76,7 @@ def flow(result: Result) -> Measures:
     steps = np.diff(window[window > 0])
     moves = steps[steps != 0]
     return {
-        "throughput_mbit": app["goodput_bytes"] * 8e-6 / result.summary["duration_s"],
+        "throughput_mbit": app["goodput_bytes"] * 8e-6 / result.measured_s,
         "retransmits": float(app["retransmits"]),
         "page_retransmits": float(result.summary["apps"][PAGE]["retransmits"]),
         "timeouts": known(app["timeouts"]),

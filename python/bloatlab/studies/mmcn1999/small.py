@@ -150,7 +150,7 @@ def measure_small(result: Result) -> dict[str, float]:
 
 
 def _of_two_flows(result: Result) -> dict[str, float]:
-    apps, seconds = result.summary["apps"], float(result.summary["duration_s"])
+    apps, seconds = result.summary["apps"], result.measured_s
     found: dict[str, float] = {}
     for name in ("fast", "slow"):
         found[f"{name}_mbit"] = apps[name]["wire_bytes"] * 8e-6 / seconds

@@ -288,7 +288,7 @@ def consider(result: Result) -> Measures:
     if "background" in apps:
         all_ = sum(app["goodput_bytes"] for name, app in apps.items() if name != "gamer")
         found["background_share"] = apps["background"]["goodput_bytes"] / max(1.0, all_)
-    seconds_ = float(result.summary["duration_s"])
+    seconds_ = result.measured_s
     if "download" in apps:
         found["download_mbit"] = apps["download"]["goodput_bytes_reverse"] * 8e-6 / seconds_
         found["upload_mbit"] = apps["ftp"]["goodput_bytes"] * 8e-6 / seconds_ if "ftp" in apps else 0.0

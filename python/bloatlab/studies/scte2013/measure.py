@@ -32,8 +32,7 @@ def bottleneck(result: Result) -> tuple[str, float]:
     """The link with the buffer, and its rate in Mbit/s."""
     (name,) = result.scenario.data["record"]["links"]
     summary = result.summary["links"][name]
-    seconds = float(result.summary["duration_s"])
-    return name, summary["delivered_bytes"] * 8e-6 / seconds / summary["utilisation"]
+    return name, summary["delivered_bytes"] * 8e-6 / result.measured_s / summary["utilisation"]
 
 
 def after_warm_up(result: Result, table: str) -> pl.DataFrame:
@@ -47,9 +46,9 @@ def warm_up(result: Result) -> float:
 
 
 def rates(result: Result, link: str, tmax: float) -> Measures:
-    """Total rate on the wire, and loss: of the packets that were dropped, the mean size over the run."""
+    """Total rate on the wire, and loss: of the packets that were dropped, their mean size."""
     series = after_warm_up(result, "queue_series").filter(link=link)
-    seconds = float(result.summary["duration_s"]) - warm_up(result)
+    seconds = result.measured_s
     totals = result.summary["links"][link]
     dropped = float(series["dropped_packets"].sum())
     size = totals["dropped_bytes"] / totals["dropped_packets"] if totals["dropped_packets"] else 0.0
@@ -124,7 +123,7 @@ def stability(result: Result) -> Measures:
     frame = frame.filter(pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward"))
     if frame.is_empty():
         return dict.fromkeys(("goodput_mbit", "cov_total", "cov_session", "fairness"), math.nan)
-    seconds = float(result.summary["duration_s"]) - warm_up(result)
+    seconds = result.measured_s
     total = frame.group_by("t_s").agg(pl.col("goodput_bytes").sum())["goodput_bytes"].to_numpy()
     each = [part["goodput_bytes"].to_numpy() for _, part in frame.group_by("app", "flow", maintain_order=True)]
     means = np.array([part.mean() for part in each])
@@ -143,8 +142,8 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput of the sessions of each round trip over the whole run in Mbit/s, and the share of a forced collision's queue."""
-    seconds = float(result.summary["duration_s"])
+    """Goodput of the sessions of each round trip after the warm-up in Mbit/s, and the share of a forced collision's queue."""
+    seconds = result.measured_s
     found = {
         f"goodput_mbit_{name}": app["goodput_bytes"] * 8e-6 / seconds
         for name, app in result.summary["apps"].items()
