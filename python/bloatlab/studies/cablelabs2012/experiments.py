@@ -46,6 +46,7 @@ READINGS: dict[str, Reading] = {
 EXPERIMENTS: dict[str, str] = {
     "parameters": "the calibration cases with every value that was tried: what the free parameters were chosen on",
     "page": "how a page is fetched, on D01 and D02: what was tried to find 2.756 s with 417 packets and 4.026 s with 21",
+    "peak": "one transfer under CoDel in the burst, with the first page in it and after it: is the plateau its own?",
     "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
     "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
     "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
@@ -105,6 +106,7 @@ def trials(name: str) -> list[Trial]:
     return {
         "parameters": _parameters,
         "page": _page,
+        "peak": _peak,
         "congestion": _congestion,
         "pages": _pages,
         "bytes": _bytes,
@@ -151,6 +153,16 @@ def _page() -> list[Trial]:
         free = Free().with_(**dict(zip(axes, values, strict=True)))
         made += [Trial("page", c, _words(free), Setup(free=free)) for c in rows]
     return made
+
+
+def _peak() -> list[Trial]:
+    return [
+        Trial("peak", case(3, Queue.CODEL), f"limit {limit}p, {vector}, first page at {start}", setup)
+        for vector in ("recorded", "live")
+        for start in ("1s", "20s")
+        for limit in (130, 170, 417)
+        for setup in [Setup(free=Free(request_vector=vector, web_start=start), limit=f"{limit}p")]
+    ]
 
 
 def _words(free: Free) -> str:
