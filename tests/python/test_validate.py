@@ -16,6 +16,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result, run
 from bloatlab.validate import Entry, NoReferenceError, build, load, measure, public, validate
 from bloatlab.validate.build import queue_of
+from bloatlab.validate.explanations import explanations
 from bloatlab.validate.judge import Cell
 from bloatlab.validate.measure import jain
 from bloatlab.validate.queues import NotSupportedError, translate
@@ -325,6 +326,14 @@ def test_bad_files_are_one_line(text: str, tmp_path: Path, capsys: pytest.Captur
 def test_nothing_chosen_is_said(capsys: pytest.CaptureFixture[str]):
     assert call(["validate", "--only", "no-such"]) == 2
     assert "no scenario has that in its name" in capsys.readouterr().err
+
+
+def test_explanations_are_of_cells_that_exist():
+    for (name, metric), of in explanations().items():
+        assert metric in ENTRIES[name].metrics
+        assert of.sets
+        assert all("=" in change for change in of.sets)
+        assert of.line().startswith("--set ")
 
 
 def test_every_packaged_scenario_is_supported():
