@@ -60,6 +60,14 @@ discipline and the law of its queues (`queue = "sfq_hss + pie"`, which is `queue
 applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with
 `queue.perfect = { shared_dscp = [10] }`.
 
+Wherever a value is a "word or table", the word stands for the table with its defaults: `scheduler = "drr"` is
+`scheduler = { drr = {} }`. Strict priority, as tc's prio has it, is a classifier and a scheduler of `fair`:
+
+    queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
+
+sends band 0 before band 1 before band 2, by type of service, and lets the first starve the others; a filter gives a band to
+code points, ports or protocols (`classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`). It runs live, too.
+
 An editor that knows TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
 """
 
@@ -90,6 +98,8 @@ TABLES = {
     "HashParams": ("Fair queueing: hash", "`link.NAME.queue.fair.classifier.hash`"),
     "SerialSearchParams": ("Fair queueing: serial search", "`link.NAME.queue.fair.classifier.serial_search`"),
     "IsolatedParams": ("Fair queueing: isolated", "`link.NAME.queue.fair.classifier.isolated`"),
+    "PrioParams": ("Fair queueing: bands", "`link.NAME.queue.fair.classifier.prio`"),
+    "PrioFilter": ("Which packets go to a band", "`filters` of `classifier.prio`, a list"),
     "Quantum": ("Fair queueing: byte schedulers", "`link.NAME.queue.fair.scheduler.NAME`"),
     "Longest": ("Fair queueing: longest queue", "`overflow.longest` of fair, sfq, sfq_hss, perfect and drr"),
     "CbtClass": ("A class of cbt and dcbt", "`link.NAME.queue.cbt.classes`, a list"),
@@ -201,7 +211,11 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
             return UNITS[name]
         if defs[name].get("properties"):
             return "table"
-        return "word" if all("const" in c for c in defs[name].get("oneOf", [])) else "word or table"
+        alternatives = defs[name].get("oneOf", [])
+        words = [c for c in alternatives if "const" in c or c.get("type") == "string"]
+        if alternatives and not words:
+            return "table"
+        return "word" if len(words) == len(alternatives) else "word or table"
     types = node.get("type")
     types = [types] if isinstance(types, str) else types or []
     types = [t for t in types if t != "null"]

@@ -28,6 +28,8 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
+    /// Drops that a test has made up for.
+    offered_for_drops: usize,
 }
 
 impl Bench {
@@ -41,7 +43,15 @@ impl Bench {
             flows.set(FlowId(u32::from(i)), tuple);
         }
         let queue = Queue::new(Params::build(&spec.fair().unwrap()));
-        Self { queue, rng: Rng::named(1, "fair"), flows, fates: Fates::default(), now: Time::ZERO, sent: 0 }
+        Self {
+            queue,
+            rng: Rng::named(1, "fair"),
+            flows,
+            fates: Fates::default(),
+            now: Time::ZERO,
+            sent: 0,
+            offered_for_drops: 0,
+        }
     }
 
     fn packet(&mut self, packet: PacketMeta) {
@@ -394,7 +404,135 @@ fn names_compose() {
     }
     // every part can be said at once
     let all = r#"{"fair":{"limit":"100p","classifier":{"serial_search":{"groups":8}},"scheduler":"new_first",
-        "law":{"codel":{"target":"1ms"}},"law_sees":"total","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
+        "law":{"codel":{"target":"1ms"}},"law_sees":"total_unless_last","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
     let FairParams { limit, .. } = serde_json::from_str::<Spec>(all).unwrap().fair().unwrap();
     assert_eq!(limit.to_string(), "100p");
+}
+
+/// Drops by CoDel until `end` ms, while each of ten flows always has two packets of 1500 B waiting and the link, at 5 Mbit/s,
+/// takes one every 2.4 ms: a flow's turn comes every 24 ms, and its head has waited for two of them.
+fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
+    let mut b = Bench::new(spec);
+    b.offer(&"abcdefghij".repeat(2), 1500);
+    while b.now < Time(end * 1_000_000) {
+        b.now += Duration::from_micros(2400);
+        let (sent, lost) = (b.take(1), b.fates.0.len());
+        // each packet gone is replaced at once: the one sent, and what the law took before it from the same flow
+        b.offer(&sent, 1500);
+        for _ in 0..lost.saturating_sub(b.offered_for_drops) {
+            b.offer(&sent, 1500);
+        }
+        b.offered_for_drops = lost;
+    }
+    b.dropped().into_iter().map(|d| d.1).collect()
+}
+
+#[test]
+fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
+    // RFC 8290 read as the queue's own backlog: one packet behind the head exempts it, always
+    assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
+    // Linux: every head is late from the second round on (above from 48 ms), so each flow drops at 148 ms + 100 ms x
+    // sum 1/sqrt(k), at the next of its turns. By 600 ms the sum is 4.52: k = 1 ... 8 sum to 4.37, 9 to 4.70. So nine
+    // drops a flow, or eight where a turn came too late
+    let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
+    assert!((80..=90).contains(&drops.len()), "{}", drops.len());
+    assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));
+    assert_eq!(drops, drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"total"}}"#, 600));
+}
+
+#[test]
+fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
+    // flow s has one packet at a time, which waits 10 ms, and b a standing queue; each sends one of 1500 B a turn. So heads of s
+    // are late without a break: from 110 ms on CoDel would take some
+    let last = |sees: &str| {
+        let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
+        let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
+        b.offer("bbbb", 1500);
+        let mut of_s = BTreeSet::new();
+        for _ in 0..30 {
+            of_s.insert(b.sent);
+            b.offer("s", 1500);
+            b.wait(10);
+            b.take(2);
+            b.offer("b", 1500);
+        }
+        b.dropped().iter().filter(|d| of_s.contains(&d.0)).count()
+    };
+    assert!(last("total") > 0);
+    assert_eq!((last("total_unless_last"), last("own")), (0, 0));
+}
+
+#[test]
+fn overflow_raises_codels_count_in_linux() {
+    let count = |counts: bool| {
+        let mut b =
+            Bench::new(&format!(r#"{{"fq_codel":{{"limit":"10p","drop_batch":4,"overflow_counts":{counts}}}}}"#));
+        b.offer(&"a".repeat(11), 1500);
+        let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
+        (b.fates.0.len() as u32, law.state().count)
+    };
+    // the eleventh does not fit: four of the eleven go, fewer than half of the bytes
+    assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
+}
+
+const PRIO: &str = r#""classifier":"prio","scheduler":"strict_priority","limit":"1000p""#;
+
+#[test]
+fn strict_priority_sends_the_first_band_that_has_a_packet() {
+    let filters = r#"{"prio":{"filters":[{"match":{"dscp":[46]},"band":0}]}}"#;
+    let parts = PRIO.replace("\"prio\"", filters);
+    let mut b = Bench::new(&format!(r#"{{"fair":{{{parts}}}}}"#));
+    let offer = |b: &mut Bench, flow: u8, tos: u8| {
+        b.packet(PacketMeta { flow: FlowId(u32::from(flow - b'a')), size: 1000, tos, ..Default::default() });
+    };
+    // tc-prio(8): throughput (8) to band 2, none (0) to band 1, delay (16) to band 0; EF (46, tos 184) has bits 24: band 1, but
+    // for the filter
+    [(b'c', 8), (b'b', 0), (b'c', 9), (b'a', 16), (b'b', 2), (b'e', 184)]
+        .iter()
+        .for_each(|(f, t)| offer(&mut b, *f, *t));
+    assert_eq!(b.queue.discipline().in_line(), [0, 1, 2]);
+    assert_eq!(b.take(3), "aeb");
+    offer(&mut b, b'a', 16);
+    assert_eq!(b.take(5), "abcc");
+    let mut plain = Bench::new(&format!(r#"{{"fair":{{{PRIO}}}}}"#));
+    [(b'b', 0), (b'e', 184), (b'a', 16)].iter().for_each(|(f, t)| offer(&mut plain, *f, *t));
+    assert_eq!(plain.take(3), "abe");
+}
+
+#[test]
+fn words_stand_for_tables_in_every_part() {
+    let read = |text: &str| serde_json::from_str::<Spec>(text).map(|s| s.fair().unwrap());
+    let word = read(r#"{"fair":{"classifier":"hash","scheduler":"drr","overflow":"longest","law":"codel"}}"#).unwrap();
+    let table = read(
+        r#"{"fair":{"classifier":{"hash":{}},"scheduler":{"drr":{}},"overflow":{"longest":{}},"law":{"codel":{}}}}"#,
+    );
+    assert_eq!(word, table.unwrap());
+    assert_eq!(read(r#"{"sfq":{"overflow":"longest"}}"#).unwrap().overflow, word.overflow);
+    let text = serde_json::to_string(&word).unwrap();
+    assert_eq!(serde_json::from_str::<FairParams>(&text).unwrap(), word);
+    for (text, part) in [
+        (r#"{"fair":{"scheduler":"dr"}}"#, "unknown variant `dr`, expected one of `packet_round_robin`"),
+        (r#"{"fair":{"scheduler":{"dr":{}}}}"#, "unknown variant `dr`, expected one of"),
+        (r#"{"fair":{"scheduler":{"drr":{},"new_first":null}}}"#, "\"new_first\" is one key too many"),
+        (r#"{"fair":{"scheduler":{}}}"#, "the table is empty; expected one of \"packet_round_robin\""),
+        (
+            r#"{"fair":{"classifier":3}}"#,
+            "expected one of \"hash\", \"serial_search\", \"isolated\", \"prio\", as a word",
+        ),
+        (r#"{"fair":{"classifier":{"hash":{"queue":3}}}}"#, "unknown field `queue`"),
+    ] {
+        let refusal = read(text).unwrap_err().to_string();
+        assert!(refusal.contains(part), "{text}: {refusal}");
+    }
+    let refusal = |text: &str| serde_json::from_str::<Spec>(text).unwrap().validate().unwrap_err();
+    assert_eq!(refusal(r#"{"fair":{"scheduler":"strict_priority"}}"#).path, "fair.scheduler");
+    for (prio, path) in [
+        (r#"{"bands":17}"#, "bands"),
+        (r#"{"bands":2}"#, "priomap.1"),
+        (r#"{"priomap":[1]}"#, "priomap"),
+        (r#"{"filters":[{"match":{},"band":3}]}"#, "filters.0.band"),
+    ] {
+        let text = format!(r#"{{"fair":{{"classifier":{{"prio":{prio}}},"scheduler":"strict_priority"}}}}"#);
+        assert_eq!(refusal(&text).path, format!("fair.classifier.prio.{path}"));
+    }
 }

@@ -4,7 +4,7 @@ use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use proptest::prelude::*;
 use qdisc::law::docsis_pie::{Burst, DocsisPie, DocsisPieParams};
 use qdisc::law::pi::{Dice, Gains, Tuning};
-use qdisc::law::pie::{DelayEstimate, Pie, PieParams, PieVariant};
+use qdisc::law::pie::{DelayEstimate, JudgedBy, Pie, PieParams, PieVariant};
 use qdisc::law::{Law, LawParams, Verdict, View};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
@@ -138,6 +138,7 @@ fn congested(params: &PieParams) -> Bench<Pie> {
     let mut b = Bench::new(params.law());
     b.arrive(0, 0);
     b.left(1000, 150_000, 135);
+    b.left(161_000, 150_000, 135);
     for _ in 0..60 {
         b.tick(150_000);
     }
@@ -203,6 +204,43 @@ fn nothing_is_dropped_from_two_packets_or_when_the_delay_was_low() {
     let p = b.law.state().drop_prob;
     assert!(p > 0.0 && p < 0.2, "{p}");
     assert_eq!(drops(&mut b, 150_000), 0);
+}
+
+#[test]
+fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
+    let linux = PieParams { variant: PieVariant::Linux, derandomize: Some(false), ..Default::default() };
+    let drops = |b: &mut Bench<Pie>, bytes| (0..1000).filter(|_| b.arrive(2_000_000, bytes) == Verdict::Drop).count();
+    let mut b = congested(&linux);
+    assert!(drops(&mut b, 3028) > 0, "two packets of 1514 are not less than two");
+    assert_eq!(drops(&mut b, 3027), 0);
+    // RFC 8033 spares two of them
+    let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
+    assert_eq!(drops(&mut b, 3028), 0);
+    // since the last update the delay has fallen to 7 ms < 15/2: Linux keeps what arrives now, the RFC from the next update on
+    for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
+        let mut b =
+            Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());
+        b.arrive(0, 0);
+        b.left(1000, 150_000, 80);
+        b.left(201_000, 150_000, 80);
+        (0..12).for_each(|_| _ = b.tick(150_000));
+        let p = b.law.state().drop_prob;
+        assert!(p > 0.1 && p < 0.2, "{p}");
+        b.left(1000, 150_000, 7);
+        assert_eq!(drops(&mut b, 150_000) > 0, expected, "{judged_by:?}");
+    }
+}
+
+#[test]
+fn departures_use_up_linux_burst_allowance() {
+    let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
+    b.arrive(0, 0);
+    // updates alone take nothing from it: 150 ms, less the 40 and 60 ms between three departures
+    (0..20).for_each(|_| _ = b.tick(150_000));
+    for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
+        b.left(ms * 1000, 150_000, 80);
+        assert_eq!(b.law.state().burst_allowance, Duration::from_millis(left), "{ms} ms");
+    }
 }
 
 #[test]

@@ -67,9 +67,10 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
+    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), whether drawn packet by packet or once; 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
+        (Spacing::OneDraw, 1, 10, 5.5, 2.87),
         (Spacing::Wait, 10, 19, 14.5, 2.87),
         (Spacing::Stretched, 1, 19, 10.0, 5.48),
     ] {
@@ -90,6 +91,69 @@ fn the_law_drops_at_those_gaps() {
     }
 }
 
+/// The share of gaps of each length, from 1 on, where p_b is 0.02 for ten packets of a gap and 0.05 after them.
+fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
+    // max_p 0.1 between 5 and 15: 7 packets waiting are 0.02, 10 are 0.05
+    let red = RedParams { probability: Some(p(0.1)), ..tenth(spacing) };
+    let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
+    let (mut counts, mut gap, n) = (vec![0u32; 60], 0, 200_000);
+    for _ in 0..n {
+        while {
+            gap += 1;
+            let waiting = if gap <= 10 { 7 } else { 10 };
+            arrive(&mut law, 0, waiting, &packet(Ecn::NotEct), &mut rng) != Verdict::Drop
+        } {}
+        counts[gap] += 1;
+        gap = 0;
+    }
+    counts.iter().map(|c| f64::from(*c) / f64::from(n)).collect()
+}
+
+#[test]
+fn one_draw_judges_the_whole_gap_by_the_present_probability() {
+    // survival is 1 - count p: 0.98 ... 0.80 at 10, then 1 - 11 x 0.05 = 0.45, 0.40 ... 0 at 20. Three standard errors of
+    // 200 000 gaps are 0.0032 at most
+    let gaps = gaps_of_a_rising_probability(Spacing::OneDraw);
+    for (n, share) in gaps.iter().enumerate().skip(1) {
+        let expected = match n {
+            1..=10 => 0.02,
+            11 => 0.35,
+            12..=20 => 0.05,
+            _ => 0.0,
+        };
+        assert!((share - expected).abs() < 0.0032, "{n}: {share}");
+    }
+    // method 2 draws for each packet: of the 0.8 that are left, 0.05 / (1 - 10 x 0.05) end at the next
+    let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
+    assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
+}
+
+#[test]
+fn the_linux_variant_has_tcs_names_and_defaults() {
+    // tc-red(8): max = limit / 4, min = max / 3, burst = (2 min + max) / (3 avpkt) = 83332 / 3000 = 27; of these
+    // 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w, which w = 1/16 gives (13.2) and 1/8 does not (7.8)
+    let red = RedParams { variant: RedVariant::Linux, limit: Some("200KB".parse().unwrap()), ..Default::default() };
+    red.validate().unwrap();
+    let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
+    arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
+    let ramp = law.ramp().unwrap();
+    assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
+    // the kernel's cells, burst 100 and min 15 packets: 86 is above 82.8 (w = 1/256) and not above 90.9 (1/512)
+    let lab = RedParams {
+        min: Some("22710B".parse().unwrap()),
+        max: Some("45420B".parse().unwrap()),
+        avpkt: Some("1514B".parse().unwrap()),
+        burst: Some(100),
+        ..red.clone()
+    };
+    let mut law = lab.law();
+    arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
+    assert_eq!(law.weight(), Some(1.0 / 512.0));
+    let only_max = RedParams { max: Some(Limit::Packets(30)), ..red.clone() };
+    only_max.validate().unwrap();
+    assert_eq!(RedParams { min: Some("5ms".parse().unwrap()), ..red }.validate().unwrap_err().path, "weight");
+}
+
 #[test]
 fn the_average_by_hand() {
     let packet_time = Duration::from_millis(1);
@@ -98,6 +162,7 @@ fn the_average_by_hand() {
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
         // one more half for the sample; 2.5 packet times count as 2
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
+        (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
         for (gap_us, expected) in [(3000u64, whole), (2500, fraction)] {
             let mut a = Average::default();

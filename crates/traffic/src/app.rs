@@ -45,6 +45,8 @@ macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// What an application does: one key, the application's name, with its parameters.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(remote = "Self")]
+        #[schemars(transform = units::words::<Traffic>)]
         pub enum Traffic {
             $(
                 #[doc = concat!($summary, ".")]
@@ -52,6 +54,8 @@ macro_rules! applications {
                 $Variant($Params),
             )+
         }
+
+        units::word_or_table!(Traffic);
 
         impl Traffic {
             /// The application's name: the key of its parameters.

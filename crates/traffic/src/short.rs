@@ -28,6 +28,8 @@ pub const MAX_OPEN: u32 = 65_536;
 /// How large a transfer is, in bytes of payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[serde(remote = "Self")]
+#[schemars(transform = units::words::<Size>)]
 pub enum Size {
     /// Always this.
     Fixed(Bytes),
@@ -36,6 +38,8 @@ pub enum Size {
     /// Pareto: most are small, a few are large.
     Pareto(Pareto),
 }
+
+units::word_or_table!(Size);
 
 /// A Pareto distribution cut at a largest size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,9 +13,11 @@ mod problem;
 mod quantity;
 mod rng;
 mod time;
+pub mod words;
 
 pub use prefetch::{LINE, prefetch};
 pub use problem::Problem;
 pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
 pub use rng::Rng;
 pub use time::{Duration, Time};
+pub use words::words;

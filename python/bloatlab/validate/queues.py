@@ -145,19 +145,16 @@ def _red(q: Qdisc, _link: _Link) -> Translated:
     return Translated(
         {
             "red": {
+                "variant": "linux",
                 "limit": f"{limit:.0f}B",
                 "min": f"{minimum:.0f}B",
                 "max": f"{maximum:.0f}B",
                 "avpkt": f"{avpkt:.0f}B",
                 "burst": q.count("burst", int((2 * minimum + maximum) / (3 * avpkt))),
                 "probability": q.number("probability") or 0.02,
-                "packet_time": f"{avpkt * 8e9 / bandwidth:.0f}ns",
-                "gentle": False,
+                "bandwidth": f"{bandwidth:.0f}bit",
                 "ecn": q.has("ecn"),
                 "harddrop": q.has("harddrop"),
-                "first_passes": True,
-                "idle": "decay",
-                "spacing": "uniform",
             }
         }
     )

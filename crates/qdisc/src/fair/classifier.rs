@@ -4,6 +4,7 @@
 //! hash            queue = h(flow) of n                                   flows that meet there share it
 //! serial search   group = h(flow) of G; the first unused queue of its k  full: share one (WhenFull)
 //! isolated        a queue for each flow                                  code points listed in shared_dscp: one each
+//! prio            queue = band of the packet's type of service, or of the filter that holds it
 //! ```
 //!
 //! A flow is one direction of a connection: packets that travel back are another flow, with the 5-tuple reversed. While a
@@ -13,6 +14,7 @@
 //! Departs: SFQ as published reorders a flow when the hash is perturbed; here the flow moves once its queue is empty of it.
 //! Serial search and set-associative hashing (CAKE) are one thing but for what happens in a full group.
 
+use super::PrioParams;
 use super::hash::{HashKey, hash, place};
 use super::queues::{NONE, Queues};
 use crate::Cx;
@@ -27,6 +29,8 @@ const MOST_QUEUES: u64 = 1 << 20;
 /// How flows are told apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[serde(remote = "Self")]
+#[schemars(transform = units::words::<ClassifierSpec>)]
 pub enum ClassifierSpec {
     /// A hash chooses among a number of queues.
     Hash(HashParams),
@@ -34,7 +38,11 @@ pub enum ClassifierSpec {
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
+    /// Bands, told apart by type of service, code point, protocol, ports or addresses (tc prio); for `strict_priority`.
+    Prio(PrioParams),
 }
+
+units::word_or_table!(ClassifierSpec);
 
 impl Default for ClassifierSpec {
     fn default() -> Self {
@@ -184,6 +192,7 @@ impl ClassifierSpec {
             Self::Hash(p) => p.validate().map_err(|p| p.under("hash")),
             Self::SerialSearch(p) => p.validate().map_err(|p| p.under("serial_search")),
             Self::Isolated(p) => p.validate().map_err(|p| p.under("isolated")),
+            Self::Prio(p) => p.validate().map_err(|p| p.under("prio")),
         }
     }
 
@@ -198,6 +207,7 @@ impl ClassifierSpec {
             Self::Hash(p) => Some(p.queues),
             Self::SerialSearch(p) => Some(p.groups * p.ways),
             Self::Isolated(_) => None,
+            Self::Prio(p) => Some(p.bands),
         }
     }
 }
@@ -250,6 +260,9 @@ impl Classifier {
 
     /// The queue that `packet` joins; the caller then calls [`Classifier::joined`] if it stays.
     pub fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Cx<'_>) -> u32 {
+        if let ClassifierSpec::Prio(p) = &self.spec {
+            return self.band(p.band(packet, cx.flows), packet, queues);
+        }
         let reverse = packet.flags.has(Flags::REVERSE);
         let i = index(packet.flow, reverse);
         if i >= self.sessions.len() {
@@ -291,8 +304,22 @@ impl Classifier {
             }
             ClassifierSpec::Isolated(_) if shared => queues.at(&mut places[usize::from(packet.tos >> 2)]),
             ClassifierSpec::Isolated(_) => queues.at(&mut session.queue),
+            ClassifierSpec::Prio(_) => unreachable!("bands are no sessions"),
         };
         session.queue
+    }
+
+    /// The queue of band `band`: bands are numbered as queues are, so all are made at once.
+    fn band(&mut self, band: u32, packet: &PacketMeta, queues: &mut Queues) -> u32 {
+        while queues.len() < self.places.len() as u32 {
+            queues.add();
+        }
+        let i = index(packet.flow, packet.flags.has(Flags::REVERSE));
+        if i >= self.sessions.len() {
+            self.sessions.resize(i + 1, STRANGER);
+        }
+        self.sessions[i].queue = band;
+        band
     }
 
     /// `packet` waits.

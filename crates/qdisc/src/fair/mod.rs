@@ -25,6 +25,7 @@ mod hash;
 mod overflow;
 mod params;
 mod perfect;
+mod prio;
 mod queues;
 mod scheduler;
 mod sfq;
@@ -40,6 +41,7 @@ pub use hash::HashKey;
 pub use overflow::{End, Longest, Measure, Overflow};
 pub use params::{FairParams, LawSees};
 pub use perfect::PerfectParams;
+pub use prio::{Filter, PrioParams};
 pub use scheduler::{Quantum, SchedulerSpec};
 pub use sfq::{SfqParams, SfqVariant};
 pub use sfq_codel::SfqCodelParams;
@@ -130,9 +132,8 @@ impl Fair {
         let own = self.queues[i].fifo.backlog();
         match self.law_sees {
             LawSees::Own => own,
-            // SFQ-CoDel: the last packet of a queue is not dropped, whatever waits elsewhere
-            LawSees::Total if own.packets == 0 => own,
-            LawSees::Total => self.total,
+            LawSees::TotalUnlessLast if own.packets == 0 => own,
+            LawSees::Total | LawSees::TotalUnlessLast => self.total,
         }
     }
 

@@ -18,6 +18,8 @@ use units::Problem;
 /// The rule for a full shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[serde(remote = "Self")]
+#[schemars(transform = units::words::<Overflow>)]
 pub enum Overflow {
     /// The arrival is dropped.
     #[default]
@@ -28,6 +30,8 @@ pub enum Overflow {
     /// memory. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }
+
+units::word_or_table!(Overflow);
 
 /// What queues are compared by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,11 +10,13 @@ use units::{Bytes, Limit, Problem};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
-    /// Its own queue (fq_codel, fq_pie).
+    /// Its own queue (RFC 8290's text, fq_pie).
     #[default]
     Own,
-    /// All queues together; nothing when its own queue is empty (SFQ-CoDel).
+    /// All queues together, even when nothing waits in its own (Linux fq_codel).
     Total,
+    /// All queues together; nothing when its own queue is empty, so that CoDel never drops a queue's last packet (ns-2 SFQ-CoDel).
+    TotalUnlessLast,
 }
 
 /// Parameters of a composition: a choice for each part.
@@ -78,8 +80,12 @@ impl Params for FairParams {
             let message = "the law has a limit, too, and both mean each queue; set one";
             return Err(Problem::new("queue_limit", message));
         }
-        if self.law_sees == LawSees::Total && self.law == LawSpec::None {
-            return Err(Problem::new("law_sees", "total is not valid without a law; expected own, or a law"));
+        if self.law_sees != LawSees::Own && self.law == LawSpec::None {
+            return Err(Problem::new("law_sees", "only own is valid without a law; expected own, or a law"));
+        }
+        if self.scheduler == SchedulerSpec::StrictPriority && !matches!(self.classifier, ClassifierSpec::Prio(_)) {
+            let message = "strict_priority goes by bands; expected it with classifier = \"prio\"";
+            return Err(Problem::new("scheduler", message));
         }
         if self.overflow == Overflow::Ns2Sfq {
             if self.classifier.queues().is_none() {

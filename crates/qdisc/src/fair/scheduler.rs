@@ -5,6 +5,7 @@
 //! new_first            one packet a turn; queues that have just become active go first, once (SFQ-CoDel)
 //! byte_round_robin     a turn lasts while credit > 0; credit -= s, and += quantum on the next turn (Linux SFQ's allot)
 //! drr                  deficit += quantum once a turn; send while deficit >= s; deficit = 0 when the queue empties
+//! strict_priority      one packet of the lowest-numbered queue that has any (tc prio): it can starve all the others
 //! drr_plus_plus        new and old list; deficit <= 0: += quantum, to the tail of old; empty: new to old, old out
 //!
 //!            arrival                 credit used up                      empty
@@ -27,6 +28,8 @@ const LEAST_QUANTUM: u64 = 64;
 /// The order of service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[serde(remote = "Self")]
+#[schemars(transform = units::words::<SchedulerSpec>)]
 pub enum SchedulerSpec {
     /// One packet from each queue in turn.
     #[default]
@@ -39,7 +42,12 @@ pub enum SchedulerSpec {
     Drr(Quantum),
     /// DRR++ as in fq_codel: queues that have just become active before the others, for one quantum.
     DrrPlusPlus(Quantum),
+    /// The first band that has a packet sends; the others wait, for ever if it always has one (tc prio). Needs `classifier =
+    /// "prio"`.
+    StrictPriority,
 }
+
+units::word_or_table!(SchedulerSpec);
 
 /// Bytes of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,13 +81,18 @@ impl SchedulerSpec {
     /// The first thing that is wrong, by field name.
     pub fn validate(self) -> Result<(), Problem> {
         let (name, quantum) = match self {
-            Self::PacketRoundRobin | Self::NewFirst => return Ok(()),
+            Self::PacketRoundRobin | Self::NewFirst | Self::StrictPriority => return Ok(()),
             Self::ByteRoundRobin(q) => ("byte_round_robin", q),
             Self::Drr(q) => ("drr", q),
             Self::DrrPlusPlus(q) => ("drr_plus_plus", q),
         };
         quantum.validate().map_err(|p| p.under(name))
     }
+}
+
+/// A queue's number, if it is one.
+fn real(i: u32) -> Option<u32> {
+    (i != NONE).then_some(i)
 }
 
 /// Queues in line, linked through [`FlowQueue::next`](super::queues::FlowQueue::next).
@@ -102,6 +115,26 @@ impl Line {
             queues[self.tail].next = i;
         }
         self.tail = i;
+    }
+
+    /// In order of numbers.   Bound: a look at each queue of a lower number in line, of at most 16 bands.
+    fn insert(&mut self, i: u32, queues: &mut Queues) {
+        let walk = std::iter::successors(real(self.head), |q| real(queues[*q].next));
+        let Some(before) = walk.take_while(|q| *q < i).last() else {
+            queues[i].next = self.head;
+            queues[i].listed = Listed::Old;
+            self.head = i;
+            if self.tail == NONE {
+                self.tail = i;
+            }
+            return;
+        };
+        if before == self.tail {
+            return self.push(i, queues, Listed::Old);
+        }
+        queues[i].next = queues[before].next;
+        queues[i].listed = Listed::Old;
+        queues[before].next = i;
     }
 
     fn pop(&mut self, queues: &mut Queues) {
@@ -133,14 +166,15 @@ impl Scheduler {
     /// Queue `i`, which was idle, has a packet. `fresh`: DRR++ and `new_first` may take it for new; if not, its credit stays, too.
     #[inline]
     pub fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
-        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         queues[i].deficit = match self.spec {
-            PacketRoundRobin | NewFirst | Drr(_) => 0,
+            PacketRoundRobin | NewFirst | Drr(_) | StrictPriority => 0,
             DrrPlusPlus(_) if !fresh => queues[i].deficit,
             ByteRoundRobin(q) | DrrPlusPlus(q) => q.quantum.0 as i64,
         };
         match self.spec {
             NewFirst | DrrPlusPlus(_) if fresh => self.new.push(i, queues, Listed::New),
+            StrictPriority => self.old.insert(i, queues),
             _ => self.old.push(i, queues, Listed::Old),
         }
     }
@@ -151,14 +185,14 @@ impl Scheduler {
     /// 65 535 / quantum + 2 rounds of those in line, and a single step where the quantum is a packet or more and in credit.
     #[inline]
     pub fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
-        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         loop {
             let i = if self.new.head == NONE { self.old.head } else { self.new.head };
             if i == NONE {
                 return None;
             }
             match self.spec {
-                PacketRoundRobin | NewFirst => return Some(i),
+                PacketRoundRobin | NewFirst | StrictPriority => return Some(i),
                 ByteRoundRobin(q) | DrrPlusPlus(q) => {
                     if queues[i].deficit > 0 {
                         return Some(i);
@@ -182,7 +216,7 @@ impl Scheduler {
     /// The queue whose turn it is has sent `bytes`; true if it is idle now.
     #[inline]
     pub fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
-        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin};
+        use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         let empty = queues[i].fifo.is_empty();
         match self.spec {
             PacketRoundRobin if !empty => self.requeue(queues),
@@ -190,7 +224,8 @@ impl Scheduler {
             NewFirst => self.requeue(queues),
             DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
             ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,
-            PacketRoundRobin | ByteRoundRobin(_) | Drr(_) => {
+            StrictPriority if !empty => {}
+            PacketRoundRobin | ByteRoundRobin(_) | Drr(_) | StrictPriority => {
                 self.leave(queues);
                 return true;
             }
@@ -211,7 +246,6 @@ impl Scheduler {
 
     /// The queues in line, in order of service.
     pub fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
-        let real = |i: u32| (i != NONE).then_some(i);
         let walk = move |head| std::iter::successors(real(head), move |i| real(queues[*i].next));
         walk(self.new.head).chain(walk(self.old.head))
     }

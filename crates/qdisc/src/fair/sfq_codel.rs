@@ -78,7 +78,7 @@ impl Preset for SfqCodelParams {
                 variant: self.variant,
                 ..CodelParams::default()
             }),
-            law_sees: LawSees::Total,
+            law_sees: LawSees::TotalUnlessLast,
             overflow: Overflow::Longest(Longest { by: Measure::Packets, from: End::Tail, batch: 1 }),
             ..FairParams::default()
         }

@@ -116,6 +116,8 @@ pub struct CodelParams {
     pub ce_threshold: Option<Duration>,
     /// What is compared with `target`.
     pub sojourn: Sojourn,
+    /// A packet dropped because a limit was reached raises count, too (Linux fq_codel).
+    pub overflow_counts: bool,
     /// Published version that gives the parameters below.
     pub variant: Variant,
     /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
@@ -145,6 +147,7 @@ impl Default for CodelParams {
             ecn: false,
             ce_threshold: None,
             sojourn: Sojourn::default(),
+            overflow_counts: false,
             variant: Variant::default(),
             max_packet: None,
             reentry: None,
@@ -175,6 +178,7 @@ impl CodelParams {
             ecn: self.ecn,
             ce_threshold: self.ce_threshold,
             sojourn: self.sojourn,
+            overflow_counts: self.overflow_counts,
             max_packet: self.max_packet.map(|b| b.0).or(max_packet),
             reentry: self.reentry.unwrap_or(reentry),
             window: self.interval * u64::from(self.window.unwrap_or(window)),
@@ -221,6 +225,8 @@ pub struct CodelConfig {
     pub ce_threshold: Option<Duration>,
     /// What is compared with the target.
     pub sojourn: Sojourn,
+    /// Whether a drop at a limit raises count.
+    pub overflow_counts: bool,
     /// No drop at or below this many bytes behind the head; `None`: the largest packet seen.
     pub max_packet: Option<u64>,
     /// Count on re-entry.
@@ -412,6 +418,15 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + cfg.interval)
     }
 
+    /// A packet of this queue was dropped because a limit was reached. 1/sqrt(count) follows with the law's next drop, as in
+    /// Linux's iteration.
+    #[inline]
+    pub fn overflow(&mut self, cfg: &CodelConfig) {
+        if cfg.overflow_counts {
+            self.count = self.count.saturating_add(1);
+        }
+    }
+
     /// The queue is empty: below target.
     #[inline]
     pub fn empty(&mut self) {
@@ -448,5 +463,9 @@ impl Law for Codel {
     #[inline]
     fn empty(&mut self, _now: Time) {
         self.state.empty();
+    }
+    #[inline]
+    fn overflow(&mut self, _now: Time) {
+        self.state.overflow(&self.cfg);
     }
 }

@@ -173,7 +173,7 @@ impl DocsisPie {
         }
         let p1 = (s.drop_prob * packet.bytes() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         s.dice.add(p1);
-        if self.gains.work_conserving(s.drop_prob, s.qdelay_old, view.backlog.bytes, MEAN_PKTSIZE) {
+        if self.gains.work_conserving(s.drop_prob, s.qdelay_old, view.backlog.bytes, 2 * MEAN_PKTSIZE) {
             return false;
         }
         if !s.dice.roll(p1, rng) {

@@ -96,6 +96,9 @@ pub enum IdleDecay {
     /// The same with m a whole number, from the moment the link found nothing, and then the sample is folded in: one more
     /// (1 - w) (ns-2, ALTQ).
     DecayAndSample,
+    /// avg <- (1 - w)^m avg, m a real number, from the moment the link found nothing (Linux). A shaper that does not ask an
+    /// empty queue (HTB) leaves the average as it was, but for the samples of arrivals.
+    DecayOnceAsked,
 }
 
 /// The weight of a sample, w, and the logarithm of what it leaves: an idle period then costs an exponential, not a power.
@@ -146,7 +149,7 @@ impl Average {
             Some(t0) if queue == 0.0 => {
                 let m = now.since(t0).0 as f64 / packet_time.0.max(1) as f64;
                 self.avg *= match idle {
-                    IdleDecay::Decay => w.rest(m),
+                    IdleDecay::Decay | IdleDecay::DecayOnceAsked => w.rest(m),
                     IdleDecay::DecayAndSample => w.rest(m.floor() + 1.0),
                 };
             }
@@ -222,6 +225,10 @@ pub enum Spacing {
     Stretched,
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
+    /// One draw u from [0, 1) for each gap, which ends when count p >= u: at a constant p the gap is uniform on 1 ... 1/p, as
+    /// method 2's. Where p moves, all of the gap is judged by the present p: one that rises from 0.02 to 0.05 after 10 packets
+    /// ends 35 % of the gaps at the next, against 8 % (Linux).
+    OneDraw,
 }
 
 impl Spacing {
@@ -232,7 +239,8 @@ impl Spacing {
             count * p,
             match self {
                 Self::Geometric => return p,
-                Self::Uniform => 1.0,
+                // one draw at a constant p; [`Count`] makes it for any
+                Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
         );
@@ -252,7 +260,7 @@ impl Spacing {
     /// 1 ... 1/p; the code of ns-2 and ALTQ counts the packet itself.
     #[inline]
     pub fn first_count(self) -> f64 {
-        if self == Self::Uniform { 0.0 } else { 1.0 }
+        if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }
     }
 }
 
@@ -294,9 +302,9 @@ pub struct Rules {
     pub first_passes: bool,
 }
 
-/// Packets (or mean packets) since the last drop; `None` below the minimum threshold.
+/// Packets (or mean packets) since the last drop; `None` below the minimum threshold. And the draw of the gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Count(Option<f64>);
+pub struct Count(Option<f64>, f64);
 
 impl Count {
     /// Decides about `packet`, which finds `waiting` packets.
@@ -312,9 +320,11 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                self.0 = Some(rules.spacing.first_count());
+                // Linux counts from -1 again, as below the minimum
+                self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }
+            Zone::Early(p) if rules.spacing == Spacing::OneDraw => return self.one_draw(rules, p, packet, rng),
             Zone::Early(p) => p,
         };
         let size = packet.bytes() as f64 / rules.avpkt as f64;
@@ -338,5 +348,30 @@ impl Count {
         }
         self.0 = Some(count + step);
         Early::Keep
+    }
+
+    /// [`Spacing::OneDraw`]: this packet counts, and ends the gap if count p has come up to its draw.
+    #[inline]
+    fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
+        let size = packet.bytes() as f64 / rules.avpkt as f64;
+        let (step, p) = match rules.byte_mode {
+            ByteMode::Off => (1.0, p),
+            ByteMode::Scaled => (1.0, (p * size).min(1.0)),
+            ByteMode::Counted => (size, p),
+        };
+        if self.0.is_none() {
+            self.1 = rng.unit();
+            if rules.first_passes {
+                self.0 = Some(0.0);
+                return Early::Keep;
+            }
+        }
+        let count = self.0.unwrap_or(0.0) + step;
+        if count * p < self.1 {
+            self.0 = Some(count);
+            return Early::Keep;
+        }
+        *self = Self(Some(0.0), rng.unit());
+        Early::Early
     }
 }

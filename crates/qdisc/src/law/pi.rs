@@ -79,10 +79,11 @@ impl Gains {
         qdelay.max(qdelay_old) * 2 < self.target
     }
 
-    /// RFC 8033 §4.1: nothing is dropped while the delay was low and the probability is not high, nor from two packets or less.
+    /// RFC 8033 §4.1: nothing is dropped while the delay is low and the probability is not high, nor while at most `spared`
+    /// bytes wait.
     #[inline]
-    pub fn work_conserving(&self, drop_prob: f64, qdelay_old: Duration, backlog_bytes: u64, avpkt: u64) -> bool {
-        (qdelay_old * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= 2 * avpkt
+    pub fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
+        (qdelay * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= spared
     }
 }
 

@@ -5,6 +5,7 @@
 //!                 drop_prob <- drop_prob + p, bounded to [0, 1];  x 0.98 if qdelay = qdelay_old = 0
 //!                 burst_allowance <- burst_allowance - tupdate;  max_burst if drop_prob = 0 and both delays < target/2
 //! on arrival      keep while burst_allowance > 0;  keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets;
+//!                 (Linux: the present qdelay, q < 2 packets)
 //!                 else drop with drop_prob (or mark, below mark_ecnth)
 //! qdelay          the sojourn time of the last departure (0 when the queue is empty), or q / measured departure rate
 //! ```
@@ -12,8 +13,7 @@
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie; SPEC 1.10.
 //! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and stands still while the queue is empty,
 //! drop_prob 0 and both delays 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
-//! anew). Linux takes the burst allowance down at departures and compares the present delay with target/2 on an arrival; here, as
-//! in the RFC, updates do the one and qdelay_old is meant in the other. A measuring cycle of the departure
+//! anew). A measuring cycle of the departure
 //! rate does not count the packet that starts it; ns-2 counts it, and averages the rate where the RFC (and this) averages time.
 
 use super::pi::{Dice, Gains, Tuning};
@@ -30,7 +30,8 @@ pub enum PieVariant {
     /// RFC 8033 (2017), without its optional parts: 15 ms, 15 ms, burst 150 ms, the full tuning table.
     #[default]
     Rfc8033,
-    /// Linux sch_pie: as RFC 8033, de-randomised, decay 1 - 1/64, +0.02 while the delay exceeds 250 ms, avpkt 1514.
+    /// Linux sch_pie: as RFC 8033, de-randomised, decay 1 - 1/64, +0.02 while the delay exceeds 250 ms, avpkt 1514; an arrival is
+    /// judged by the present delay, less than two packets are spared, and departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), which document 000 means: target 20 ms, every 30 ms, burst 100 ms, delay
     /// from the departure rate (10 KB), +0.02 above 200 ms, tuning only below 1 % and 10 %.
@@ -45,6 +46,26 @@ pub enum DelayEstimate {
     Timestamp,
     /// The backlog over the measured departure rate (tc `dq_rate_estimator`).
     DepartureRate,
+}
+
+/// The delay that an arrival is judged by, beside the probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgedBy {
+    /// The delay at the last update, qdelay_old (RFC 8033 §4.1).
+    LastUpdate,
+    /// The delay now (Linux).
+    Present,
+}
+
+/// What uses up the burst allowance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowanceClock {
+    /// Each update takes `tupdate` from it (RFC 8033 §4.4).
+    Updates,
+    /// Each departure takes the time since the one before, so an idle link keeps it (Linux; needs `delay = "timestamp"`).
+    Departures,
 }
 
 /// Parameters of PIE. Those that default to null take the value of `variant`.
@@ -71,8 +92,14 @@ pub struct PieParams {
     pub mark_ecnth: Prob,
     /// Scale the probability by packet size / avpkt.
     pub bytemode: bool,
-    /// MEAN_PKTSIZE: two of these are never dropped from; null: 1000 bytes, 1514 (linux).
+    /// MEAN_PKTSIZE; null: 1000 bytes, 1514 (linux).
     pub avpkt: Option<Bytes>,
+    /// No early drop while at most this many bytes wait; null: 2 avpkt, or 2 avpkt - 1 (linux, which asks for less than two).
+    pub spared: Option<Bytes>,
+    /// The delay that must be below target/2 for an arrival to be kept; null: last_update, present (linux).
+    pub judged_by: Option<JudgedBy>,
+    /// What uses up the burst allowance; null: updates, departures (linux).
+    pub allowance: Option<AllowanceClock>,
     /// Where the delay comes from; null: timestamp, departure_rate (draft2013).
     pub delay: Option<DelayEstimate>,
     /// Backlog from which the departure rate is measured, and length of a measuring cycle; null: 16384 bytes, 10000 (draft2013).
@@ -103,6 +130,9 @@ impl Default for PieParams {
             mark_ecnth: Prob::new(0.1).unwrap_or_default(),
             bytemode: false,
             avpkt: None,
+            spared: None,
+            judged_by: None,
+            allowance: None,
             delay: None,
             dq_threshold: None,
             dq_weight: None,
@@ -124,6 +154,9 @@ pub struct PieConfig {
     mark_ecnth: Option<f64>,
     bytemode: bool,
     avpkt: u64,
+    spared: u64,
+    judged_by: JudgedBy,
+    allowance: AllowanceClock,
     delay: DelayEstimate,
     dq_threshold: u64,
     dq_weight: f64,
@@ -153,13 +186,20 @@ impl PieParams {
         let old = v == Draft2013;
         let tuning = self.tuning.unwrap_or(if old { Tuning::Coarse } else { Tuning::Rfc8033 });
         let target = self.target.unwrap_or(ms(if old { 20 } else { 15 }));
+        let avpkt = self.avpkt.map_or(if v == Linux { 1514 } else { 1000 }, |b| b.0);
         PieConfig {
             gains: Gains { alpha: self.alpha, beta: self.beta, target, tuning },
             tupdate: self.tupdate.unwrap_or(ms(if old { 30 } else { 15 })),
             max_burst: self.max_burst.unwrap_or(ms(if old { 100 } else { 150 })),
             mark_ecnth: self.ecn.then_some(self.mark_ecnth.get()),
             bytemode: self.bytemode,
-            avpkt: self.avpkt.map_or(if v == Linux { 1514 } else { 1000 }, |b| b.0),
+            avpkt,
+            spared: self.spared.map_or(2 * avpkt - u64::from(v == Linux), |b| b.0),
+            judged_by: self.judged_by.unwrap_or(if v == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate }),
+            allowance: self.allowance.unwrap_or(match (v, self.delay) {
+                (Linux, None | Some(DelayEstimate::Timestamp)) => AllowanceClock::Departures,
+                _ => AllowanceClock::Updates,
+            }),
             delay: self.delay.unwrap_or(if old { DelayEstimate::DepartureRate } else { DelayEstimate::Timestamp }),
             dq_threshold: self.dq_threshold.map_or(if old { 10_000 } else { 1 << 14 }, |b| b.0),
             dq_weight: self.dq_weight.unwrap_or(if old { 0.5 } else { 0.25 }),
@@ -199,6 +239,11 @@ impl LawParams for PieParams {
         if self.activation.get() > 0.0 && self.limit.is_none() {
             let message = format!("{} is a share of `limit`; expected a limit beside it", self.activation);
             return Err(Problem::new("activation", message));
+        }
+        if self.config().allowance == AllowanceClock::Departures && self.config().delay == DelayEstimate::DepartureRate
+        {
+            let message = "departures is not valid where the delay comes from the departure rate; expected updates";
+            return Err(Problem::new("allowance", message));
         }
         self.dq_weight.map_or(Ok(()), |w| early::weight("dq_weight", w))
     }
@@ -253,6 +298,8 @@ pub struct PieState {
     pub active: bool,
     /// The delay that the last departure saw.
     sojourn: Duration,
+    /// The last departure since the allowance was full.
+    left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,
 }
@@ -274,6 +321,7 @@ impl Pie {
             dice: Dice::default(),
             active: cfg.activation.is_none(),
             sojourn: Duration::ZERO,
+            left_at: None,
             departures: Departures::default(),
             next: None,
         };
@@ -308,11 +356,15 @@ impl Pie {
     /// RFC 8033 §4.1 and §5.4 `drop_early`.
     #[inline]
     fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {
+        let qdelay = match self.cfg.judged_by {
+            JudgedBy::LastUpdate => self.state.qdelay_old,
+            JudgedBy::Present => self.qdelay(view),
+        };
         let (cfg, s) = (&self.cfg, &mut self.state);
         if !s.active || !s.burst_allowance.is_zero() {
             return false;
         }
-        if cfg.gains.work_conserving(s.drop_prob, s.qdelay_old, view.backlog.bytes, cfg.avpkt) {
+        if cfg.gains.work_conserving(s.drop_prob, qdelay, view.backlog.bytes, cfg.spared) {
             return false;
         }
         let scale = if cfg.bytemode { packet.bytes() as f64 / cfg.avpkt as f64 } else { 1.0 };
@@ -351,6 +403,11 @@ impl Law for Pie {
 
     #[inline]
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
+        if self.cfg.allowance == AllowanceClock::Departures {
+            let s = &mut self.state;
+            let gap = s.left_at.replace(view.now).map_or(Duration::ZERO, |t| view.now.since(t));
+            s.burst_allowance = s.burst_allowance.saturating_sub(gap);
+        }
         match self.cfg.delay {
             DelayEstimate::Timestamp => {
                 self.state.sojourn = if view.backlog.packets == 0 { Duration::ZERO } else { view.sojourn };
@@ -390,9 +447,12 @@ impl Law for Pie {
             }
             s.drop_prob = p.clamp(0.0, 1.0);
         }
-        s.burst_allowance = s.burst_allowance.saturating_sub(cfg.tupdate);
+        if cfg.allowance == AllowanceClock::Updates {
+            s.burst_allowance = s.burst_allowance.saturating_sub(cfg.tupdate);
+        }
         if s.drop_prob == 0.0 && cfg.gains.low(qdelay, s.qdelay_old) {
             s.burst_allowance = cfg.max_burst;
+            s.left_at = None;
         }
         let quiet = s.drop_prob == 0.0 && qdelay.is_zero() && s.qdelay_old.is_zero();
         s.qdelay_old = qdelay;

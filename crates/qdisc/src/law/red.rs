@@ -7,10 +7,12 @@
 //!
 //! The parts (average, ramp, spacing) are in [`super::early`]; this file has RED's parameters and its published versions.
 //!
-//! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; document 003; SPEC 1.2.
+//! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); document 003;
+//! SPEC 1.2.
 //! Departs: with `spacing = "uniform"` the gap follows the paper's derivation (uniform on 1 ... 1/p_b), whose pseudo-code is one
 //! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ forgets the average after 60 s of idleness
-//! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s.
+//! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s; Linux halves the average of an idle time by
+//! table, within a few per cent of the exponential, and keeps it in fixed point. tc makes `limit` a duty; here it is 1000p.
 
 use super::early::{
     self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,
@@ -38,6 +40,9 @@ pub enum RedVariant {
     /// ALTQ as in document 003: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
+    /// Linux's: one draw per gap, idle times from when the link found nothing, marks above max, too. tc-red(8)'s names and
+    /// defaults: max a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
+    Linux,
 }
 
 /// How w follows from the link where `weight` is left out.
@@ -56,41 +61,46 @@ pub enum AutoWeight {
 pub struct RedParams {
     /// Published version that gives the parameters below.
     pub variant: RedVariant,
-    /// How much may wait, as in droptail; null: 1000p (floyd93), 50p (ns2), 60p (altq).
+    /// How much may wait, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
     pub limit: Option<Limit>,
     /// Threshold where early drops begin. Packets, bytes or time at the link's rate; the average counts the same.
-    /// null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2).
+    /// null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3 (linux).
     pub min: Option<Limit>,
-    /// Threshold where every packet is dropped (or where the gentle ramp begins); null: 15p (floyd93), 30p (altq), 3 min (ns2).
+    /// Threshold where every packet is dropped (or where the gentle ramp begins); null: 15p (floyd93), 30p (altq), 3 min (ns2), 3 min or else
+    /// limit / 4 (linux).
     pub max: Option<Limit>,
-    /// max_p, the probability just below `max`; null: 0.02 (floyd93), 0.1.
+    /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1.
     pub probability: Option<Prob>,
-    /// w, the weight of a sample in the average; null: from `burst` if given, else 0.002, or from the link by `auto_weight` (ns2).
+    /// w, the weight of a sample in the average; null: from `burst` if given (linux: always), else 0.002, or
+    /// from the link by `auto_weight` (ns2).
     pub weight: Option<f64>,
     /// Packets of a burst that pass an empty queue, as tc counts them: w is the largest power of 1/2 with
-    /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w.
+    /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. null: none, (2 min + max) / (3 avpkt) (linux).
     pub burst: Option<u32>,
     /// How w follows from the link's rate; null: not (floyd93, altq), ten_rtts (ns2).
     pub auto_weight: Option<AutoWeight>,
     /// Mean packet size, for idle times, `byte_mode` and thresholds that are computed; null: 1000 bytes, 500 (ns2).
     pub avpkt: Option<Bytes>,
-    /// Time to send a typical packet, for idle times; null: `avpkt` at the link's rate, 800us (altq: 1000 bytes at 10 Mbit/s).
+    /// Time to send a typical packet, for idle times; null: `avpkt` at `bandwidth`, or at the link's rate; 800us
+    /// (altq: 1000 bytes at 10 Mbit/s).
     pub packet_time: Option<Duration>,
-    /// From p_b to the gaps between drops; null: uniform (floyd93), wait (ns2), stretched (altq).
+    /// Rate that idle times are counted by, as tc has it (whose default is 10mbit); null: the link's.
+    pub bandwidth: Option<BitRate>,
+    /// From p_b to the gaps between drops; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
     pub spacing: Option<Spacing>,
-    /// How packets of different sizes fare; null: off (floyd93, altq), counted (ns2).
+    /// How packets of different sizes fare; null: off (floyd93, altq, linux), counted (ns2).
     pub byte_mode: Option<ByteMode>,
-    /// What an idle period does to the average; null: decay (floyd93), decay_and_sample.
+    /// What an idle period does to the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample.
     pub idle: Option<IdleDecay>,
     /// Between max and 2 max, the probability grows from `probability` to 1 instead of being 1; null: no, yes (ns2).
     pub gentle: Option<bool>,
-    /// No early drop while at most this many packets wait; null: 0 (floyd93), 1.
+    /// No early drop while at most this many packets wait; null: 0 (floyd93, linux), 1.
     pub min_queue: Option<u32>,
     /// The first packet after the average has come up to `min` is kept; null: no (floyd93), yes.
     pub first_passes: Option<bool>,
     /// Mark ECN-capable packets instead of dropping them early.
     pub ecn: bool,
-    /// Above `max`, drop ECN-capable packets too; null: no (floyd93, which only marks), yes.
+    /// Above `max`, drop ECN-capable packets too; null: no (floyd93, linux), yes.
     pub harddrop: Option<bool>,
 }
 
@@ -128,13 +138,48 @@ fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     (1..=31).map(|log| 1.0 / f64::from(1u32 << log)).find(holds)
 }
 
+/// A part or a multiple of a limit.
+fn share(limit: Limit, of: impl Fn(u64) -> u64) -> Limit {
+    match limit {
+        Limit::Packets(n) => Limit::Packets(u32::try_from(of(u64::from(n))).unwrap_or(u32::MAX)),
+        Limit::Bytes(b) => Limit::Bytes(Bytes(of(b.0))),
+        Limit::Time(d) => Limit::Time(Duration(of(d.0))),
+    }
+}
+
 impl RedParams {
+    /// A threshold in mean packets; `None` for a time, which only the link's rate turns into them.
+    fn packets(&self, threshold: Limit) -> Option<f64> {
+        match threshold {
+            Limit::Packets(n) => Some(f64::from(n)),
+            Limit::Bytes(b) => Some(b.0 as f64 / self.avpkt().0 as f64),
+            Limit::Time(_) => None,
+        }
+    }
+
+    /// `burst`, or for Linux what tc-red(8) recommends and tc takes.
+    fn burst(&self) -> Option<u32> {
+        let recommended = || {
+            let (min, max) = self.thresholds();
+            let (min, max) = (self.packets(min?)?, self.packets(max?)?);
+            Some(((2.0 * min + max) / 3.0) as u32)
+        };
+        self.burst.or_else(|| (self.variant == RedVariant::Linux).then(recommended).flatten())
+    }
+
     fn avpkt(&self) -> Bytes {
         self.avpkt.unwrap_or(Bytes(if self.variant == RedVariant::Ns2 { 500 } else { 1000 }))
     }
 
     fn thresholds(&self) -> (Option<Limit>, Option<Limit>) {
+        let third = |max| share(max, |n| n / 3);
         match (self.variant, self.min, self.max) {
+            (RedVariant::Linux, None, None) => {
+                let max = share(self.limit.unwrap_or(self.default_limit()), |n| n / 4);
+                (Some(third(max)), Some(max))
+            }
+            (RedVariant::Linux, None, Some(max)) => (Some(third(max)), Some(max)),
+            (RedVariant::Linux, Some(min), None) => (Some(min), Some(share(min, |n| n.saturating_mul(3)))),
             (RedVariant::Floyd93, None, None) => (Some(Limit::Packets(5)), Some(Limit::Packets(15))),
             (RedVariant::Altq, None, None) => (Some(Limit::Packets(15)), Some(Limit::Packets(30))),
             (_, min, max) => (min, max),
@@ -143,16 +188,12 @@ impl RedParams {
 
     /// The law's configuration, with the variant's values filled in.
     pub fn config(&self) -> RedConfig {
-        use RedVariant::{Altq, Floyd93, Ns2};
+        use RedVariant::{Altq, Floyd93, Linux, Ns2};
         let v = self.variant;
         let (min, max) = self.thresholds();
         let avpkt = self.avpkt().0;
-        let min_packets = min.map_or(NS2_LEAST_MIN, |m| match m {
-            Limit::Packets(n) => f64::from(n),
-            Limit::Bytes(b) => b.0 as f64 / avpkt as f64,
-            Limit::Time(_) => NS2_LEAST_MIN,
-        });
-        let weight = match (self.weight, self.burst) {
+        let min_packets = min.and_then(|m| self.packets(m)).unwrap_or(NS2_LEAST_MIN);
+        let weight = match (self.weight, self.burst()) {
             (Some(w), _) => Auto::Set(w),
             (None, Some(burst)) => Auto::Set(weight_of_burst(burst, min_packets).unwrap_or(1.0)),
             (None, None) if v == Ns2 || self.auto_weight.is_some() => Auto::Link,
@@ -162,26 +203,34 @@ impl RedParams {
             measure: min.or(max).map_or(Measure::Bytes, Measure::of),
             min: min.map_or(Auto::Link, Auto::Set),
             max: max.map_or(Auto::Link, Auto::Set),
-            max_p: self.probability.map_or(if v == Floyd93 { 0.02 } else { 0.1 }, Prob::get),
+            max_p: self.probability.map_or(if matches!(v, Floyd93 | Linux) { 0.02 } else { 0.1 }, Prob::get),
             gentle: self.gentle.unwrap_or(v == Ns2),
             weight,
             auto_weight: self.auto_weight.unwrap_or(AutoWeight::TenRtts),
             target_delay: NS2_TARGET_DELAY,
-            packet_time: self.packet_time.or((v == Altq).then_some(Duration::from_micros(800))),
-            idle: self.idle.unwrap_or(if v == Floyd93 { IdleDecay::Decay } else { IdleDecay::DecayAndSample }),
+            packet_time: self
+                .packet_time
+                .or(self.bandwidth.map(|rate| rate.time_for(avpkt)))
+                .or((v == Altq).then_some(Duration::from_micros(800))),
+            idle: self.idle.unwrap_or(match v {
+                Floyd93 => IdleDecay::Decay,
+                Linux => IdleDecay::DecayOnceAsked,
+                Ns2 | Altq => IdleDecay::DecayAndSample,
+            }),
             rules: Rules {
                 spacing: self.spacing.unwrap_or(match v {
                     Floyd93 => Spacing::Uniform,
                     Ns2 => Spacing::Wait,
                     Altq => Spacing::Stretched,
+                    Linux => Spacing::OneDraw,
                 }),
                 byte_mode: self.byte_mode.unwrap_or(if v == Ns2 { ByteMode::Counted } else { ByteMode::Off }),
                 avpkt,
-                min_queue: self.min_queue.unwrap_or(u32::from(v != Floyd93)),
+                min_queue: self.min_queue.unwrap_or(u32::from(matches!(v, Ns2 | Altq))),
                 first_passes: self.first_passes.unwrap_or(v != Floyd93),
             },
             ecn: self.ecn,
-            harddrop: self.harddrop.unwrap_or(v != Floyd93),
+            harddrop: self.harddrop.unwrap_or(matches!(v, Ns2 | Altq)),
         }
     }
 }
@@ -213,11 +262,15 @@ impl LawParams for RedParams {
         if self.packet_time.is_some_and(Duration::is_zero) {
             return Err(Problem::new("packet_time", "0s is not valid; expected a positive duration"));
         }
-        if let (None, Some(burst)) = (self.weight, self.burst) {
-            let least = match min {
-                Some(Limit::Packets(n)) => f64::from(n),
-                Some(Limit::Bytes(b)) => b.0 as f64 / self.avpkt().0 as f64,
-                _ => return Err(Problem::new("burst", "needs min in packets or bytes; give weight instead")),
+        if self.bandwidth == Some(BitRate(0)) {
+            return Err(Problem::new("bandwidth", "0bit is not valid; expected a positive rate"));
+        }
+        if self.variant == RedVariant::Linux && self.weight.is_none() && self.burst().is_none() {
+            return Err(Problem::new("weight", "needs min in packets or bytes to follow from; give weight"));
+        }
+        if let (None, Some(burst)) = (self.weight, self.burst()) {
+            let Some(least) = min.and_then(|m| self.packets(m)) else {
+                return Err(Problem::new("burst", "needs min in packets or bytes; give weight instead"));
             };
             if weight_of_burst(burst, least).is_none() {
                 let why = format!("{burst} is not valid; expected at least min/avpkt = {least} packets");
@@ -234,7 +287,7 @@ impl LawParams for RedParams {
     }
     fn default_limit(&self) -> Limit {
         Limit::Packets(match self.variant {
-            RedVariant::Floyd93 => 1000,
+            RedVariant::Floyd93 | RedVariant::Linux => 1000,
             RedVariant::Ns2 => 50,
             RedVariant::Altq => 60,
         })

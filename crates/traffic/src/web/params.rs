@@ -42,6 +42,8 @@ pub const LISTED: [[u32; 25]; 4] = [
 /// What a page consists of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[serde(remote = "Self")]
+#[schemars(transform = units::words::<Page>)]
 pub enum Page {
     /// Objects of one size, the same number on each server (doc 001 §3.2.3).
     Uniform(Uniform),
@@ -50,6 +52,8 @@ pub enum Page {
     /// Sizes drawn as Appendix A draws them.
     Lognormal(Lognormal),
 }
+
+units::word_or_table!(Page);
 
 impl Default for Page {
     fn default() -> Self {

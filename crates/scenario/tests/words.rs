@@ -1,0 +1,50 @@
+//! "word or table", as docs/scenario.md says of a value: the word stands for the table with its defaults.
+
+use scenario::read::{self, Format};
+
+fn scenario(traffic: &str, queue: &str) -> Result<String, String> {
+    let text = format!(
+        "duration = '10s'\nlink.a = {{ from = 'x', to = 'y', both_ways = true, rate = '1mbit', queue = {queue} }}\n\
+         app.b = {{ from = 'x', to = ['y', 'y', 'y', 'y'], stop = '5s', traffic = {traffic} }}"
+    );
+    let read = read::scenario(&text, Format::Toml, &[]);
+    read.map(|s| s.canonical()).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_word_stands_for_the_table_of_its_defaults() {
+    for (traffic, queue, long_traffic, long_queue) in [
+        ("'voip'", "'fq_codel'", "{ voip = {} }", "{ fq_codel = {} }"),
+        ("'ping'", "'sfq + pie'", "{ ping = {} }", "{ sfq = { law = { pie = {} } } }"),
+        ("{ web = { page = 'lognormal' } }", "'red'", "{ web = { page = { lognormal = {} } } }", "{ red = {} }"),
+        (
+            "{ short = { size = 'pareto' } }",
+            "{ fair = { classifier = 'hash', scheduler = 'drr', overflow = 'longest' } }",
+            "{ short = { size = { pareto = {} } } }",
+            "{ fair = { classifier = { hash = {} }, scheduler = { drr = {} }, overflow = { longest = {} } } }",
+        ),
+    ] {
+        let short = scenario(traffic, queue).unwrap();
+        assert_eq!(short, scenario(long_traffic, long_queue).unwrap());
+        let again = read::scenario(&short, Format::Json, &[]).unwrap();
+        assert_eq!(again.canonical(), short, "the canonical text is a fixed point");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_is_valid() {
+    for (traffic, queue, parts) in [
+        ("'cbr'", "'red'", ["app.b.traffic", "\"cbr\" does not stand alone; expected its table, { cbr = .. }"]),
+        ("'pin'", "'red'", ["app.b.traffic", "did you mean \"ping\"?"]),
+        ("7", "'red'", ["app.b.traffic", "expected one of \"ftp\""]),
+        ("'ping'", "{ fair = { scheduler = 'drrr' } }", ["fair.scheduler", "did you mean \"drr\"?"]),
+        ("'ping'", "{ fair = { classifier = 'hsh' } }", ["fair.classifier", "did you mean \"hash\"?"]),
+        ("'ping'", "{ sfq = { overflow = 'longst' } }", ["sfq.overflow", "did you mean \"longest\"?"]),
+        ("'ping'", "{ fair = { classifier = { hash = { quees = 1 } } } }", ["classifier.hash", "mean \"queues\"?"]),
+    ] {
+        let refusal = scenario(traffic, queue).unwrap_err();
+        for part in parts {
+            assert!(refusal.contains(part), "{traffic} {queue}: {refusal}");
+        }
+    }
+}
