@@ -17,6 +17,7 @@ queue.droptail = { limit = "10p" }
 lose = [3]
 [link.xback]
 from = "b"
+rate = "1mbit"
 to = "a"
 "#;
 
