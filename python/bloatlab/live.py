@@ -10,15 +10,15 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from bloatlab import _core
-from bloatlab.scenario import Scenario
-from bloatlab.simulation import Result, frame
+from bloatlab.scenario import Scenario, Sets, resolved
+from bloatlab.simulation import Result, frames
 
 #: One of the two namespaces: that of the first application's `from`, or that of its `to`.
 Side = Literal["left", "right"]
@@ -69,8 +69,9 @@ class Command:
 
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, object],
     *,
+    sets: Sets = (),
     congestion: str | None = None,
     max_rate: str | None = None,
     command: Command | None = None,
@@ -79,6 +80,7 @@ def run(
 ) -> Result:
     """Run `scenario` live; the result has the same tables as a simulation's, and `summary["live"]` beside.
 
+    `scenario` and `sets` are as `bloatlab.run` takes them.
     `congestion` puts the kernel's control of this name in place of every application's stack, and is what the sockets
     of a command begin with. `max_rate` allows paths faster than the bench has been measured for ("2gbit"). `captures`
     is a folder for left.pcap and right.pcap.
@@ -87,6 +89,7 @@ def run(
     `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run
     in order and raise `KeyboardInterrupt`.
     """
+    scenario = resolved(scenario, sets)
     with _orderly_sigterm():
         output = _core.live(
             scenario.text,
@@ -99,9 +102,7 @@ def run(
             captures=str(captures) if captures is not None else None,
             look=look,
         )
-    tables = {name: frame(columns) for name, columns in output["tables"].items()}
-    summary: dict[str, Any] = json.loads(output["summary"])
-    return Result(scenario, summary, tables)
+    return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
 
 
 def clean() -> int:

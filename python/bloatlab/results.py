@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from bloatlab.scenario import Scenario, version
-from bloatlab.simulation import Result
+from bloatlab.simulation import TEXT, Result
 
 Form = Literal["csv", "json", "parquet"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -146,11 +146,42 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A frame that `write_table` wrote."""
+    """A frame that `write_table` wrote, with the types that a run gives its columns."""
     match path.suffix:
         case ".csv":
-            return pl.read_csv(path, infer_schema_length=None)
+            frame = pl.read_csv(path, infer_schema_length=None)
         case ".json":
-            return pl.read_json(path, infer_schema_length=None)
+            frame = pl.read_json(path, infer_schema_length=None)
         case _:
             return pl.read_parquet(path)
+    if not frame.columns:  # JSON of no rows
+        frame = pl.DataFrame({column: [] for column in _COLUMNS.get(path.stem, "").split()})
+    return frame.cast({column: column_type(path.stem, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
+
+
+def column_type(table: str, column: str) -> type[pl.DataType]:
+    """Text, whole numbers (counts of a run), or numbers: counts of a bin are, too, for a bin may have none."""
+    if column in TEXT:
+        return pl.String
+    counts = {"bytes", "packets", "retransmits", "timeouts", "fast_recoveries"}
+    counted = not table.endswith("_series") and (column in counts or column.endswith(("_packets", "_bytes")))
+    return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
+
+
+#: The columns of the tables that may have no rows.
+_COLUMNS = {
+    "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
+    "fast_recoveries",
+    "pages": "app start_s load_s",
+    "files": "app start_s took_s bytes",
+    "pings": "app t_s rtt_ms",
+    "syn_times": "app connection t_s",
+    "queue_series": "link t_s queue_packets_mean queue_packets sojourn_ms_mean sojourn_ms_max sent_packets sent_bytes "
+    "dropped_packets",
+    "flow_series": "app flow direction t_s wire_bytes goodput_bytes cwnd_bytes ssthresh_bytes srtt_ms delay_ms_mean "
+    "delay_ms_max dropped_packets",
+    "model_series": "app flow direction t_s mode pacing_bps btl_bw_bps rt_prop_ms",
+    "queue_histogram": "link packets time_share",
+    "sojourn_histogram": "link lower_ms upper_ms count",
+    "delay_histogram": "app direction lower_ms upper_ms count",
+}

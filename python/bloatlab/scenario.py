@@ -20,6 +20,9 @@ from bloatlab import _core
 #: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
 Override = tuple[str, str]
 
+#: Overrides as pairs of texts; or by path, as text or as plain values: `{"link.up.queue": {"codel": {}}}`.
+Sets = Sequence[Override] | Mapping[str, Any]
+
 #: A scenario that cannot be built; `problems` gives its lines.
 ScenarioError = _core.ScenarioError
 
@@ -120,18 +123,16 @@ class Scenario:
         return parse(self.text, form="json", source=self.name, sets=sets)
 
 
-def parse(
-    text: str, *, form: Literal["toml", "json"] = "toml", source: str = "scenario", sets: Sequence[Override] = ()
-) -> Scenario:
+def parse(text: str, *, form: Literal["toml", "json"] = "toml", source: str = "scenario", sets: Sets = ()) -> Scenario:
     """The scenario that `text` describes, with `sets` laid over it.
 
     `source` names the text in messages. Raises `ScenarioError` with one line per problem.
     """
-    return Scenario(_core.resolve(text, form, source, list(sets)))
+    return Scenario(_core.resolve(text, form, source, overrides(sets)))
 
 
-def load(path: str | Path, sets: Sequence[Override] = ()) -> Scenario:
-    """The scenario in the file `path` (`.json` is JSON, anything else TOML).
+def load(path: str | Path, sets: Sets = ()) -> Scenario:
+    """The scenario in the file `path` (`.json` is JSON, anything else TOML), with `sets` laid over it.
 
     Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` when the file cannot be read as text.
     """
@@ -140,9 +141,45 @@ def load(path: str | Path, sets: Sequence[Override] = ()) -> Scenario:
     return parse(path.read_text(encoding="utf-8"), form=form, source=str(path), sets=sets)
 
 
-def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sequence[Override] = ()) -> Scenario:
+def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) -> Scenario:
     """The scenario that plain values describe. Raises `ScenarioError`."""
     return parse(json.dumps(data), form="json", source=source, sets=sets)
+
+
+def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
+    """A scenario, a file's path or plain values as a scenario, with `sets` laid over it. Raises as `load` does."""
+    match given:
+        case Scenario():
+            return given.with_sets(*overrides(sets)) if sets else given
+        case str() | Path():
+            return load(given, sets)
+        case _:
+            return parse(json.dumps(given), form="json", sets=sets)
+
+
+def overrides(sets: Sets) -> list[Override]:
+    """Overrides as pairs of texts. A text stands as it would after `--set path=`; other values as in TOML."""
+    if not isinstance(sets, Mapping):
+        return list(sets)
+    return [(path, value if isinstance(value, str) else toml(value)) for path, value in sets.items()]
+
+
+def toml(value: Any) -> str:
+    """A value as it stands in TOML, on one line. Raises `ScenarioError` for what a scenario cannot have (a date)."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case list() | tuple():
+            return f"[{', '.join(map(toml, value))}]"
+        case Mapping():
+            pairs = ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {toml(v)}" for k, v in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case _:
+            raise ScenarioError([f"{value}: {type(value).__name__} has no place in a scenario"])
 
 
 def problems(error: ValueError) -> list[str]:

@@ -6,6 +6,7 @@ core asks now and then whether to go on.
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab import _core
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, Sets, resolved
 
 # Polars loads numpy at its first use, which must not be two threads at once: the second finds numpy's module `_globals`
 # where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
@@ -57,34 +58,96 @@ class Result:
             raise KeyError(f"no table {name!r}; there are {', '.join(sorted(self.tables))}")
         return self.tables[name]
 
+    def to_pandas(self, name: str) -> Any:
+        """One table as a pandas frame. Raises `KeyError` as `table` does, `ImportError` without pandas and pyarrow."""
+        frame = self.table(name)
+        for module in ("pandas", "pyarrow"):
+            try:
+                importlib.import_module(module)
+            except ModuleNotFoundError:
+                raise ImportError(f"to_pandas: {module} is not installed: pip install 'bloatlab[pandas]'") from None
+        return frame.to_pandas()
+
+    def __repr__(self) -> str:
+        """The run in a few lines: a line per link and per application, and the names of the tables."""
+        summary = self.summary
+        lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s"]
+        lines += [_link_line(name, link) for name, link in summary["links"].items()]
+        lines += [_app_line(name, app) for name, app in summary["apps"].items()]
+        return "\n".join([*lines, f"  tables {', '.join(self.tables)}>"])
+
+
+def _link_line(name: str, link: Mapping[str, Any]) -> str:
+    words = [f"{link['delivered_bytes'] / 1e6:.3f} MB", f"{link['dropped_packets']} dropped"]
+    sojourn = link.get("sojourn_ms") or {}
+    if sojourn.get("p50") is not None:
+        words.append(f"sojourn p50 {sojourn['p50']:.2f} ms, p99 {sojourn['p99']:.2f} ms")
+    return f"  link {name}: {', '.join(words)}"
+
+
+def _app_line(name: str, app: Mapping[str, Any]) -> str:
+    words = [f"{app['kind']}, goodput {(app['goodput_bytes'] + app['goodput_bytes_reverse']) / 1e6:.3f} MB"]
+    for path, text in _APP_WORDS.items():
+        value: Any = app
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            words.append(text.format(value))
+    return f"  app {name}: {', '.join(words)}"
+
+
+#: What a line says of an application that has it.
+_APP_WORDS = {
+    "voip.mos": "MOS {:.2f}",
+    "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
+    "files.median_s": "file median {:.3f} s",
+    "web.page_load_s.median": "page median {:.3f} s",
+    "video.stalls": "{:.0f} stalls",
+}
+
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, object],
     seed: int | None = None,
     progress: Progress | None = None,
     *,
+    sets: Sets = (),
     captures: Path | None = None,
     capture_link: str | None = None,
 ) -> Result:
-    """Simulate `scenario` to its end.
+    """Simulate `scenario` to its end: a `Scenario`, the path of a file, or plain values.
 
-    `seed` replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C
-    raises `KeyboardInterrupt` within about a tenth of a second.
+    `sets` are laid over it: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of texts. `seed`
+    replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C raises
+    `KeyboardInterrupt` within about a tenth of a second.
 
     `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link`, by default of
     the slowest link, whose `from` is on the left. They change no result; equal runs give equal bytes.
     """
+    scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
     folder = str(captures) if captures is not None else None
     output = _core.run(scenario.text, None, progress if progress is not None else _go_on, folder, capture_link)
-    tables = {name: frame(columns) for name, columns in output["tables"].items()}
-    return Result(scenario, json.loads(output["summary"]), tables)
+    return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
 
 
-def frame(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """A table of the core as a frame; a column that nobody counted is null in every row, of the type of counts."""
-    return pl.DataFrame(dict(columns)).with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.UInt64))
+def frames(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, pl.DataFrame]:
+    """The core's tables as frames. A column has its type also without a row or a value: frames of two runs concatenate.
+
+    Lists are text, or what nobody counted: null in every row, of the type of counts.
+    """
+    return {name: pl.DataFrame([_series(c, values) for c, values in of.items()]) for name, of in tables.items()}
+
+
+#: Columns of text; all others are numbers.
+TEXT = frozenset({"app", "direction", "link", "mode"})
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    if isinstance(values, list):
+        return pl.Series(name, values, dtype=pl.String if name in TEXT else pl.UInt64)
+    return pl.Series(name, values)
 
 
 def core_file() -> Path:

@@ -278,3 +278,82 @@ def test_ctrl_c_stops_a_run_in_a_moment(scenario_file: Path):
 
 def test_summary_is_plain_json(result: bloatlab.Result):
     json.dumps(result.summary, allow_nan=False)
+
+
+# ------------------------------------------------------------------------------------------------------- conveniences
+
+
+def test_run_takes_a_path_and_values_over_it(dumbbell: bloatlab.Scenario, scenario_file: Path):
+    named = bloatlab.run(str(scenario_file))
+    assert named.summary == bloatlab.run(dumbbell).summary
+    sets = {"link.up.rate": "2mbit", "link.up.queue": {"droptail": {"limit": "20p"}}, "app.file.tcp": "reno", "seed": 3}
+    pairs = [("link.up.rate", "2mbit"), ("link.up.queue", '{ droptail = { limit = "20p" } }'), ("app.file.tcp", "reno"),
+             ("seed", "3")]  # fmt: skip
+    wanted = bloatlab.load(scenario_file, pairs)
+    assert bloatlab.load(scenario_file, sets) == wanted != dumbbell
+    for given in (scenario_file, str(scenario_file), dumbbell, dumbbell.data):
+        assert bloatlab.run(given, sets=sets).scenario == wanted
+    with pytest.raises(bloatlab.ScenarioError, match=r"link\.up"):
+        bloatlab.run(scenario_file, sets={"link.up.rte": "2mbit"})
+
+
+def test_values_that_toml_has_no_place_for_are_refused():
+    with pytest.raises(bloatlab.ScenarioError, match="has no place in a scenario"):
+        bloatlab.parse(DUMBBELL, sets={"link.up.rate": {1, 2}})
+
+
+def test_tables_of_two_runs_concatenate(dumbbell: bloatlab.Scenario):
+    """BBR has rows in `model_series`, other controls have none; ping has rows in `pings`."""
+    one = bloatlab.run(dumbbell)
+    two = bloatlab.run(dumbbell, sets={"app.file.tcp": "bbr", "app.voip.traffic": {"ping": {}}})
+    assert one.table("model_series").is_empty()
+    assert one.table("pings").is_empty()
+    for name in one.tables:
+        both = pl.concat([one.table(name), two.table(name)])
+        assert both.height == one.table(name).height + two.table(name).height
+        assert both.schema == two.table(name).schema
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("apps", ["some", "none"])
+def test_tables_keep_their_types_in_a_folder(
+    dumbbell: bloatlab.Scenario, tmp_path: Path, form: results.Form, apps: str
+):
+    data = dumbbell.data if apps == "some" else {**dumbbell.data, "app": {}}
+    run = bloatlab.run(data, sets={"duration": "1s"})
+    opened = results.open_result(results.save(run, tmp_path / form, form=form))
+    assert {n: f.schema for n, f in opened.tables.items()} == {n: f.schema for n, f in run.tables.items()}
+
+
+def test_repr_of_a_result_is_a_summary(result: bloatlab.Result):
+    first, *lines = repr(result).splitlines()
+    assert first == "<Result dumbbell: seed 7, 5 s"
+    up = result.summary["links"]["up"]
+    assert any(f"link up: {up['delivered_bytes'] / 1e6:.3f} MB, {up['dropped_packets']} dropped" in x for x in lines)
+    assert any(f"MOS {result.summary['apps']['voip']['voip']['mos']:.2f}" in x for x in lines)
+    assert len(repr(result)) < 1000
+
+
+def test_to_pandas(result: bloatlab.Result):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = result.to_pandas("queue_series")
+    assert list(frame.columns) == result.table("queue_series").columns
+    assert len(frame) == result.table("queue_series").height
+    assert result.table("flows").to_pandas()["packets"].sum() == result.table("flows")["packets"].sum()
+
+
+def test_to_pandas_without_pandas_says_what_to_install(result: bloatlab.Result, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"^to_pandas: pandas is not installed: pip install 'bloatlab\[pandas\]'$"):
+        result.to_pandas("links")
+
+
+@pytest.mark.parametrize(("word", "control"), [("bbr", "bbr"), ("reno", "reno"), ("cubic", "cubic")])
+def test_a_congestion_control_is_a_stack(dumbbell: bloatlab.Scenario, word: str, control: str):
+    """`tcp = "bbr"` is linux-6 with that control."""
+    plain = bloatlab.run(dumbbell, sets={"app.file.tcp": word})
+    own = bloatlab.run(
+        dumbbell, sets={"tcp.own": {"preset": "linux-6", "congestion_control": control}, "app.file.tcp": "own"}
+    )
+    assert plain.summary == own.summary

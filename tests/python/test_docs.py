@@ -82,6 +82,13 @@ def test_scenario_reference_is_current():
     assert done.returncode == 0
 
 
+def test_scenario_reference_says_each_word_once():
+    text = (ROOT / "docs" / "scenario.md").read_text()
+    for section in re.split(r"^## ", text, flags=re.MULTILINE):
+        words = re.findall(r"^\* (`\S+` `\S+`)", section, flags=re.MULTILINE)
+        assert len(words) == len(set(words)), section.splitlines()[0]
+
+
 def documented(heading: str) -> dict[str, set[str]]:
     """The first columns of the tables of docs/results.md under `### heading`, without backquotes, by their title."""
     text = (ROOT / "docs" / "results.md").read_text()

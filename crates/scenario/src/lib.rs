@@ -8,6 +8,7 @@
 //! name the path, the value, what would be valid and the nearest known name.
 
 mod check;
+mod choice;
 mod nearest;
 pub mod read;
 mod stack;
@@ -222,7 +223,7 @@ pub struct App {
     /// end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a preset or a name from `tcp`.
+    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`), a preset, or a name from `tcp`.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers, if another one.

@@ -38,8 +38,10 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     if path.is_empty() || path.split('.').any(str::is_empty) {
         return Err(Problem::new("", format!("--set needs path=value with a dotted path, not \"{path}={value}\"")));
     }
+    let parts = split_path(path);
+    crate::choice::enter(tree, &parts, value)?;
     let mut place = tree;
-    for part in split_path(path) {
+    for part in parts {
         if let Value::Array(list) = place {
             let n = list.len();
             place = part
@@ -59,6 +61,11 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     }
     *place = parsed;
     Ok(())
+}
+
+/// Whether a text is a value in TOML as it stands.
+pub(crate) fn is_toml(value: &str) -> bool {
+    toml::from_str::<Value>(&format!("v = {value}")).is_ok()
 }
 
 /// Splits a dotted path; a part with dots of its own is quoted (`tcp."ns2-cubic-2.6.22".mss`).

@@ -13,6 +13,9 @@ pub const PRESETS: &[(&str, &str)] = &[
         "linux-6",
         "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
     ),
+    ("cubic", "The stack of linux-6, by the name of its congestion control"),
+    ("reno", "The stack of linux-6 with Reno (RFC 5681) for its congestion control"),
+    ("bbr", "The stack of linux-6 with BBR version 1 for its congestion control, paced"),
     (
         "ledbat",
         "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh",
@@ -33,7 +36,9 @@ impl TcpParams {
     /// The stack of this name (see [`PRESETS`]).
     pub fn preset(name: &str) -> Option<Self> {
         Some(match name {
-            "linux-6" => linux_6(),
+            "linux-6" | "cubic" => linux_6(),
+            "reno" => TcpParams { congestion_control: CongestionControl::Reno, ..linux_6() },
+            "bbr" => TcpParams { congestion_control: CongestionControl::Bbr, ..linux_6() },
             "ledbat" => ledbat(),
             "ns2-cubic-2.6.22" => ns2_cubic_2622(),
             "ns2-fulltcp-sack" => ns2_fulltcp_sack(),

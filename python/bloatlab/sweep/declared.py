@@ -18,14 +18,14 @@ codel = { "link.up.queue" = { codel = {} } }
 from __future__ import annotations
 
 import difflib
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bloatlab.scenario import Override, Scenario, parse
+from bloatlab.scenario import Override, Scenario, ScenarioError, parse, problems
+from bloatlab.scenario import toml as as_toml
 from bloatlab.simulation import Result
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import Grid
@@ -176,16 +176,7 @@ def _label(value: Any) -> Any:
 
 def toml(value: Any) -> str:
     """A value as it stands in TOML, on one line. Raises `GridError` for what has no place in a scenario (a date)."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return repr(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case list():
-            return f"[{', '.join(map(toml, value))}]"
-        case dict():
-            return f"{{ {', '.join(f'{json.dumps(k)} = {toml(v)}' for k, v in value.items())} }}" if value else "{}"
-        case _:
-            raise GridError(f"{value}: {type(value).__name__} has no place in a scenario")
+    try:
+        return as_toml(value)
+    except ScenarioError as error:
+        raise GridError(problems(error)[0]) from None

@@ -1,0 +1,51 @@
+//! `--set` into a table of one key: a link's queue, an application's traffic.
+
+use serde_json::{Map, Value};
+use units::Problem;
+
+/// Prepares a table of one key for `--set path=value`, where `path` leads into it (`link.up.queue.codel.target`).
+///
+/// A word is the table of its name (`"codel"` is `codel = {}`), so that a parameter can be laid over it.
+/// Errors: another name than the one that stands there, with what to write.
+pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
+    let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
+    let known: Vec<&str> = match (root.as_str(), key.as_str()) {
+        ("link", "queue") => qdisc::QDISCS.iter().map(|q| q.name).collect(),
+        ("app", "traffic") => traffic::APPS.iter().map(|a| a.name).collect(),
+        _ => return Ok(()),
+    };
+    let Some(place) = tree.get_mut(root).and_then(|t| t.get_mut(name)).and_then(|t| t.get_mut(key)) else {
+        return Ok(());
+    };
+    if place.as_str().is_some_and(|word| word == chosen) {
+        *place = Value::Object(Map::from_iter([(chosen.clone(), Value::Object(Map::new()))]));
+        return Ok(());
+    }
+    let there = match &*place {
+        Value::String(word) => word.clone(),
+        Value::Object(one) if one.len() == 1 && !one.contains_key(chosen) => {
+            one.keys().next().cloned().unwrap_or_default()
+        }
+        _ => return Ok(()),
+    };
+    if !known.contains(&there.as_str()) {
+        return Ok(()); // not what the file should have: its own line says so
+    }
+    let at = format!("{root}.{name}.{key}");
+    let write = if known.contains(&chosen.as_str()) {
+        format!("--set '{at}={}'", nested(chosen, rest, value))
+    } else {
+        let parameter: Vec<&str> = path[3..].iter().map(String::as_str).collect();
+        format!("--set {at}.{there}.{}={value}", parameter.join("."))
+    };
+    Err(Problem::new(&at, format!("is \"{there}\", so \"{chosen}\" cannot be set inside it; write {write}")))
+}
+
+/// `{ codel = { target = "5ms" } }`, on one line of TOML.
+fn nested(name: &str, inner: &[String], value: &str) -> String {
+    match inner.split_first() {
+        Some((next, rest)) => format!("{{ {name} = {} }}", nested(next, rest, value)),
+        None if crate::read::is_toml(value) => format!("{{ {name} = {value} }}"),
+        None => format!("{{ {name} = \"{value}\" }}"),
+    }
+}
