@@ -4,8 +4,7 @@ Build a scenario, run it, look at frames:
 
     import bloatlab
 
-    scenario = bloatlab.load("modem.toml", sets=[("link.up.rate", "5mbit")])
-    result = bloatlab.run(scenario)
+    result = bloatlab.run("modem.toml", sets={"link.up.rate": "5mbit"})
     result.summary["apps"]["voip"]["voip"]["plr_percent"]
     result.table("queue_series").filter(pl.col("link") == "up")
     bloatlab.save(result, "runs/modem")

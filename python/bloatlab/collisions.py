@@ -161,7 +161,7 @@ def sessions_of(text: str) -> Sequence[int]:
     numbers: list[int] = []
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
-        if not first.isdigit() or (dots and not last.isdigit()):
+        if not part.isascii() or not first.isdigit() or (dots and not last.isdigit()):
             raise ValueError(f'"{part}" is neither a number nor a range such as 1..60')
         numbers += range(int(first), int(last or first) + 1)
     if not numbers or min(numbers) < 1 or max(numbers) > MOST:

@@ -32,6 +32,9 @@ SUMMARY = "summary.json"
 PROVENANCE = "provenance.json"
 TABLES = "tables"
 
+#: What a result leaves in its folder; captures only where they are asked for.
+FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap")
+
 
 class ResultError(ValueError):
     """A folder that is not a result."""
@@ -63,7 +66,7 @@ def open_result(folder: str | Path) -> Result:
         scenario: dict[str, Any] = json.loads((folder / SCENARIO).read_text(encoding="utf-8"))
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         paths = sorted(p for p in (folder / TABLES).iterdir() if p.suffix.removeprefix(".") in FORMS)
-        tables = {p.stem: read_table(p) for p in paths}
+        tables = {p.stem: typed(p.stem, read_table(p)) for p in paths}
     except FileNotFoundError as error:
         raise ResultError(f"{folder}: not a result folder: {Path(error.filename).name} is missing") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -146,17 +149,21 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A frame that `write_table` wrote, with the types that a run gives its columns."""
+    """A frame that `write_table` wrote."""
     match path.suffix:
         case ".csv":
-            frame = pl.read_csv(path, infer_schema_length=None)
+            return pl.read_csv(path, infer_schema_length=None)
         case ".json":
-            frame = pl.read_json(path, infer_schema_length=None)
+            return pl.read_json(path, infer_schema_length=None)
         case _:
             return pl.read_parquet(path)
+
+
+def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """A result's table with the types that a run gives its columns, which CSV and JSON do not say."""
     if not frame.columns:  # JSON of no rows
-        frame = pl.DataFrame({column: [] for column in _COLUMNS.get(path.stem, "").split()})
-    return frame.cast({column: column_type(path.stem, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
+        frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
+    return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
 
 
 def column_type(table: str, column: str) -> type[pl.DataType]:

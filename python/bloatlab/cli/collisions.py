@@ -12,7 +12,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import collisions
-from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.common import BadInput, fresh, writing
 from bloatlab.collisions import Share, Trials
 from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
@@ -33,6 +33,7 @@ def command(
     seed: Annotated[int, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0))] = 1,
     form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
 
@@ -57,6 +58,8 @@ def command(
         text prints percent; csv and json print chances from 0 to 1, json the exact fractions, too.
     output
         Folder for Figures 8 and 9 of document 000 (SVG and PNG).
+    force
+        Replace figures that are in the folder.
     """
     try:
         numbers = collisions.sessions_of(sessions)
@@ -66,6 +69,7 @@ def command(
     queues = groups * ways
     if queues > collisions.MOST:
         raise BadInput(f"--groups {groups} --ways {ways}: {queues} queues; at most {collisions.MOST}")
+    fresh(output, "fig8_ordinary_hashing.svg", "fig9_serial_search.svg", force=force)
     thrown = (
         {}
         if trials == 0

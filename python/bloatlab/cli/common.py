@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_args
 
+from cyclopts import Token, convert
 from rich.console import Console
 
 from bloatlab.scenario import Override, Scenario, load
@@ -52,6 +54,32 @@ def writing(path: Path, write: Callable[[], T]) -> T:
         return write()
     except OSError as error:
         raise BadInput(f"{error.filename or path}: cannot write: {(error.strerror or str(error)).lower()}") from None
+
+
+def fresh(folder: Path | None, *files: str, force: bool) -> None:
+    """Make the folder of `-o`. Raises `BadInput` where one of `files` is in it already, unless `force` allows it."""
+    if folder is None:
+        return
+    there = next((name for name in files if (folder / name).exists()), None)
+    if there is not None and not force:
+        raise BadInput(f"{folder}: holds {there} of an earlier run; --force replaces it, or give another folder")
+    writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+
+
+_NUMBERS: dict[type, tuple[str, str]] = {
+    int: (r"[+-]?[0-9]+", "a whole number, such as 10"),
+    float: (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", "a number, such as 2.5"),
+}
+
+
+def converted(hint: Any, tokens: Sequence[Token]) -> Any:
+    """What a flag's words mean; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
+    kinds = {hint, *get_args(hint)}
+    for kind, (pattern, valid) in _NUMBERS.items():
+        for token in tokens if kind in kinds and str not in kinds else ():
+            if not re.fullmatch(pattern, token.value.strip(" ")):
+                raise ValueError(f"{token.value!r} is not {valid}")
+    return convert(hint, tokens)
 
 
 def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:

@@ -13,7 +13,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, reading, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
@@ -45,6 +45,7 @@ def command(
     only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     exact: Annotated[bool, Parameter(negative=())] = False,
     saved: Path | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run scenarios simulated and on kernels, and lay the medians side by side.
 
@@ -75,14 +76,15 @@ def command(
         Simulate with exact clocks instead of the live run's lateness.
     saved
         Folder of an earlier comparison (its -o): judge the live runs kept there instead of making new ones.
+    force
+        Replace an earlier comparison in the folder.
     """
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
     if saved is not None and output is not None and saved.resolve() == output.resolve():
         raise BadInput("-o: is the folder of --saved; give another for compare.json, or none")
-    if output is not None:
-        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    fresh(output, "compare.json", force=force)
     try:
         runs = _run_live(output) if saved is None else _open_saved(saved)
         done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)

@@ -10,7 +10,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.common import BadInput, fresh, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
@@ -34,6 +34,7 @@ def command(
     queue: str | None = None,
     seed: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
     on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
     """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
@@ -66,13 +67,15 @@ def command(
         Seed of the start times.
     on_kernels
         On the wall clock, over this machine's kernel TCP.
+    force
+        Replace what an earlier run has left in the folder.
     quiet
         Print nothing but errors.
     """
     lab = Lab(bw_host, bw_net, delay, seconds)
     case = Case(cong, maxq, super_segment) if queue is None else Case(cong, queue=queue)
     scenario = build(case, seed, lab)
-    writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+    fresh(folder, "result", "q.txt", "ping.txt", "cwnd.txt", "download.txt", force=force)
     begun = time.perf_counter()
     if on_kernels:
         live.clean()

@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, scenario, writing
 from bloatlab.cli.show import print_result
-from bloatlab.results import save
+from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 
@@ -44,6 +44,7 @@ def command(
     max_rate: str | None = None,
     user: Annotated[bool, Parameter(negative=())] = False,
     clean: Annotated[bool, Parameter(negative=())] = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
     """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
@@ -81,6 +82,8 @@ def command(
         Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
     clean
         End what a killed run has left behind, and do nothing else.
+    force
+        Replace what an earlier run has left in the folder.
     quiet
         Print nothing but errors.
     """
@@ -95,15 +98,15 @@ def command(
     if shell is not None and words:
         raise BadInput("--shell and a command exclude each other")
     resolved = scenario(file, sets)
-    if output is not None:  # before the run, not after it
-        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    served = _words(serve)
+    fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
     live.clean()
     begun = time.perf_counter()
     try:
         result = _run(
             resolved,
-            _command(words, side, serve, shell),
+            _command(words, side, served, shell),
             console if console.is_terminal and not quiet else None,
             cong=cong,
             max_rate=max_rate,
@@ -126,10 +129,20 @@ def _clean(*, quiet: bool) -> int:
     return 0
 
 
+def _words(serve: str | None) -> list[str]:
+    """The words of --serve, as a shell would split them. Raises `BadInput`."""
+    try:
+        words = shlex.split(serve or "")
+    except ValueError as error:
+        raise BadInput(f"--serve {serve}: {str(error).lower()}; for example --serve 'iperf3 -s'") from None
+    if serve is not None and not words:
+        raise BadInput("--serve: an empty command line; for example --serve 'iperf3 -s'")
+    return words
+
+
 def _command(
-    words: tuple[str, ...], side: live.Side, serve: str | None, shell: live.Side | None
+    words: tuple[str, ...], side: live.Side, server: list[str], shell: live.Side | None
 ) -> live.Command | None:
-    server = shlex.split(serve) if serve is not None else []
     if shell is not None:
         return live.Command([os.environ.get("SHELL", "/bin/sh")], shell, serve=server, unbounded=True)
     if server and not words:

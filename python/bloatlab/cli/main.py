@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep, validate
-from bloatlab.cli.common import BadInput
+from bloatlab.cli.common import BadInput, converted
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.simulation import Bug
 from bloatlab.sweep import Interrupted
@@ -56,6 +56,7 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(converter=converted),
 )
 for _name, _module in (
     ("run", run),

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, store_at, writing
 from bloatlab.live import LiveError
-from bloatlab.results import json_text
+from bloatlab.results import SUMMARY, json_text
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
 
 
@@ -27,6 +27,7 @@ def command(
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
     store: Path | None = None,
     no_store: Annotated[bool, Parameter(negative=())] = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
     on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
@@ -54,6 +55,8 @@ def command(
         Folder where runs are kept, so that none is done twice. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
         Run everything and keep nothing but the report.
+    force
+        Write into a folder that holds something else: another study, or the result of a run.
     on_kernels
         Run the cases on kernels, too, each once on the wall clock. Needs root and TUN; not every study has it.
     """
@@ -64,6 +67,8 @@ def command(
         raise BadInput(f"--live: {name} has no cases for kernels; there is {', '.join(sorted(ON_KERNELS))}")
     asked = _asked(experiments, wanted.EXPERIMENTS)
     out = output or Path("runs") / name
+    if not force:
+        _no_other(out, name)
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     options = Options(out, seeds, jobs, quick, asked, console, store_at(store, console, refused=no_store), on_kernels)
@@ -77,6 +82,20 @@ def command(
     else:
         outcome.print(Console())
     return 1 if outcome.met is False else 0
+
+
+def _no_other(folder: Path, name: str) -> None:
+    """A study goes on in its own folder; one of something else is refused. Raises `BadInput`."""
+    other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
+    card = folder / "scorecard.json"
+    if other is None and card.exists():
+        try:
+            study = json.loads(card.read_text(encoding="utf-8"))["summary"]["study"]
+        except (OSError, ValueError, KeyError, TypeError):
+            study = None
+        other = None if study == name else f"scorecard.json of {study or 'something else'}"
+    if other is not None:
+        raise BadInput(f"{folder}: holds {other}; --force writes into it, or give another folder")
 
 
 def _asked(given: tuple[str, ...], known: dict[str, str]) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, scenario, writing
 from bloatlab.cli.show import print_result
-from bloatlab.results import save
+from bloatlab.results import FILES, save
 from bloatlab.simulation import Progress, Result, run
 
 
@@ -28,6 +28,7 @@ def command(
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
     pcap: Annotated[bool, Parameter(negative=())] = False,
     pcap_link: str | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
     """Simulate a scenario, print what it measured, and keep it in a folder.
@@ -52,6 +53,8 @@ def command(
         Wireshark reads.
     pcap_link
         That link; without it the slowest. Implies --pcap.
+    force
+        Replace what an earlier run has left in the folder.
     quiet
         Print nothing but errors.
     """
@@ -59,8 +62,7 @@ def command(
     if pcap and output is None:
         raise BadInput("--pcap: give a folder for the captures with -o")
     resolved = scenario(file, sets)
-    if output is not None:  # before the run, not after it
-        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
+    fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
     begun = time.perf_counter()
     captures = output if pcap else None

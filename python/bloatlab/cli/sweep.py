@@ -14,7 +14,7 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, writing
-from bloatlab.results import FORMS, write_table
+from bloatlab.results import FORMS, read_table, write_table
 from bloatlab.sweep import declared, default_jobs, gather, watch
 from bloatlab.tables import TextCell, TextTable, number, spread
 from bloatlab.terminal import show
@@ -43,6 +43,7 @@ def command(
     seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=declared.MOST_RUNS))] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     store: Path | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
     no_store: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
@@ -69,6 +70,8 @@ def command(
         How many runs at a time; does not change a number. Default: as many as there are cores.
     store
         Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+    force
+        Replace a file that is no table of this sweep.
     no_store
         Run everything and keep nothing but the table.
     """
@@ -77,6 +80,7 @@ def command(
     try:
         asked = reading(grid, lambda: declared.load(grid, overrides(sets), seeds))
         points = asked.grid.points()
+        _no_other(output, list(asked.grid.axes), force=force)
     except declared.GridError as error:
         raise BadInput(str(error)) from None
     kept = store_at(store, console, refused=no_store)
@@ -107,6 +111,18 @@ def _writable(output: Path | None) -> None:
     if output.is_dir():
         raise BadInput(f"{output}: cannot write: is a directory")
     writing(output, lambda: output.parent.mkdir(parents=True, exist_ok=True))
+
+
+def _no_other(output: Path | None, axes: Sequence[str], *, force: bool) -> None:
+    """The same sweep may write its table again; anything else in its place is refused. Raises `BadInput`."""
+    if output is None or force or not output.exists():
+        return
+    try:
+        columns = read_table(output).columns
+    except (OSError, pl.exceptions.PolarsError, ValueError):
+        columns = []
+    if columns[: len(axes) + 2] != [*axes, "seed", "scenario_hash"]:
+        raise BadInput(f"{output}: is there and is no table of this sweep; --force replaces it, or give another name")
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
