@@ -29,7 +29,7 @@ import polars as pl
 
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.tables import TextCell, TextTable, counted, number
 
 #: What a difference may be: a share of the live value, or a time, whichever is larger.
 SHARE, LEAST_MS = 0.15, 3.0
@@ -126,7 +126,8 @@ class Compared:
                     verdict[c.agrees] if c.agrees is not None else TextCell(words, "muted"),
                 ]
             )
-        notes = [f"Simulated: median of {self.seeds} seeds. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
+        seeds = counted(self.seeds, "seed")
+        notes = [f"Simulated: median of {seeds}. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
         if self.lateness:
             notes.append("Simulated with the live runs' own lateness.")
         notes += [f"{case}: live run invalid: {why}" for case, why in self.invalid.items()]

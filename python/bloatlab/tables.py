@@ -116,6 +116,11 @@ def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
     return (lower + upper) / 2.0
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 seed", "3 seeds"."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def number(value: float | None, digits: int = 1) -> str:
     """A number for people: thin-spaced thousands, "-" for nothing, "never" for infinity."""
     if value is None or math.isnan(value):

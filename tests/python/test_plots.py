@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from bloatlab.plots import Mark, Panel, Series, figure, save_figure, svg_text
 from bloatlab.plots.draw import thin
@@ -53,6 +54,40 @@ def test_svg_is_the_same_twice_and_stands_alone(tmp_path: Path):
 def test_grid_of_panels():
     drawn = figure([panel()] * 3, columns=2)
     assert [axes.get_visible() for axes in drawn.axes] == [True, True, True, False]
+
+
+def lines(labels: str, top: float = 1.0, y_label: str = "delay (ms)", marks: tuple[Mark, ...] = ()) -> Panel:
+    x = np.arange(30.0)
+    return Panel("p", "time (s)", y_label, [Series(name, x, x * top / 29.0) for name in labels], marks=marks)
+
+
+def test_panels_of_the_same_quantity_have_the_same_scale():
+    one, five, other = figure([lines("a", 300.0), lines("a", 1000.0), lines("a", 3.0, "packets")]).axes[:3]
+    assert one.get_ylim() == five.get_ylim()
+    assert one.get_ylim()[1] >= 1000.0
+    assert other.get_ylim()[1] < 4.0
+
+
+def overlap(drawn: Figure) -> list[tuple[str, str]]:
+    """Pairs of labels of marks that lie over each other."""
+    drawn.draw_without_rendering()
+    found = [(t.get_text(), t.get_window_extent()) for axes in drawn.axes for t in axes.texts]
+    return [(a, b) for i, (a, one) in enumerate(found) for b, two in found[i + 1 :] if one.overlaps(two)]
+
+
+def test_no_label_of_a_mark_lies_over_another():
+    """As in Figure 4 of cablelabs2012: two moments two seconds apart; and levels that are close."""
+    near = (Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x"), Mark("75 %", 15.0), Mark("peak", 16.0))
+    assert overlap(figure([lines("a", 20.0, marks=near), lines("a", 20.0)], size=(4.3, 2.7))) == []
+
+
+def test_a_legend_of_many_lines_is_outside_the_axes():
+    drawn = figure([lines("abcdef"), lines("abcdef", y_label="s")])
+    assert [len(legend.get_texts()) for legend in drawn.legends] == [6]
+    assert all(axes.get_legend() is None for axes in drawn.axes)
+    drawn.draw_without_rendering()
+    (box,) = [legend.get_window_extent() for legend in drawn.legends]
+    assert not any(box.overlaps(axes.get_window_extent()) for axes in drawn.axes)
 
 
 def test_matplotlib_waits_until_something_is_drawn():

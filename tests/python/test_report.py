@@ -43,6 +43,13 @@ def test_page_has_everything_and_escapes_text():
     assert '<th colspan="2">DropTail</th>' in html
 
 
+def test_verdicts_have_a_glyph_and_words_beside_their_colour():
+    html = render(page())
+    assert '<span class="glyph">✓</span> 2.20' in html
+    assert '<span class="glyph">✗</span> 9' in html
+    assert "✓ within tolerance, or holds; ✗ outside, or differs" in html
+
+
 def test_page_needs_nothing_from_outside():
     html = render(page())
     assert not re.search(r"""(src|href)=["'](?!#)""", html)

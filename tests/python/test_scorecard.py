@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloatlab.studies.claims import Order, check_all, count, tally
-from bloatlab.studies.layout import claims_table, outside_table
+from bloatlab.studies.claims import Order, Quantity, check_all, count, tally
+from bloatlab.studies.layout import claims_table, outside_table, verdict_with_reason
+from bloatlab.studies.page import facts, seeds
 from bloatlab.studies.scorecard import (
     Band,
     Cell,
@@ -24,7 +26,7 @@ from bloatlab.studies.scorecard import (
     share_of,
     symmetric,
 )
-from bloatlab.tables import Spread
+from bloatlab.tables import Spread, counted
 
 
 def exactly(value: float) -> Spread:
@@ -200,3 +202,24 @@ def test_claims_are_counted_by_origin():
     assert [c.as_data()["origin"] for c in checked] == ["paper", "paper", "ours", "paper"]
     assert count(checked).as_data() == {"claims": 3, "checked": 2, "hold": 1}
     assert [row[1].text for row in claims_table(checked).rows] == ["paper", "paper", "ours", "paper"]
+
+
+def test_a_claim_shows_the_digits_that_decide():
+    """1.0004 against a limit of 1 is not printed as 1.00."""
+    claim = Quantity("x", "text", "at most 1 %", "1 %", "case", "loss", Band(0.0, 1.0), "%", 2)
+    found = claim.check({"case": [{"loss": 1.0004}]})
+    assert (found.ours, found.holds) == ("1.0004 %", False)
+    assert claim.check({"case": [{"loss": 0.996}]}).ours == "1.00 %"
+    assert claim.check({"case": [{"loss": 3.14159}]}).ours == "3.14 %"
+
+
+def test_one_seed_is_one_seed():
+    assert [counted(n, "seed") for n in (1, 2, 0)] == ["1 seed", "2 seeds", "0 seeds"]
+    card = Scorecard("s", 1, [], [])
+    assert (seeds(card), facts(card, [], 3)[-1].note) == ("seed 1", "1 seed per case")
+
+
+def test_a_verdict_is_said_once():
+    cell = Cell("a", "m", "s", (1,), (1.0,), "1", 1.0, 1.0, 1.0, 0.1, Verdict.WITHIN, "within tolerance")
+    assert verdict_with_reason(cell) == "within tolerance"
+    assert verdict_with_reason(replace(cell, verdict=Verdict.OUTSIDE, reason="off by +1")) == "outside: off by +1"

@@ -15,6 +15,7 @@ from rich.console import Console
 from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.results import write_json
 from bloatlab.sweep import default_jobs, watch
+from bloatlab.tables import counted
 from bloatlab.terminal import show
 from bloatlab.validate import Entry, NoReferenceError, Validated, load, public, validate
 
@@ -68,7 +69,7 @@ def command(
         sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
     else:
         _print(done, Console())
-    console.print(f"{seeds} seeds in {seconds:.1f} s", highlight=False)
+    console.print(f"{counted(seeds, 'seed')} in {seconds:.1f} s", highlight=False)
     return 0 if done.met else 1
 
 

@@ -81,7 +81,40 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
             _draw(axes, panel)
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
+        _equal_scales(grid, panels)
+        for axes, panel in zip(grid, panels, strict=False):
+            _marks(axes, panel.marks, (0.8 * 72.0 * size[0], 0.7 * 72.0 * size[1]))
+        _legends(drawn, grid, panels)
     return drawn
+
+
+def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
+    """Panels of one figure that show the same quantity reach equally high, so that the eye may compare them."""
+    alike: dict[tuple[str, bool], list[Axes]] = {}
+    for axes, panel in zip(grid, panels, strict=False):
+        if panel.y_range[1] is None:
+            alike.setdefault((panel.y_label, panel.log_y), []).append(axes)
+    for same in alike.values():
+        top = max(axes.get_ylim()[1] for axes in same)
+        for axes in same:
+            axes.set_ylim(top=top)
+
+
+def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
+    """One legend below the figure where its panels have the same lines, or more than a corner has room for."""
+    several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
+    if not several:
+        return
+    same = len({tuple(s.label for s in panel.series) for _, panel in several}) == 1
+    if same and (len(several) > 1 or len(several[0][1].series) > 3):
+        handles, labels = several[0][0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6 if len(panels) > 1 else 4))
+        return
+    for axes, panel in several:
+        if len(panel.series) > 3:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
+        else:
+            axes.legend(loc="best")
 
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
@@ -162,20 +195,21 @@ def _draw(axes: Axes, panel: Panel) -> None:
             case "step":
                 axes.step(x, y, where="post", **options)
             case "points":
-                axes.plot(x, y, linestyle="none", marker="o", markersize=3, **options)
+                axes.plot(x, y, linestyle="none", marker="o", markersize=3, clip_on=False, **options)
     for mark in panel.marks:
-        _mark(axes, mark)
+        line = axes.axhline if mark.axis == "y" else axes.axvline
+        line(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
     above = 13.0 if any(mark.axis == "x" for mark in panel.marks) else 6.0
     axes.set_title(panel.title, pad=above)
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
     axes.set_xscale("log" if panel.log_x else "linear")
     axes.set_yscale("log" if panel.log_y else "linear")
+    for axis in [axes.xaxis] * panel.log_x + [axes.yaxis] * panel.log_y:
+        axis.set_major_formatter("{x:g}")
     if panel.whole_x:
         axes.locator_params(axis="x", integer=True)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
-    if len(panel.series) > 1:
-        axes.legend(loc="best")
 
 
 def _shade(axes: Axes, series: Series, colour: Any) -> None:
@@ -185,18 +219,41 @@ def _shade(axes: Axes, series: Series, colour: Any) -> None:
         axes.fill_between(np.asarray(series.x, dtype=float), low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _mark(axes: Axes, mark: Mark) -> None:
-    """The line, and its label outside the axes, where no data can hide it."""
-    line: dict[str, Any] = {"color": style.PUBLISHED, "linewidth": 0.8, "linestyle": (0, (4, 3))}
-    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": style.PUBLISHED}
-    if mark.axis == "y":
-        axes.axhline(mark.value, **line)
-        text |= {"xytext": (3, 0), "ha": "left", "va": "center"}
-        axes.annotate(mark.label, (1.0, mark.value), xycoords=("axes fraction", "data"), **text)
-    else:
-        axes.axvline(mark.value, **line)
-        text |= {"xytext": (0, 2), "ha": "center", "va": "bottom"}
-        axes.annotate(mark.label, (mark.value, 1.0), xycoords=("data", "axes fraction"), **text)
+#: A label of a mark: its size, and about how wide a character of it is, in points.
+_LABEL_PT, _CHARACTER_PT = 7.5, 4.6
+
+
+def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None:
+    """The labels of marks, outside the axes, where no data can hide them; `size` is about that of the axes, in points.
+
+    Two that would lie over each other move apart.
+    """
+    for way, extent in (("x", size[0]), ("y", size[1])):
+        mine = sorted((mark for mark in marks if mark.axis == way and mark.label), key=lambda mark: mark.value)
+        places = [_fraction(axes, mark) * extent for mark in mine]
+        shifts = [0.0] * len(mine)
+        for k in range(1, len(mine)):
+            both = len(mine[k - 1].label) + len(mine[k].label)
+            room = _CHARACTER_PT * (both / 2.0 + 1.0) if way == "x" else _LABEL_PT + 1.5
+            short = room - (places[k] + shifts[k] - places[k - 1] - shifts[k - 1])
+            if short > 0.0:
+                shifts[k - 1] -= short / 2.0
+                shifts[k] += short / 2.0
+        for mark, shift in zip(mine, shifts, strict=True):
+            text: dict[str, Any] = {"textcoords": "offset points", "fontsize": _LABEL_PT, "color": style.PUBLISHED}
+            if way == "y":
+                text |= {"xytext": (3, shift), "ha": "left", "va": "center"}
+                axes.annotate(mark.label, (1.0, mark.value), xycoords=("axes fraction", "data"), **text)
+            else:
+                text |= {"xytext": (shift, 2), "ha": "center", "va": "bottom"}
+                axes.annotate(mark.label, (mark.value, 1.0), xycoords=("data", "axes fraction"), **text)
+
+
+def _fraction(axes: Axes, mark: Mark) -> float:
+    """Where a mark is on its axis, in [0, 1]."""
+    at = (mark.value, axes.get_ylim()[0]) if mark.axis == "x" else (axes.get_xlim()[0], mark.value)
+    place = axes.transAxes.inverted().transform(axes.transData.transform(at))
+    return float(place[0 if mark.axis == "x" else 1])
 
 
 def _attribute(text: str) -> str:

@@ -68,7 +68,7 @@ class Quantity:
         if ours is None:
             return Checked(self.ident, self.where, self.says, self.published, "not run", None, self.origin)
         holds = self.band.holds(ours.median * self.scale)
-        text = words(ours, self.unit, self.digits, self.scale)
+        text = words(ours, self.unit, telling(ours.median * self.scale, self.band, self.digits), self.scale)
         return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
 
@@ -140,6 +140,14 @@ def median_of(runs: Runs, key: str, measure: str) -> float | None:
     """The median over seeds; None when no seed has the measure."""
     ours = over_seeds(runs, key, measure)
     return None if ours is None else ours.median
+
+
+def telling(value: float, band: Band, digits: int) -> int:
+    """As many digits, from `digits` on, as it takes to see on which side of a limit the value is."""
+    if not math.isfinite(value):
+        return digits
+    holds = band.holds(value)
+    return next((d for d in range(digits, digits + 6) if band.holds(round(value, d)) == holds), digits + 6)
 
 
 def words(ours: Spread, unit: str = "", digits: int = 2, scale: float = 1.0) -> str:

@@ -30,6 +30,12 @@ MARKS = {
 }
 
 
+def verdict_with_reason(cell: Cell) -> str:
+    """A verdict and why, as in "outside: off by +0.3"; a reason that begins with the verdict is enough."""
+    verdict = str(cell.verdict)
+    return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
+
+
 def spaced(printed: str) -> str:
     """A printed whole number with its thousands told apart."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed

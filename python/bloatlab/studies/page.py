@@ -11,6 +11,7 @@ from bloatlab.plots import Panel, figure, svg_text
 from bloatlab.report import Fact, FigureBlock
 from bloatlab.studies.claims import Checked, count
 from bloatlab.studies.scorecard import Scorecard, Share
+from bloatlab.tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,13 +46,18 @@ def figure_block(drawn: Drawn) -> FigureBlock:
     return FigureBlock(svg_text(drawn.figure(), drawn.caption), drawn.caption, number)
 
 
+def seeds(card: Scorecard) -> str:
+    """Which seeds a study ran: "seed 1", "seeds 1 to 10"."""
+    return "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
+
+
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     """The verdict first: shares, claims, how many simulations."""
     paper = count(claims)
     return [
         *(_share(s, judged=not card.proves_nothing) for s in card.shares),
         Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold"),
-        Fact(str(runs), "simulations", f"{card.seeds} seeds per case"),
+        Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case"),
     ]
 
 

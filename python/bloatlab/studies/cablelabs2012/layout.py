@@ -24,7 +24,7 @@ from bloatlab.studies.cablelabs2012.published import (
     PLR,
     by_key,
 )
-from bloatlab.studies.layout import MARKS, TONES, spaced
+from bloatlab.studies.layout import MARKS, TONES, spaced, verdict_with_reason
 from bloatlab.studies.scorecard import Cell, Scorecard
 from bloatlab.tables import TextCell, TextTable, number, spread
 
@@ -105,7 +105,7 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     both = f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
     return [
         TextCell(spaced(printed)),
-        TextCell(ours, TONES[cell.verdict], f"{seeds}{both}{cell.verdict}: {cell.reason}"),
+        TextCell(ours, TONES[cell.verdict], f"{seeds}{both}{verdict_with_reason(cell)}"),
     ]
 
 

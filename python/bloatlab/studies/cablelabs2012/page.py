@@ -11,7 +11,7 @@ from bloatlab.studies import layout as shared
 from bloatlab.studies.cablelabs2012 import layout, readback
 from bloatlab.studies.cablelabs2012.compare import __doc__ as rules
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
-from bloatlab.studies.page import Drawn, facts, figure_block
+from bloatlab.studies.page import Drawn, facts, figure_block, seeds
 from bloatlab.tables import TextCell, TextTable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         facts=facts(card, done.claims, done.runs),
         warning=card.proves_nothing,
         footer=[
-            f"bloatlab {version()}. {done.runs} runs, seeds 1 to {card.seeds}. Written by: bloatlab reproduce cablelabs2012",
+            f"bloatlab {version()}. {done.runs} runs, {seeds(card)}. Written by: bloatlab reproduce cablelabs2012",
             "Published values: G. White, J. Padden, Preliminary Study of CoDel AQM in a DOCSIS Network, CableLabs, "
             "November 2012. Ours are simulated; machine and time are in provenance.json.",
         ],

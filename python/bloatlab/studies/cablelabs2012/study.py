@@ -38,6 +38,7 @@ from bloatlab.studies.registry import Options
 from bloatlab.studies.reproduced import Reproduced
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
+from bloatlab.tables import counted
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 2
@@ -157,7 +158,9 @@ def _measures(ran: _Ran) -> _Runs:
 
 def _console_head(options: Options, seeds: int) -> None:
     jobs = options.jobs or default_jobs()
-    options.console.print(f"[bold]cablelabs2012[/]  27 cases and 2 more, {seeds} seeds, {jobs} workers")
+    options.console.print(
+        f"[bold]cablelabs2012[/]  27 cases and 2 more, {counted(seeds, 'seed')}, {counted(jobs, 'worker')}"
+    )
     if options.quick:
         options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 

@@ -10,7 +10,7 @@ from bloatlab.scenario import version
 from bloatlab.studies import layout as shared
 from bloatlab.studies.csc458 import layout
 from bloatlab.studies.csc458.compare import __doc__ as rules
-from bloatlab.studies.page import Drawn, facts, figure_block
+from bloatlab.studies.page import Drawn, facts, figure_block, seeds
 from bloatlab.tables import TextTable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         facts=facts(card, done.claims, done.runs),
         warning=card.proves_nothing,
         footer=[
-            f"bloatlab {version()}. {done.runs} simulations, seeds 1 to {card.seeds}. Written by: bloatlab reproduce csc458"
+            f"bloatlab {version()}. {done.runs} simulations, {seeds(card)}. Written by: bloatlab reproduce csc458"
             + (" --live" if done.live is not None else ""),
             "Published values: Z. Zhang, CSC458 Programming Assignment 2 Report, University of Toronto. Machine and time are in "
             "provenance.json.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bloatlab.studies.claims import Order, Runs, median_of, over_seeds, words
+from bloatlab.studies.claims import Order, Runs, median_of, over_seeds, telling, words
 from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
@@ -50,7 +50,10 @@ class Reading:
     def judge(self, runs: Runs) -> Found:
         """Our median beside the range; None when a run is missing."""
         ours = self.value(runs)
-        return None if ours is None else (words(ours, self.unit, self.digits), self.band.holds(ours.median))
+        if ours is None:
+            return None
+        digits = telling(ours.median, self.band, self.digits)
+        return words(ours, self.unit, digits), self.band.holds(ours.median)
 
 
 def all_of(*readings: tuple[str, Reading]) -> Callable[[Runs], Found]:
@@ -206,8 +209,13 @@ def _same_as_droptail(runs: Runs) -> Found:
     losses = read_two(curves(runs, "fig5", "loss_percent"), curves(runs, "fig2", "loss_percent"), worst_difference)
     if rates is None or losses is None:
         return None
-    text = f"rates differ by up to {number(100 * rates.median, 1)} %, loss by {number(losses.median, 2)} % of Tmax"
-    return text, rates.median <= 0.03 and losses.median <= 1.0
+    rate, loss = 100.0 * rates.median, losses.median
+    few, little = Band(0.0, 3.0), Band(0.0, 1.0)
+    text = (
+        f"rates differ by up to {number(rate, telling(rate, few, 1))} %, "
+        f"loss by {number(loss, telling(loss, little, 2))} % of Tmax"
+    )
+    return text, few.holds(rate) and little.holds(loss)
 
 
 def _small_at_low_rate(runs: Runs) -> Found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bloatlab.report import Block, Page, Prose, Section, TableBlock, write
 from bloatlab.scenario import version
 from bloatlab.studies import layout as shared
-from bloatlab.studies.page import Drawn, facts, figure_block
+from bloatlab.studies.page import Drawn, facts, figure_block, seeds
 from bloatlab.studies.scte2013 import layout
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def compose(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         facts=facts(card, done.claims, done.runs),
         warning=card.proves_nothing,
         footer=[
-            f"bloatlab {version()}. {done.runs} runs, seeds 1 to {card.seeds}. Written by: bloatlab reproduce scte2013",
+            f"bloatlab {version()}. {done.runs} runs, {seeds(card)}. Written by: bloatlab reproduce scte2013",
             "Published values: T. Cloonan, J. Allen, T. Cotter, B. Widrevitz, J. Howe: Minimizing Bufferbloat and Optimizing "
             "Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs, SCTE 2013. Ours are simulated; machine and time are in "
             "provenance.json.",

@@ -34,6 +34,7 @@ from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
+from bloatlab.tables import counted
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 1
@@ -115,7 +116,7 @@ def measures_of(ran: Mapping[str, _Ran]) -> Runs:
 def _console_head(options: Options, seeds: int) -> None:
     jobs = options.jobs or default_jobs()
     places = sum(len(e.grid((1,)).places()) for e in ALWAYS)
-    options.console.print(f"[bold]scte2013[/]  {places} places, {seeds} seeds, {jobs} workers")
+    options.console.print(f"[bold]scte2013[/]  {places} places, {counted(seeds, 'seed')}, {counted(jobs, 'worker')}")
     if options.quick:
         options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
