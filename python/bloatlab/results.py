@@ -160,7 +160,12 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A result's table with the types that a run gives its columns, which CSV and JSON do not say."""
+    """A result's table with the types that a run gives its columns, which CSV and JSON do not say.
+
+    The table `conversations`, which only a live run has, is left as it was read.
+    """
+    if table not in {"links", *_COLUMNS}:
+        return frame
     if not frame.columns:  # JSON of no rows
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]

@@ -141,12 +141,13 @@ def frames(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, pl.DataFrame]:
 
 
 #: Columns of text; all others are numbers.
-TEXT = frozenset({"app", "direction", "link", "mode"})
+TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "src"})
 
 
 def _series(name: str, values: Any) -> pl.Series:
     if isinstance(values, list):
-        return pl.Series(name, values, dtype=pl.String if name in TEXT else pl.UInt64)
+        text = name in TEXT or any(isinstance(value, str) for value in values)
+        return pl.Series(name, values, dtype=pl.String if text else pl.UInt64)
     return pl.Series(name, values)
 
 

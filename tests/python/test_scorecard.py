@@ -220,6 +220,6 @@ def test_one_seed_is_one_seed():
 
 
 def test_a_verdict_is_said_once():
-    cell = Cell("a", "m", "s", (1,), (1.0,), "1", 1.0, 1.0, 1.0, 0.1, Verdict.WITHIN, "within tolerance")
-    assert verdict_with_reason(cell) == "within tolerance"
-    assert verdict_with_reason(replace(cell, verdict=Verdict.OUTSIDE, reason="off by +1")) == "outside: off by +1"
+    one = Cell("a", "m", "s", (1,), (1.0,), "1", 1.0, 1.0, 1.0, (), Verdict.WITHIN, "within tolerance")
+    assert verdict_with_reason(one) == "within tolerance"
+    assert verdict_with_reason(replace(one, verdict=Verdict.OUTSIDE, reason="off by +1")) == "outside: off by +1"
