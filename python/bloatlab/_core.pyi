@@ -87,6 +87,8 @@ def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list
     Raises `ScenarioError` for a discipline that is not valid or not of type A.
     """
 
+EcnWord: TypeAlias = Literal["not-ect", "ect1", "ect0", "ce"]
+
 @final
 class Packet:
     """A packet as it comes out of a discipline."""
@@ -106,6 +108,9 @@ class Packet:
     @property
     def ecn(self) -> int:
         """ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE."""
+    @property
+    def ecn_word(self) -> EcnWord:
+        """ECN field by its word."""
 
 @final
 class Fate:
@@ -131,13 +136,16 @@ class Fate:
 class Discipline:
     """A queue discipline by itself: what a simulation runs, fed by hand. Times are nanoseconds and never go back.
 
-    Raises `ValueError` for a time before the last call's, a size of 0, an ECN field above 3.
+    Raises `ValueError` for a time before the last call's, a size of 0, an ECN field that there is not.
     """
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
         """`spec` is the JSON of a scenario's `queue`; see `bloatlab.parts.discipline`."""
-    def enqueue(self, time_ns: int, size: int, flow: int = 0, ecn: int = 0) -> list[Fate]:
-        """Offers a packet of `size` bytes; the fates that this caused, its own included if it was refused."""
+    def enqueue(self, time_ns: int, size: int, flow: int = 0, ecn: int | EcnWord = 0) -> list[Fate]:
+        """Offers a packet of `size` bytes; the fates that this caused, its own included if it was refused.
+
+        `ecn` is the field's code or its word.
+        """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
         """Asks for the next packet; it, or None, and the fates that this caused."""
     def wake(self, time_ns: int) -> list[Fate]:
@@ -173,16 +181,19 @@ class SentSegment:
 class TcpSender:
     """A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
 
-    Round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are nanoseconds and never
-    go back (`ValueError`).
+    Round trips are measured from send times (Karn's rule), so ACKs need no time stamps; `rtt` is that of the handshake.
+    Times are nanoseconds and never go back (`ValueError`).
     """
 
-    def __new__(cls, stack: str = '{"preset": "linux-6"}') -> Self:
+    def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
         """`stack` is the JSON of a scenario's TCP table; see `bloatlab.parts.tcp_sender`."""
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
         """Gives it `bytes` more to send; the segments that leave at once."""
-    def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ...) -> list[SentSegment]:
-        """An ACK: everything below `number` has been received, and the blocks (start, end) above it."""
+    def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ..., ece: bool = False) -> list[SentSegment]:
+        """An ACK: everything below `number` has been received, and the blocks (start, end) above it.
+
+        `ece` is the echo of a CE mark, for a stack with `ecn`.
+        """
     def timer(self, time_ns: int) -> list[SentSegment]:
         """Lets its timer happen, if it is due; the segments that leave."""
     @property
@@ -200,6 +211,27 @@ class TcpSender:
     @property
     def srtt_ms(self) -> float:
         """Smoothed round-trip time; 0 before the first sample."""
+    @property
+    def rto_ms(self) -> float:
+        """Retransmission timeout, backoff included."""
+    @property
+    def state(self) -> Literal["open", "cwr", "recovery", "loss"]:
+        """Congestion state: cwr reduces after an ECN echo, recovery is fast recovery, loss follows a timeout."""
+    @property
+    def lost_segments(self) -> int:
+        """Segments taken for lost and not acknowledged since, sent again or not."""
+    @property
+    def retransmits(self) -> int:
+        """Segments sent again so far."""
+    @property
+    def timeouts(self) -> int:
+        """Retransmission timeouts so far."""
+    @property
+    def fast_recoveries(self) -> int:
+        """Fast recoveries so far."""
+    @property
+    def ecn_reductions(self) -> int:
+        """Reductions so far that answered an ECN echo."""
     @property
     def mss(self) -> int:
         """Largest payload of a segment, bytes."""

@@ -8,7 +8,7 @@ back. A discipline reports every fate of every packet:
     >>> [queue.enqueue(0, 1500) for _ in range(3)]
     [[], [], [Fate(dropped number=2 reason=tail_full at enqueue)]]
     >>> queue.dequeue(1_000_000)
-    (Packet(number=0, flow=0, size=1500, ecn=0), [])
+    (Packet(number=0, flow=0, size=1500, ecn="not-ect"), [])
 
 A TCP sender is fed with ACKs (number, SACK blocks, time) and returns the segments it sends:
 
@@ -17,8 +17,10 @@ A TCP sender is fed with ACKs (number, SACK blocks, time) and returns the segmen
     [1, 1461, 2921]
     >>> [s.seq for s in sender.ack(100_000_000, 1461)]
     [4381, 5841]
-    >>> sender.cwnd_bytes
-    5840
+    >>> sender.cwnd_bytes, sender.state, sender.rto_ms
+    (5840, 'open', 1000.0)
+
+The ECN field is given and told by word ("not-ect", "ect0", "ect1", "ce") or by the header's code.
 """
 
 from __future__ import annotations
@@ -54,9 +56,10 @@ def session_queues(
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 
 
-def tcp_sender(preset: str = "linux-6", **params: Any) -> TcpSender:
+def tcp_sender(preset: str = "linux-6", *, rtt: str | None = "100ms", **params: Any) -> TcpSender:
     """One connected TCP sender: a preset, and what differs from it, as a scenario's `tcp` table has them.
 
+    `rtt` is the round trip that its handshake measured, None for a sender that has measured none yet.
     `bloatlab list tcp` names presets and parameters. Raises `ScenarioError` for an unknown name, parameter or value.
     """
-    return _core.TcpSender(json.dumps({"preset": preset} | params))
+    return _core.TcpSender(json.dumps({"preset": preset} | params), rtt)

@@ -121,3 +121,39 @@ def test_timer_backs_off():
         now = due
         assert [s.retransmission for s in sender.timer(now)][:1] == [True]
     assert waits == pytest.approx([1.0, 2.0, 4.0])
+
+
+def test_ecn_is_given_and_told_by_code_or_word():
+    queue = parts.discipline("codel", ecn=True)
+    for ecn in ("not-ect", "ect1", "ect0", "ce", 0, 1, 2, 3):
+        queue.enqueue(0, 1500, ecn=ecn)
+    packets = [queue.dequeue(0)[0] for _ in range(8)]
+    told = [(p.ecn, p.ecn_word) for p in packets if p is not None]
+    assert told == [(0, "not-ect"), (1, "ect1"), (2, "ect0"), (3, "ce")] * 2
+    for wrong in ("ECT", 4, -1):
+        with pytest.raises(ValueError, match='expected "not-ect"'):
+            queue.enqueue(0, 1500, ecn=wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_sender_knows_its_handshake_and_tells_its_state():
+    """RACK's window is a quarter of the round trip: one SACK is no loss before 100 / 4 + 2 ms are over (RFC 8985)."""
+    sender = parts.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
+    assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")
+    first, second, *_ = sender.write(0, 10_000)
+    assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1000)]) == []
+    assert (sender.deadline_ns, sender.lost_segments) == (127 * MS, 0)
+    assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
+    assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
+    # without one, RACK's window is 0 and the first SACK is a loss
+    sender = parts.tcp_sender("linux-6", rtt=None)
+    first, second, *_ = sender.write(0, 10_000)
+    assert [s.seq for s in sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)])] == [first.seq]
+    with pytest.raises(ScenarioError, match="rtt"):
+        parts.tcp_sender(rtt="0s")
+
+
+def test_an_echo_of_congestion_halves_without_loss():
+    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, ecn=True)
+    first, *_ = sender.write(0, 10_000_000)
+    sender.ack(100 * MS, first.seq + 1000, ece=True)
+    assert (sender.state, sender.ecn_reductions, sender.lost_segments) == ("cwr", 1, 0)

@@ -6,8 +6,36 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use qdisc::{Cx, Queue};
 use scenario::read;
-use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
-use units::{BitRate, Problem, Rng, Time};
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, State, Stats, TcpParams};
+use units::{BitRate, Duration, Problem, Rng, Time};
+
+/// The words for the codes of the IP header's ECN field, by code.   Source: RFC 3168 §5.
+const ECN_WORDS: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+
+/// An ECN field as it is given: its code or its word.
+#[derive(FromPyObject)]
+enum EcnGiven {
+    Code(i64),
+    Word(String),
+}
+
+impl EcnGiven {
+    fn code(&self) -> PyResult<u8> {
+        let code = match self {
+            Self::Code(code) => usize::try_from(*code).ok().filter(|c| *c < ECN_WORDS.len()),
+            Self::Word(word) => ECN_WORDS.iter().position(|w| w == word),
+        };
+        code.map(|c| c as u8).ok_or_else(|| {
+            let given = match self {
+                Self::Code(code) => code.to_string(),
+                Self::Word(word) => format!("{:?}", word.chars().take(20).collect::<String>()),
+            };
+            PyValueError::new_err(format!(
+                "ecn {given} is not valid; expected \"not-ect\" (0), \"ect1\" (1), \"ect0\" (2) or \"ce\" (3)"
+            ))
+        })
+    }
+}
 
 /// A packet as it comes out of a discipline.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
@@ -28,7 +56,14 @@ pub(crate) struct Packet {
 #[pymethods]
 impl Packet {
     fn __repr__(&self) -> String {
-        format!("Packet(number={}, flow={}, size={}, ecn={})", self.number, self.flow, self.size, self.ecn)
+        let (number, flow, size) = (self.number, self.flow, self.size);
+        format!("Packet(number={number}, flow={flow}, size={size}, ecn={:?})", self.ecn_word())
+    }
+
+    /// ECN field: `"not-ect"`, `"ect1"`, `"ect0"` or `"ce"`.
+    #[getter]
+    fn ecn_word(&self) -> &'static str {
+        ECN_WORDS[usize::from(self.ecn & 3)]
     }
 }
 
@@ -133,15 +168,15 @@ impl Discipline {
         })
     }
 
-    /// Offers a packet of `size` bytes; returns the fates that this caused, its own included if it was refused.
-    #[pyo3(signature = (time_ns, size, flow=0, ecn=0))]
-    fn enqueue(&mut self, time_ns: u64, size: u16, flow: u32, ecn: u8) -> PyResult<Vec<Fate>> {
-        self.advance(time_ns)?;
-        if size == 0 || ecn > 3 || flow as usize >= FlowId::SLOTS {
-            return Err(PyValueError::new_err(
-                "expected a size of 1 to 65535 bytes, ecn 0 to 3 and a flow below 1048576",
-            ));
+    /// Offers a packet of `size` bytes; returns the fates that this caused, its own included if it was refused. `ecn` is the
+    /// field's code or its word.
+    #[pyo3(signature = (time_ns, size, flow=0, ecn=EcnGiven::Code(0)), text_signature = "($self, time_ns, size, flow=0, ecn=0)")]
+    fn enqueue(&mut self, time_ns: u64, size: u16, flow: u32, ecn: EcnGiven) -> PyResult<Vec<Fate>> {
+        let ecn = ecn.code()?;
+        if size == 0 || flow as usize >= FlowId::SLOTS {
+            return Err(PyValueError::new_err("expected a size of 1 to 65535 bytes and a flow below 1048576"));
         }
+        self.advance(time_ns)?;
         let id = FlowId::new(flow, 0);
         // a 5-tuple of its own for each flow, for classifiers that hash
         self.flows.set(id, FlowTuple { src: flow, dst: u32::MAX, sport: flow as u16, dport: 80, ..Default::default() });
@@ -233,7 +268,9 @@ impl Io for Outbox<'_> {
 /// A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
 ///
 /// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
-/// Round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are nanoseconds.
+/// `rtt` is the round trip that its handshake measured ("100ms"); without it the sender knows none before the first ACK, and
+/// RACK's reordering window is 0. Others are measured from send times (Karn's rule), so ACKs need no time stamps. Times are
+/// nanoseconds.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct TcpSender {
     stack: TcpParams,
@@ -242,6 +279,10 @@ pub(crate) struct TcpSender {
 }
 
 impl TcpSender {
+    fn stats(&self) -> Stats {
+        self.end.stats()
+    }
+
     fn call(
         &mut self,
         time_ns: u64,
@@ -261,16 +302,26 @@ impl TcpSender {
 #[pymethods]
 impl TcpSender {
     #[new]
-    #[pyo3(signature = (stack="{\"preset\": \"linux-6\"}"))]
-    fn new(stack: &str) -> PyResult<Self> {
+    #[pyo3(signature = (stack="{\"preset\": \"linux-6\"}", rtt=None))]
+    fn new(stack: &str, rtt: Option<&str>) -> PyResult<Self> {
         let wrong = |p: Problem| refuse("tcp", &[p]);
+        let rtt: Option<Duration> = rtt
+            .map(str::parse)
+            .transpose()
+            .map_err(|e: units::ParseError| wrong(Problem::new("rtt", e.to_string())))?;
+        if rtt.is_some_and(|rtt| rtt.is_zero() || rtt > Duration::from_secs(60)) {
+            return Err(wrong(Problem::new("rtt", "expected more than 0s and at most 60s, or None")));
+        }
         let own: scenario::Stack =
             read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.handshake = false;
         stack.timestamps = false;
-        let end = Endpoint::new(&stack, stack.receive_window.0);
+        let mut end = Endpoint::new(&stack, stack.receive_window.0);
+        if let Some(rtt) = rtt {
+            end.assume_round_trip(&stack, Time::ZERO, rtt);
+        }
         let mut sender = Self { stack, end, now: Time::ZERO };
         sender.call(0, |end, stack, now, out| end.connect(stack, now, out))?;
         Ok(sender)
@@ -282,9 +333,9 @@ impl TcpSender {
     }
 
     /// An ACK arrives: everything below `number` has been received, and the blocks `sack` (start, end) above it.
-    /// Returns the segments that leave.
-    #[pyo3(signature = (time_ns, number, sack=Vec::new()))]
-    fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>) -> PyResult<Vec<SentSegment>> {
+    /// `ece` is the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
+    #[pyo3(signature = (time_ns, number, sack=Vec::new(), ece=false))]
+    fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>, ece: bool) -> PyResult<Vec<SentSegment>> {
         let mut blocks = SackBlocks::NONE;
         for (start, end) in sack {
             if start >= end {
@@ -294,7 +345,10 @@ impl TcpSender {
             }
             blocks.push(SackBlock { start, end });
         }
-        let flags = if blocks.is_empty() { Flags::PURE_ACK } else { Flags::PURE_ACK.with(Flags::SACK) };
+        let mut flags = if blocks.is_empty() { Flags::PURE_ACK } else { Flags::PURE_ACK.with(Flags::SACK) };
+        if ece {
+            flags = flags.with(Flags::ECE);
+        }
         let segment = Segment { ack: number, has_ack: true, flags, sack: blocks, ..Segment::default() };
         self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
     }
@@ -332,6 +386,53 @@ impl TcpSender {
     #[getter]
     fn srtt_ms(&self) -> f64 {
         self.end.probe(&self.stack).srtt.millis()
+    }
+
+    /// Retransmission timeout, ms, backoff included.
+    #[getter]
+    fn rto_ms(&self) -> f64 {
+        self.end.probe(&self.stack).rto.millis()
+    }
+
+    /// Congestion state: `"open"`, `"cwr"` (reducing after an ECN echo), `"recovery"` (fast recovery) or `"loss"` (after a timeout).
+    #[getter]
+    fn state(&self) -> &'static str {
+        match self.end.probe(&self.stack).state {
+            State::Open => "open",
+            State::Cwr => "cwr",
+            State::Recovery => "recovery",
+            State::Loss => "loss",
+        }
+    }
+
+    /// Segments taken for lost and not acknowledged since, sent again or not.
+    #[getter]
+    fn lost_segments(&self) -> u32 {
+        self.end.lost_segments()
+    }
+
+    /// Segments sent again so far.
+    #[getter]
+    fn retransmits(&self) -> u32 {
+        self.stats().retransmits
+    }
+
+    /// Retransmission timeouts so far.
+    #[getter]
+    fn timeouts(&self) -> u32 {
+        self.stats().timeouts
+    }
+
+    /// Fast recoveries so far.
+    #[getter]
+    fn fast_recoveries(&self) -> u32 {
+        self.stats().fast_recoveries
+    }
+
+    /// Reductions so far that answered an ECN echo.
+    #[getter]
+    fn ecn_reductions(&self) -> u32 {
+        self.stats().ecn_reductions
     }
 
     /// Largest payload of a segment, bytes.

@@ -66,6 +66,13 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
+    /// As if a handshake had measured this round trip: for an end without one, before it connects.
+    pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
+        let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
+        self.tx.sample_rtt(p, us);
+        self.tx.model_handshake(now, us);
+    }
+
     /// The application hands over `bytes` more to send; `u64::MAX` is endless. Sent as the windows allow; before the
     /// connection is established it waits.
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
@@ -101,6 +108,7 @@ impl Endpoint {
                 // our ACK of the SYN-ACK was lost
                 self.rx.set_ack_now();
             } else {
+                self.note_pause(p, segment.ts_val);
                 self.rx.on_data(p, now, segment, &mut self.stats, io);
             }
         }
@@ -130,6 +138,7 @@ impl Endpoint {
             return self.on_segment(p, now, &segment, io);
         }
         // an ACK of the SYN tells an established end nothing
+        self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
         if self.rx.quiet {
             // the sending half has no part in this, nor in the end: that would need a FIN of ours
@@ -140,6 +149,17 @@ impl Endpoint {
         }
         self.output(p, now, io);
         self.finish(p, now, io);
+    }
+
+    /// Data arrives that left at `ts_val`: was there a pause before?
+    #[inline]
+    fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
+        if p.quick_acks_return
+            && let Some(us) = self.rx.pause_us(ts_val)
+            && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p.max_rto)
+        {
+            self.rx.quicken(p.quick_acks);
+        }
     }
 
     /// Something is due at or after [`Endpoint::deadline`]. Harmless if early.
@@ -180,7 +200,8 @@ impl Endpoint {
     pub fn probe(&self, p: &TcpParams) -> Probe {
         let bytes = |segments: f64| (segments * f64::from(p.mss)) as u64;
         Probe {
-            cwnd_bytes: bytes(self.tx.window.cwnd),
+            // where windows are whole, the fraction is only credit towards the next segment
+            cwnd_bytes: bytes(if p.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,
             rto: self.tx.rtt.rto(p.max_rto),
@@ -201,6 +222,11 @@ impl Endpoint {
             (1, false) => self.rx.expect_ranges(),
             _ => {}
         }
+    }
+
+    /// Segments taken for lost and not acknowledged since, sent again or not. Bound: what is in flight.
+    pub fn lost_segments(&self) -> u32 {
+        self.tx.board.lost_segments()
     }
 
     /// Counters.
@@ -325,7 +351,7 @@ impl Endpoint {
         self.syn_sent = micros(now);
         self.tx.next = 1;
         self.transmit_syn(p, now, false, io);
-        self.tx.rto_at = now + self.syn_wait(p);
+        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
     }
 
     fn syn_wait(&self, p: &TcpParams) -> Duration {
@@ -366,7 +392,7 @@ impl Endpoint {
             self.tx.rtt.back_off(p, self.tx.next);
         }
         self.transmit_syn(p, now, true, io);
-        self.tx.rto_at = now + self.syn_wait(p);
+        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
     }
 
     // ---------------------------------------------------------------- ending

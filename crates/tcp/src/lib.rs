@@ -38,11 +38,12 @@ mod sender;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery,
-    Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
+    Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

@@ -13,7 +13,7 @@ pub enum CongestionControl {
     /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
     #[serde(rename = "reno")]
     Reno,
-    /// CUBIC as standardised.   Source: RFC 9438.
+    /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.
     #[serde(rename = "cubic")]
     Cubic,
     /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.   Source: SPEC 2.1.
@@ -25,6 +25,17 @@ pub enum CongestionControl {
     /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
     #[serde(rename = "bbr")]
     Bbr,
+}
+
+/// Whose CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CubicForm {
+    /// As standardised.   Source: RFC 9438 §4.
+    Rfc9438,
+    /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
+    /// Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
+    Linux,
 }
 
 /// How slow start ends before a loss. Only CUBIC asks.
@@ -137,9 +148,11 @@ pub enum CwndValidation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinRto {
-    /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)).   Source: RFC 6298 §2.
+    /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
+    /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
     Total,
-    /// The variation: RTO = SRTT + max(min, 4 RTTVAR).   Source: Linux.
+    /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from when the
+    /// first segment was sent last.   Source: Linux.
     Variation,
 }
 
@@ -194,7 +207,10 @@ pub struct TcpParams {
     pub cwnd_validation: CwndValidation,
     /// Congestion controller.
     pub congestion_control: CongestionControl,
-    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic, 819/1024 for cubic-2.6.22.
+    /// Whose CUBIC `congestion_control = "cubic"` is.
+    pub cubic_form: CubicForm,
+    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
+    /// 819/1024 for cubic-2.6.22.
     pub beta: Option<f64>,
     /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
     pub cubic_c: f64,
@@ -248,6 +264,9 @@ pub struct TcpParams {
 
     /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
     pub clock_granularity: Duration,
+    /// Tick of the wheel that the stack's timers hang on, which makes them late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
+    /// Source: LWN, "Reinventing the timer wheel".
+    pub timer_tick: Duration,
     /// Measured round trips are whole numbers of G, at least one (ns-2).
     pub quantise_rtt: bool,
     /// Smallest RTO.
@@ -293,8 +312,11 @@ pub struct TcpParams {
     pub short_segments_wait: bool,
     /// Longest wait of an ACK when `ack_every` > 1, or of a short segment's.
     pub delayed_ack: Duration,
-    /// The first n data segments of a connection are acknowledged at once (Linux quickack).
+    /// The first n ACKs of data leave at once (Linux quickack).
     pub quick_acks: u32,
+    /// They do so again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the RTO
+    /// (told by time stamps); two after a CE mark that begins an echo (Linux).
+    pub quick_acks_return: bool,
     /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
     /// application sends in answer leaves first. Hosts that know no applications ignore it.
     pub ack_after_delivery: bool,
@@ -343,7 +365,10 @@ impl TcpParams {
     pub fn beta(&self) -> f64 {
         self.beta.unwrap_or(match self.congestion_control {
             CongestionControl::Reno | CongestionControl::Ledbat => 0.5,
-            CongestionControl::Cubic => 0.7,
+            CongestionControl::Cubic => match self.cubic_form {
+                CubicForm::Rfc9438 => 0.7,
+                CubicForm::Linux => 717.0 / 1024.0,
+            },
             CongestionControl::Cubic2622 => 819.0 / 1024.0,
             // not asked: the model sets the window
             CongestionControl::Bbr => 1.0,
@@ -473,6 +498,12 @@ impl TcpParams {
         }
         if self.backoff_doublings > 16 {
             return no("backoff_doublings", format!("{} is not valid; expected at most 16", self.backoff_doublings));
+        }
+        if self.timer_tick > Duration::from_millis(100) {
+            return no(
+                "timer_tick",
+                format!("{} is not valid; expected at most 100ms, or 0s for exact timers", self.timer_tick),
+            );
         }
         if self.clock_granularity > Duration::from_secs(10) {
             return no("clock_granularity", format!("{} is not valid; expected at most 10s", self.clock_granularity));

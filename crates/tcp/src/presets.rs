@@ -2,8 +2,8 @@
 
 use crate::cc::LedbatParams;
 use crate::params::{
-    CongestionControl, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Recovery,
-    Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
+    Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -11,7 +11,7 @@ use units::{Bytes, Duration};
 pub const PRESETS: &[(&str, &str)] = &[
     (
         "linux-6",
-        "Linux 6: CUBIC (RFC 9438) with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms",
+        "Linux 6: its CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms, timers on a wheel of 1 ms",
     ),
     ("cubic", "The stack of linux-6, by the name of its congestion control"),
     ("reno", "The stack of linux-6 with Reno (RFC 5681) for its congestion control"),
@@ -67,6 +67,7 @@ pub(crate) fn linux_6() -> TcpParams {
         abc_limit: 1 << 16,
         cwnd_validation: CwndValidation::Round,
         congestion_control: CongestionControl::Cubic,
+        cubic_form: CubicForm::Linux,
         beta: None,
         cubic_c: 0.4,
         fast_convergence: true,
@@ -92,13 +93,14 @@ pub(crate) fn linux_6() -> TcpParams {
         bare_handshake_ack: false,
         ecn: false,
         clock_granularity: Duration::from_millis(1),
+        timer_tick: Duration::from_millis(1),
         quantise_rtt: false,
         min_rto: Duration::from_millis(200),
         min_rto_bounds: MinRto::Variation,
         max_rto: Duration::from_secs(120),
         backoff_doublings: 16,
         rtt_from_every_ack: false,
-        damped_rttvar: false,
+        damped_rttvar: true,
         backoff_until_new_data: false,
         any_ack_restarts_timer: false,
         every_timeout_reduces: false,
@@ -112,6 +114,7 @@ pub(crate) fn linux_6() -> TcpParams {
         short_segments_wait: false,
         delayed_ack: Duration::from_millis(40),
         quick_acks: 16,
+        quick_acks_return: true,
         ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
         receive_window: Bytes(6_291_456),
@@ -141,6 +144,7 @@ fn ns2() -> TcpParams {
         initial_window: InitialWindow::Segments(2),
         abc_limit: 1,
         cwnd_validation: CwndValidation::Off,
+        cubic_form: CubicForm::Rfc9438,
         hystart: HyStart::Off,
         pacing: Pacing::Exact,
         loss_detection: LossDetection::Dupthresh,
@@ -153,6 +157,8 @@ fn ns2() -> TcpParams {
         frto: false,
         idle_restart: IdleRestart::Restart,
         clock_granularity: Duration::from_millis(10),
+        timer_tick: Duration::ZERO,
+        damped_rttvar: false,
         quantise_rtt: true,
         min_rto_bounds: MinRto::Total,
         max_rto: Duration::from_secs(60),
@@ -167,6 +173,7 @@ fn ns2() -> TcpParams {
         ack_every: 1,
         delayed_ack: Duration::from_millis(100),
         quick_acks: 0,
+        quick_acks_return: false,
         // ns-2's receivers have none; more than any window of the studies
         receive_window: Bytes(1 << 30),
         ..linux_6()
@@ -245,6 +252,7 @@ fn rfc() -> TcpParams {
         initial_window: InitialWindow::Rfc3390,
         abc_limit: 1,
         congestion_control: CongestionControl::Reno,
+        cubic_form: CubicForm::Rfc9438,
         hystart: HyStart::Off,
         pacing: Pacing::Exact,
         loss_detection: LossDetection::Dupthresh,
@@ -256,6 +264,8 @@ fn rfc() -> TcpParams {
         undo: Undo::None,
         frto: false,
         idle_restart: IdleRestart::Restart,
+        timer_tick: Duration::ZERO,
+        damped_rttvar: false,
         min_rto: Duration::from_secs(1),
         min_rto_bounds: MinRto::Total,
         max_rto: Duration::from_secs(60),
@@ -266,6 +276,7 @@ fn rfc() -> TcpParams {
         retries: Some(15),
         delayed_ack: Duration::from_millis(200),
         quick_acks: 0,
+        quick_acks_return: false,
         ..linux_6()
     }
 }

@@ -18,6 +18,11 @@ const ON_HEAP: u8 = u8::MAX;
 /// An ACK must leave before this call ends. (Nothing falls due at the start of time: no segment can have arrived.)
 const AT_ONCE: Time = Time::ZERO;
 
+/// Pauses that are looked at, microseconds; no usual RTO is shorter.
+const PAUSE: u32 = 100_000;
+/// ACKs at once after a CE mark that begins an echo.   Source: Linux.
+const QUICK_AFTER_CE: u32 = 2;
+
 /// In `tells`: CE arrived and CWR has not.
 const ECHO: u8 = 1;
 /// In `tells`: the next ACK reports a duplicate.
@@ -213,6 +218,19 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
+    /// How long the sender paused before what left at `ts_val`, microseconds, if that is long and data came before.
+    #[inline]
+    pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
+        let us = ts_val.wrapping_sub(self.ts_recent);
+        (us > PAUSE && us < 1 << 31 && self.next > 1).then_some(us)
+    }
+
+    /// The next `acks` ACKs leave at once.
+    #[cold]
+    pub(crate) fn quicken(&mut self, acks: u32) {
+        self.quick = self.quick.max(acks as u8);
+    }
+
     /// The peer's FIN was consumed.
     #[inline]
     pub(crate) fn finished(&self) -> bool {
@@ -244,8 +262,11 @@ impl Receiver {
             if segment.flags.has(Flags::CWR) {
                 self.tells &= !ECHO;
             }
-            if segment.ecn == Ecn::Ce {
+            if segment.ecn == Ecn::Ce && self.tells & ECHO == 0 {
                 self.tells |= ECHO;
+                if p.quick_acks_return {
+                    self.quicken(QUICK_AFTER_CE);
+                }
             }
         }
         if p.rtt_from_every_ack {
@@ -254,6 +275,9 @@ impl Receiver {
         if end <= self.next || end > self.next + p.receive_window.0 {
             stats.duplicates_received += 1;
             self.note_duplicate(p, start, end);
+            if p.quick_acks_return {
+                self.quicken(p.quick_acks);
+            }
             self.set_ack_now();
             return;
         }
@@ -374,13 +398,10 @@ impl Receiver {
         } else {
             u32::from(self.unacked) >= p.ack_every
         };
-        if due {
-            self.set_ack_now();
-        } else if self.quick > 0 {
-            self.quick -= 1;
+        if due || self.quick > 0 {
             self.set_ack_now();
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = now + p.delayed_ack;
+            self.ack_at = p.expiry(now, p.delayed_ack);
         }
     }
 
@@ -398,6 +419,10 @@ impl Receiver {
         }
         if self.has_holes() || self.tells & DUPLICATE != 0 {
             self.stamp_sack(p, segment);
+        }
+        // an ACK that was due, of data
+        if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
+            self.quick -= 1;
         }
         self.since_ack = 0;
         self.unacked = 0;
@@ -528,7 +553,8 @@ mod tests {
 
     #[test]
     fn every_second_segment_or_the_timer_or_a_hole() {
-        let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
+        let timer_tick = units::Duration::ZERO;
+        let p = TcpParams { quick_acks: 0, timer_tick, ..TcpParams::preset("linux-6").unwrap() };
         let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
         r.open(0);
         let now = Time(1_000_000);
@@ -563,5 +589,26 @@ mod tests {
         assert_eq!(ecr(&mut r, &[(0, 10), (1, 20)]), 10);
         assert_eq!(ecr(&mut r, &[(3, 40)]), 10);
         assert_eq!(ecr(&mut r, &[(2, 90)]), 90);
+    }
+
+    #[test]
+    fn acks_at_once_return_after_a_mark_and_a_duplicate() {
+        for (returns, want) in [(true, [0, 1, 3, 5, 6, 8, 0, 9, 11].as_slice()), (false, &[0, 1, 3, 5, 7, 0, 10])] {
+            let p = TcpParams { quick_acks: 2, quick_acks_return: returns, ..TcpParams::preset("linux-6").unwrap() };
+            let mut r = Receiver::new(&p);
+            r.open(0);
+            r.ecn = true;
+            let mut acked = vec![];
+            // 5 is marked; 0 comes again after 8: its ACK is the first of two at once
+            for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
+                let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
+                r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
+                if r.ack_now() {
+                    r.stamp(&p, Time(1), &mut Segment::default());
+                    acked.push(i);
+                }
+            }
+            assert_eq!(acked, want, "{returns}");
+        }
     }
 }

@@ -103,6 +103,13 @@ pub(crate) struct Piece {
     at: u32,
 }
 
+impl Piece {
+    /// One past its last sequence number.
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.fin)
+    }
+}
+
 /// What a cumulative ACK took off the board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
@@ -177,6 +184,11 @@ impl Scoreboard {
     /// Segments in flight, and bytes of the ring.
     pub(crate) fn footprint(&self) -> (usize, usize) {
         (self.len(), self.ring.capacity() * size_of::<Entry>())
+    }
+
+    /// Segments taken for lost that are not SACKed.
+    pub(crate) fn lost_segments(&self) -> u32 {
+        self.iter().filter(|e| e.flags & (SACKED | LOST) == LOST).count() as u32
     }
 
     #[inline]

@@ -69,10 +69,10 @@ pub(crate) struct Sender {
     pub(crate) state: State,
     /// A partial ACK has already restarted the timer (impatient NewReno).
     partial_seen: bool,
-    /// The rescue retransmission of this recovery is spent.
-    rescued: bool,
     /// In the round that ends when `usage_until` is acknowledged, the window stopped the sender.
     limited: bool,
+    /// RescueRxt, one past it; low half of the offset.   Source: RFC 6675 §2.
+    rescue_rxt: u32,
     pub(crate) rtt: Rtt,
     /// Recovery, reduction and ECN: what was outstanding when the last one began.
     recover: u64,
@@ -112,7 +112,7 @@ impl Sender {
             closing: false,
             fin_sent: false,
             partial_seen: false,
-            rescued: false,
+            rescue_rxt: 0,
             limited: false,
         }
     }
@@ -190,7 +190,7 @@ impl Sender {
     #[inline]
     pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
         let (p, now) = (cx.p, cx.now);
-        if segment.ack > self.next || segment.ack < self.una {
+        if segment.ack > self.next || segment.ack < self.una && !self.old_ack_tells(p, segment) {
             return;
         }
         let flight_before = self.in_flight();
@@ -199,7 +199,7 @@ impl Sender {
         if let Some(fack) = &mut self.board.fack {
             fack.begin();
         }
-        let acked = segment.ack - self.una;
+        let acked = segment.ack.saturating_sub(self.una);
         let mut sample = None;
         let mut delivered = acked;
         if acked > 0 {
@@ -247,13 +247,13 @@ impl Sender {
         if p.forward_ack() {
             self.board.mark_overtaken(p.dupthresh);
         }
-        let waits = self.rack_ack(p, now);
+        let waits = self.rack_ack(p, now, acked);
         self.rack_probe_ack(p, segment, acked > 0 || delivered > 0);
         self.judge(cx, segment, acked, sacked);
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return self.restart_timer(p, now, acked);
         }
-        let mut rate = self.rate_sample(p, now, acked, sample, flight_before);
+        let mut rate = self.rate_sample(p, now, (acked, delivered), sample, flight_before);
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
             rate.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
@@ -264,6 +264,12 @@ impl Sender {
         if !waits {
             self.restart_timer(p, now, acked);
         }
+    }
+
+    /// An ACK that others have overtaken still tells what lies above the hole (Linux; RFC 9293 §3.10.7.4 lets it be ignored).
+    #[cold]
+    fn old_ack_tells(&self, p: &TcpParams, segment: &Segment) -> bool {
+        p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
     fn on_sack(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
@@ -304,10 +310,18 @@ impl Sender {
     }
 
     #[inline]
-    fn rate_sample(&self, p: &TcpParams, now: Time, acked: u64, rtt_us: Option<u32>, flight_before: u64) -> RateSample {
+    fn rate_sample(
+        &self,
+        p: &TcpParams,
+        now: Time,
+        (acked, delivered): (u64, u64),
+        rtt_us: Option<u32>,
+        flight_before: u64,
+    ) -> RateSample {
         let mss = f64::from(p.mss);
         // nearly always one full segment: no division
-        let acked = if acked == u64::from(p.mss) { 1.0 } else { acked as f64 / mss };
+        let segments = |bytes: u64| if bytes == u64::from(p.mss) { 1.0 } else { bytes as f64 / mss };
+        let news = segments(acked);
         let used = match p.cwnd_validation {
             CwndValidation::Off => true,
             CwndValidation::Round => {
@@ -317,8 +331,8 @@ impl Sender {
         };
         RateSample {
             now,
-            acked,
-            credit: acked.min(f64::from(p.abc_limit)),
+            acked: news,
+            credit: if delivered == acked { news } else { segments(delivered) }.min(f64::from(p.abc_limit)),
             rtt_us,
             one_way_us: None,
             srtt: self.rtt.srtt,
@@ -342,7 +356,7 @@ impl Sender {
                     self.end_loss(p);
                 }
             }
-            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, rate, delivered),
+            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, rate),
             State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
             State::Recovery if p.recovery != Recovery::Sack => self.add_duplicate(delivered),
             State::Cwr if acked > 0 => self.dupacks = 0,
@@ -429,7 +443,7 @@ impl Sender {
         }
         self.state = State::Recovery;
         self.partial_seen = false;
-        self.rescued = false;
+        self.rescue_rxt = (self.una as u32).wrapping_sub(1);
         cx.stats.fast_recoveries += 1;
         if p.recovery != Recovery::Sack {
             self.board.dup_bytes = self.dupacks.saturating_mul(p.mss);
@@ -444,6 +458,8 @@ impl Sender {
         self.shrink_by(p, delivered, false);
         // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
         if let Some(piece) = self.board.next_lost() {
+            // RescueRxt: what has just been sent again has not had time to arrive (RFC 6675 §5 step 4.3)
+            self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
     }
@@ -467,12 +483,10 @@ impl Sender {
     }
 
     /// An ACK has ended the reduction.
-    fn end_and_grow(&mut self, p: &TcpParams, rate: &RateSample, delivered: u64) {
+    fn end_and_grow(&mut self, p: &TcpParams, rate: &RateSample) {
         self.end_reduction(p);
         if p.reduction_end_grows {
-            let acked = delivered as f64 / f64::from(p.mss);
-            let credit = acked.min(f64::from(p.abc_limit));
-            self.cc.on_ack(p, &mut self.window, &RateSample { acked, credit, ..*rate });
+            self.cc.on_ack(p, &mut self.window, rate);
         }
     }
 
@@ -537,7 +551,7 @@ impl Sender {
                 }
                 return;
             }
-            self.rto_at = now + self.rtt.rto(p.max_rto);
+            self.rto_at = p.expiry(now, self.rtt.rto(p.max_rto));
         }
     }
 

@@ -33,7 +33,7 @@ pub struct Model {
 /// What a trace sees of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
-    /// Congestion window, bytes (fraction of a segment included).
+    /// Congestion window, bytes: whole segments in a stack that counts in them, otherwise with a fraction of one.
     pub cwnd_bytes: u64,
     /// Slow start threshold, bytes; `u64::MAX` is infinite.
     pub ssthresh_bytes: u64,

@@ -2,6 +2,7 @@
 
 mod net;
 mod rack;
+mod script;
 mod undo;
 
 use crate::*;
@@ -12,6 +13,10 @@ use units::{Duration, Rng, Time};
 
 fn preset(name: &str) -> TcpParams {
     TcpParams::preset(name).unwrap()
+}
+/// Linux' stack without its timer wheel.
+fn exact() -> TcpParams {
+    TcpParams { timer_tick: Duration::ZERO, ..preset("linux-6") }
 }
 fn pass(_: usize, _: usize, _: &Segment) -> Fate {
     Fate::Pass
@@ -89,7 +94,7 @@ fn syn_times_of_document_001() {
 #[test]
 fn a_connection_that_never_opens_fails() {
     // Linux (ip-sysctl): four timeouts that do not double, then six retries; the last at 67 s, failure at 131 s
-    let mut n = Net::new(&preset("linux-6"), 10, |_, _, _| Fate::Drop);
+    let mut n = Net::new(&exact(), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(130.0);
     assert_eq!(n.times(0, |_| true), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 11.0, 19.0, 35.0, 67.0]);
@@ -97,7 +102,7 @@ fn a_connection_that_never_opens_fails() {
     n.run(200.0);
     assert!(n.has(0, Event::Failed));
     // before 6.5: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
-    let mut n = Net::new(&TcpParams { syn_linear_timeouts: 0, ..preset("linux-6") }, 10, |_, _, _| Fate::Drop);
+    let mut n = Net::new(&TcpParams { syn_linear_timeouts: 0, ..exact() }, 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(126.0);
     assert_eq!(n.times(0, |_| true), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);
@@ -299,7 +304,7 @@ fn repeated_timeouts_double_up_to_the_cap_and_then_fail() {
 
 #[test]
 fn delayed_acks_halve_the_acks() {
-    let p = TcpParams { quick_acks: 0, ..preset("linux-6") };
+    let p = TcpParams { quick_acks: 0, ..exact() };
     let mut n = Net::new(&p, 10, pass);
     n.connect(1000 * 1448, true);
     n.run(20.0);
@@ -310,6 +315,25 @@ fn delayed_acks_halve_the_acks() {
     n.connect(100, false);
     n.run(1.0);
     assert_eq!(n.times(1, |s| s.flags == Flags::PURE_ACK), [0.07]);
+}
+
+#[test]
+fn acks_at_once_return_after_a_pause() {
+    // twenty segments: 16 ACKs at once, then one for two; a second later, longer than the receiver's RTO of 20 + 200 ms, again
+    for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
+        let p = TcpParams { quick_acks_return, initial_window: InitialWindow::Segments(20), ..exact() };
+        let mut n = Net::new(&p, 10, pass);
+        n.connect(0, false);
+        let mut acks = [0; 2];
+        for count in &mut acks {
+            let before = n.log.len();
+            n.run(n.now.secs() + 1.0);
+            n.write(0, 20 * 1448, false);
+            n.run(n.now.secs() + 0.2);
+            *count = n.log[before..].iter().filter(|l| l.1 == 1 && l.2.flags == Flags::PURE_ACK).count();
+        }
+        assert_eq!(acks, want);
+    }
 }
 
 #[test]
@@ -420,6 +444,7 @@ fn response_function_of_cubic() {
     // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
     let p =
         TcpParams { hystart: HyStart::Off, ack_every: 1, receive_window: units::Bytes(1 << 30), ..preset("linux-6") };
+    let p = TcpParams { cubic_form: CubicForm::Rfc9438, ..p };
     let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
     assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
 }

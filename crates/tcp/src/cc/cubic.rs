@@ -1,4 +1,4 @@
-//! CUBIC as standardised.
+//! CUBIC as standardised: `cubic_form = "rfc9438"`.
 //!
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)
@@ -58,9 +58,7 @@ impl Cubic {
 
     #[inline]
     pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
-        if p.hystart == HyStartAxis::Hystart {
-            self.hystart.on_ack(w, s);
-        }
+        self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
         if !s.cwnd_limited {
             return;
         }
@@ -115,12 +113,13 @@ impl Cubic {
     pub(super) fn on_rto(&mut self) {
         self.epoch_start = Time::NEVER;
         self.after_rto = true;
+        self.hystart = HyStart::new();
     }
 
     /// Time without sending is not time of growth.   Source: RFC 9438 §5.8.
-    pub(super) fn on_idle(&mut self, idle: Duration) {
+    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
         if self.epoch_start != Time::NEVER {
-            self.epoch_start += idle;
+            self.epoch_start = (self.epoch_start + idle).min(now);
         }
     }
 }
@@ -128,6 +127,11 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CubicForm;
+
+    fn params() -> TcpParams {
+        TcpParams { cubic_form: CubicForm::Rfc9438, ..TcpParams::preset("linux-6").unwrap() }
+    }
 
     #[test]
     fn k_of_the_sources() {
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_closed_form() {
-        let mut p = TcpParams::preset("linux-6").unwrap();
+        let mut p = params();
         p.hystart = HyStartAxis::Off;
         p.tcp_friendliness = false;
         let mut c = Cubic::new();
@@ -181,7 +185,7 @@ mod tests {
 
     #[test]
     fn fast_convergence_and_reno_region() {
-        let p = TcpParams::preset("linux-6").unwrap();
+        let p = params();
         let mut c = Cubic::new();
         assert_eq!(c.on_congestion(&p, 100.0), 70.0);
         // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
-        let p = TcpParams::preset("linux-6").unwrap();
+        let p = params();
         let mut c = Cubic::new();
         c.on_congestion(&p, 100.0);
         c.on_rto();

@@ -15,35 +15,23 @@
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
 //! ns-2.
 
-use super::cubic::k;
+use super::linux::{Curve, JIFFY, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
 use super::{RateSample, Window};
 use crate::TcpParams;
-use units::{Duration, Time};
+use units::Time;
 
 /// Largest growth past the plateau, segments per 100 ms.
 const MAX_INCREMENT: f64 = 16.0;
 /// The rule before the first loss: ACKs per segment.
 const CNT_BEFORE_LOSS: u32 = 50;
-/// A jiffy, ns.
-const JIFFY: u64 = 1_000_000;
-/// HZ/32 at HZ 1000, in jiffies.
-const RECOMPUTE: u64 = 31;
-/// After an epoch has begun, samples of this long are not taken for the minimum; jiffies.
-const SETTLE: u64 = 1000;
 /// What a round trip within one jiffy counts as, jiffies.
 const SMALLEST_DELAY: f64 = 0.125;
-
-/// The kernel's clock.
-fn jiffies(t: Time) -> u64 {
-    t.0 / JIFFY
-}
 
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
     last_max: f64,
-    origin: f64,
-    k: f64,
+    curve: Curve,
     epoch_start: Time,
     last_time: Time,
     /// Smallest round trip, jiffies; 0 for none.
@@ -56,17 +44,14 @@ pub(crate) struct Cubic2622 {
     loss_cwnd: u32,
     /// Segments per ACK times 16.
     delayed_ack: u32,
-    /// Reno's estimate: ACKs since it grew and its window.
-    ack_cnt: u32,
-    tcp_cwnd: u32,
+    reno: RenoEstimate,
 }
 
 impl Cubic2622 {
     pub(super) fn new() -> Self {
         Self {
             last_max: 0.0,
-            origin: 0.0,
-            k: 0.0,
+            curve: Curve::default(),
             epoch_start: Time::NEVER,
             last_time: Time::ZERO,
             delay_min: 0.0,
@@ -75,8 +60,7 @@ impl Cubic2622 {
             last_cwnd: 0,
             loss_cwnd: 0,
             delayed_ack: 2 << 4,
-            ack_cnt: 0,
-            tcp_cwnd: 0,
+            reno: RenoEstimate::default(),
         }
     }
 
@@ -132,7 +116,7 @@ impl Cubic2622 {
 
     /// How many ACKs one more segment takes.
     fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
-        self.ack_cnt += 1;
+        self.reno.acked += 1;
         if self.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.last_time) <= RECOMPUTE {
             return;
         }
@@ -141,14 +125,10 @@ impl Cubic2622 {
         if self.epoch_start == Time::NEVER {
             self.begin_epoch(p, cwnd, now);
         }
-        // in 1024ths of a second, whole
-        let t = jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64;
-        let t = (t * 1024 / 1000) as f64 / 1024.0;
-        let d = t - self.k;
-        // the kernel cuts the distance from the origin, on either side of it
-        let target = self.origin + (p.cubic_c * d * d * d).trunc();
+        let t = Curve::seconds(jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64);
+        let target = self.curve.at(p.cubic_c, t);
         let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
-        if self.delay_min > 0.0 && t >= self.k {
+        if self.delay_min > 0.0 && t >= self.curve.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
             cnt = cnt.max((cwnd * 100.0 / (MAX_INCREMENT * self.delay_min)).trunc());
         }
@@ -157,37 +137,15 @@ impl Cubic2622 {
             cnt = CNT_BEFORE_LOSS;
         }
         if p.tcp_friendliness {
-            cnt = cnt.min(self.friendly(p, cwnd as u32));
+            cnt = cnt.min(self.reno.keep_up(p.beta(), cwnd as u32));
         }
         self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
 
     fn begin_epoch(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
         self.epoch_start = now;
-        self.ack_cnt = 1;
-        self.tcp_cwnd = cwnd as u32;
-        if self.last_max <= cwnd {
-            self.k = 0.0;
-            self.origin = cwnd;
-        } else {
-            self.k = (k(p.cubic_c, self.last_max, cwnd) * 1024.0).floor() / 1024.0;
-            self.origin = self.last_max;
-        }
-    }
-
-    /// ACKs per segment that keep up with Reno.
-    fn friendly(&mut self, p: &TcpParams, cwnd: u32) -> u32 {
-        let beta = p.beta();
-        // eighths of an ACK per segment of window, whole as in the kernel: 8 * 1843 / 3 / 205 = 23
-        let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
-        let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
-        // the kernel's loop `while ack_cnt > delta` at once
-        if self.ack_cnt > delta {
-            let steps = (self.ack_cnt - 1) / delta;
-            self.ack_cnt -= steps * delta;
-            self.tcp_cwnd = self.tcp_cwnd.saturating_add(steps);
-        }
-        if self.tcp_cwnd > cwnd { cwnd / (self.tcp_cwnd - cwnd) } else { u32::MAX }
+        self.reno = RenoEstimate { acked: 1, window: cwnd as u32 };
+        self.curve = Curve::new(p.cubic_c, self.last_max, cwnd);
     }
 
     pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
@@ -201,14 +159,12 @@ impl Cubic2622 {
         self.loss_cwnd = cwnd as u32;
         (cwnd * beta).floor().max(2.0)
     }
-
-    /// Departs: the kernel lets the epoch's clock run through silence, and so does this.
-    pub(super) fn on_idle(&mut self, _idle: Duration) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Duration;
 
     fn params() -> TcpParams {
         TcpParams::preset("ns2-cubic-2.6.22").unwrap()
@@ -260,7 +216,7 @@ mod tests {
         // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT 50 ms at
         // half of K: 167 - 0.4 * 2.2^3 = 162.7
         run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
-        assert!((c.k - 4.352).abs() < 1e-3);
+        assert!((c.curve.k - 4.352).abs() < 1e-3);
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -293,7 +249,7 @@ mod tests {
         c.delayed_ack = 16;
         // far past K the cube asks for more than 16 segments per 100 ms
         c.epoch_start = Time(0);
-        c.origin = 1000.0;
+        c.curve.origin = 1000.0;
         let (mut t, rtt) = (30.0, 0.05);
         let mut at = [0.0; 2];
         for end in [31.0, 32.0] {

@@ -1,9 +1,9 @@
 //! HyStart: leaving slow start before the queue overflows.
 //!
 //! ```text
-//! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than min_rtt / 2
-//! delay:      min of the round's first 8 samples > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
-//! either, at cwnd >= 16:  ssthresh = cwnd
+//! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2
+//! delay:      after 8 samples of a round, the least of all so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
+//! either:     ssthresh = cwnd.   Below a window of 16 nothing is watched, and no round begins.
 //! ```
 //!
 //! Source: Ha & Rhee 2008; SPEC 2.2 (Linux' constants).
@@ -13,10 +13,12 @@ use units::{Duration, Time};
 
 /// Below this window, segments, a round has too few ACKs.
 const LOW_WINDOW: f64 = 16.0;
-/// Samples per round.
+/// Samples of a round before one decides.
 const MIN_SAMPLES: u8 = 8;
 /// Closest ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
+/// What a sender's bursts may add to a train, at rates below 2 Gbit/s.
+const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Bounds of the delay increase, microseconds.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
@@ -32,6 +34,8 @@ pub(super) struct HyStart {
     curr_rtt: u32,
     min_rtt: u32,
     samples: u8,
+    /// It has ended a slow start, and will not end another before a timeout.
+    found: bool,
 }
 
 impl HyStart {
@@ -43,17 +47,27 @@ impl HyStart {
             curr_rtt: u32::MAX,
             min_rtt: u32::MAX,
             samples: 0,
+            found: false,
         }
     }
 
-    /// Smallest round trip seen, microseconds; `u32::MAX` before the first.
-    pub(super) fn on_ack(&mut self, w: &mut Window, s: &RateSample) {
+    /// Smallest round trip seen, microseconds.
+    pub(super) fn min_rtt_us(&self) -> Option<u32> {
+        Some(self.min_rtt).filter(|&us| us != u32::MAX)
+    }
+
+    /// An ACK of new data; unless `asked` only its round trip counts.
+    #[inline]
+    pub(super) fn on_ack(&mut self, asked: bool, w: &mut Window, s: &RateSample) {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
-        if !w.slow_start() {
-            return;
+        if asked && w.slow_start() && w.cwnd >= LOW_WINDOW && !self.found {
+            self.watch(w, s);
         }
+    }
+
+    fn watch(&mut self, w: &mut Window, s: &RateSample) {
         if s.una > self.end_seq {
             *self = Self {
                 round_start: s.now,
@@ -62,28 +76,30 @@ impl HyStart {
                 curr_rtt: u32::MAX,
                 samples: 0,
                 min_rtt: self.min_rtt,
+                found: false,
             };
         }
-        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.found(s) {
+        if self.min_rtt != u32::MAX && self.late(s) {
+            self.found = true;
             w.ssthresh = w.cwnd;
         }
     }
 
-    fn found(&mut self, s: &RateSample) -> bool {
+    fn late(&mut self, s: &RateSample) -> bool {
         if s.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = s.now;
-            // min_rtt / 2 in ns
-            if s.now.since(self.round_start).0 > u64::from(self.min_rtt) * 500 {
+            if s.now.since(self.round_start) * 2 > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
                 return true;
             }
         }
         let Some(rtt) = s.rtt_us else { return false };
+        self.curr_rtt = self.curr_rtt.min(rtt);
         if self.samples < MIN_SAMPLES {
-            self.curr_rtt = self.curr_rtt.min(rtt);
             self.samples += 1;
+            return false;
         }
         let threshold = (self.min_rtt / 8).clamp(DELAY_MIN, DELAY_MAX);
-        self.samples >= MIN_SAMPLES && self.curr_rtt > self.min_rtt.saturating_add(threshold)
+        self.curr_rtt > self.min_rtt.saturating_add(threshold)
     }
 }
 
@@ -113,26 +129,43 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         // RTT 40 ms, one ACK per 2 ms: more than 20 ms have passed at the ACK of 22 ms
         for i in 0..=10 {
-            h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
+            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
         }
-        h.on_ack(&mut w, &sample(122, 40, 13, 50));
+        h.on_ack(true, &mut w, &sample(122, 40, 13, 50));
         assert_eq!(w.ssthresh, 20.0);
     }
 
     #[test]
-    fn eight_late_samples_end_slow_start() {
+    fn the_ninth_late_sample_of_a_round_ends_slow_start() {
         let mut h = HyStart::new();
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        h.on_ack(&mut w, &sample(100, 40, 2, 3));
+        h.on_ack(true, &mut w, &sample(100, 40, 2, 3));
         // 40 / 8 = 5 ms above 40; ACKs 10 ms apart are no train. 45 does not exceed it, 46 does.
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
-            for i in 0..8 {
-                assert!(w.slow_start());
-                h.on_ack(&mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
+            for i in 0..9 {
+                assert!(w.slow_start(), "{i}");
+                h.on_ack(true, &mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
             }
             assert_eq!(!w.slow_start(), found);
+        }
+    }
+
+    #[test]
+    fn no_round_begins_below_a_window_of_sixteen() {
+        let mut h = HyStart::new();
+        let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        // a round of 12 segments, sent at 0: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window
+        for i in 0..6 {
+            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
+            w.cwnd += 1.0;
+        }
+        // so the train begins with the seventh, at 112: at 120 it is 8 ms long, not 20
+        for i in 6..20 {
+            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
+            assert_eq!(w.slow_start(), i < 17, "{i}: half of 40 ms is passed at 112 + 22");
+            w.cwnd += 1.0;
         }
     }
 }

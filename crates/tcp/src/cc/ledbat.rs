@@ -143,7 +143,7 @@ impl Ledbat {
         let Some(delay) = s.one_way_us else { return };
         let l = &p.ledbat;
         let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(l, s.now, delay)));
-        let mut credit = s.acked;
+        let mut credit = s.credit;
         if l.slow_start && w.slow_start() {
             if queuing_delay < l.target {
                 credit = w.grow_in_slow_start(credit);
@@ -154,7 +154,7 @@ impl Ledbat {
         let off_target = (l.target.0 as f64 - queuing_delay.0 as f64) / l.target.0 as f64;
         w.cwnd += l.gain * off_target * credit / w.cwnd;
         // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
-        let slow = if l.slow_start && w.slow_start() { s.acked } else { 0.0 };
+        let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
         let flight = s.in_flight as f64 / f64::from(p.mss);
         w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
     }

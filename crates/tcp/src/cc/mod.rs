@@ -7,17 +7,20 @@
 pub(crate) mod bbr;
 mod cubic;
 mod cubic_2_6_22;
+mod cubic_linux;
 mod hystart;
 mod ledbat;
+mod linux;
 mod reno;
 
 use crate::sender::paced::Paced;
-use crate::{CongestionControl, TcpParams};
+use crate::{CongestionControl, CubicForm, TcpParams};
 use units::{Duration, Time};
 
 pub(crate) use bbr::Delivery;
 use cubic::Cubic;
 use cubic_2_6_22::Cubic2622;
+use cubic_linux::CubicLinux;
 use ledbat::Ledbat;
 pub use ledbat::LedbatParams;
 
@@ -53,7 +56,7 @@ pub struct RateSample {
     pub now: Time,
     /// Segments newly acknowledged cumulatively (a fraction if they were not full).
     pub acked: f64,
-    /// Segments that count for growth: `acked`, bounded by `abc_limit`.
+    /// Segments that count for growth: what the ACK newly delivers, cumulatively or by SACK, bounded by `abc_limit`.
     pub credit: f64,
     /// Round trip measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
@@ -89,6 +92,7 @@ pub(crate) enum Controller {
     Reno,
     Cubic(Box<Cubic>),
     Cubic2622(Box<Cubic2622>),
+    CubicLinux(Box<CubicLinux>),
     Ledbat(Box<Ledbat>),
     Bbr(Box<Paced>),
 }
@@ -97,7 +101,10 @@ impl Controller {
     pub(crate) fn new(p: &TcpParams) -> Self {
         match p.congestion_control {
             CongestionControl::Reno => Self::Reno,
-            CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new())),
+            CongestionControl::Cubic => match p.cubic_form {
+                CubicForm::Rfc9438 => Self::Cubic(Box::new(Cubic::new())),
+                CubicForm::Linux => Self::CubicLinux(Box::new(CubicLinux::new())),
+            },
             CongestionControl::Cubic2622 => Self::Cubic2622(Box::new(Cubic2622::new())),
             CongestionControl::Ledbat => Self::Ledbat(Box::new(Ledbat::new())),
             CongestionControl::Bbr => Self::Bbr(Box::new(Paced::new(p))),
@@ -117,6 +124,7 @@ impl Controller {
             Self::Reno => reno::on_ack(p, w, s),
             Self::Cubic(c) => c.on_ack(p, w, s),
             Self::Cubic2622(c) => c.on_ack(p, w, s),
+            Self::CubicLinux(c) => c.on_ack(p, w, s),
             Self::Ledbat(c) => c.on_ack(p, w, s),
             // it learns from every ACK, not only from those of new data: see `sender::paced`
             Self::Bbr(_) => {}
@@ -129,6 +137,7 @@ impl Controller {
             Self::Reno => reno::ssthresh(p, base),
             Self::Cubic(c) => c.on_congestion(p, base),
             Self::Cubic2622(c) => c.on_congestion(p, base),
+            Self::CubicLinux(c) => c.on_congestion(p, base),
             Self::Ledbat(_) => Ledbat::ssthresh(p, base),
             Self::Bbr(m) => return m.bbr.on_congestion(w),
         };
@@ -144,17 +153,19 @@ impl Controller {
             Self::Reno | Self::Ledbat(_) => {}
             Self::Cubic(c) => c.on_rto(),
             Self::Cubic2622(c) => c.reset(),
+            Self::CubicLinux(c) => c.reset(),
             Self::Bbr(m) => m.bbr.on_rto(w),
         }
         w.cwnd = 1.0;
     }
 
     /// The application was silent for `idle` with nothing in flight.
-    pub(crate) fn on_idle(&mut self, idle: Duration) {
+    pub(crate) fn on_idle(&mut self, now: Time, idle: Duration) {
         match self {
-            Self::Reno | Self::Ledbat(_) | Self::Bbr(_) => {}
-            Self::Cubic(c) => c.on_idle(idle),
-            Self::Cubic2622(c) => c.on_idle(idle),
+            // 2.6.22 lets the epoch's clock run through silence
+            Self::Reno | Self::Ledbat(_) | Self::Bbr(_) | Self::Cubic2622(_) => {}
+            Self::Cubic(c) => c.on_idle(now, idle),
+            Self::CubicLinux(c) => c.on_idle(now, idle),
         }
     }
 }

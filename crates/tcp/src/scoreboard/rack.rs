@@ -64,6 +64,8 @@ pub(crate) struct Rack {
     /// The last look found a retransmission lost.
     pub(crate) lost_again: bool,
     pub(crate) timer: Timer,
+    /// When the RTO under way began.
+    pub(crate) rto_began: u32,
     /// A round trip was measured since the last probe.
     pub(crate) sampled: bool,
     pub(crate) probe: Option<Probe>,
@@ -113,6 +115,7 @@ impl Rack {
             reordering_seen: false,
             lost_again: false,
             timer: Timer::Rto,
+            rto_began: 0,
             sampled: true,
             probe: None,
             probes: 0,

@@ -17,7 +17,7 @@ enum Hole {
     None,
     /// NextSeg (3).
     Filled,
-    /// NextSeg (4), once per recovery.
+    /// NextSeg (4).
     Rescued,
 }
 
@@ -149,15 +149,20 @@ impl Sender {
             self.retransmit(cx, piece, false);
             return Hole::Filled;
         }
-        if !self.rescued
+        if self.may_rescue()
             && let Some(piece) = self.board.last_hole()
         {
-            self.rescued = true;
+            self.rescue_rxt = self.recover as u32;
             cx.stats.rescues += 1;
             self.retransmit(cx, piece, true);
             return Hole::Rescued;
         }
         Hole::None
+    }
+
+    /// HighACK lies above RescueRxt: what was sent again first has arrived, and no rescue was spent.   Source: RFC 6675 §4.
+    fn may_rescue(&self) -> bool {
+        ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
     /// Silence longer than an RTO (any silence, where the controller models the path).   Source: RFC 5681 §4.1, RFC 2861.
@@ -169,11 +174,11 @@ impl Sender {
             return self.model_restart(now);
         }
         let idle = now.since(self.last_active);
+        self.cc.on_idle(now, idle);
         let rto = self.rtt.rto(p.max_rto);
         if idle <= rto {
             return;
         }
-        self.cc.on_idle(idle);
         let w = &mut self.window;
         let restart = p.initial_window_segments().min(w.cwnd);
         match p.idle_restart {

@@ -18,7 +18,7 @@ use super::{Cx, Sender};
 use crate::cc::Congestion;
 use crate::scoreboard::rack::{Probe, Rack, Timer};
 use crate::segment::micros;
-use crate::{Io, Segment, State, TcpParams};
+use crate::{Io, MinRto, Segment, State, TcpParams};
 use packet::Flags;
 use units::{Duration, Time};
 
@@ -57,10 +57,13 @@ impl Sender {
     /// An ACK's cumulative and selective parts are on the board: what is lost now? True if the timer waits for a reordering
     /// window.   Source: RFC 8985 §6.2.
     #[inline]
-    pub(super) fn rack_ack(&mut self, p: &TcpParams, now: Time) -> bool {
+    pub(super) fn rack_ack(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
         let state = self.state;
         let Some(rack) = self.rack() else { return false };
         rack.lost_again = false;
+        if acked > 0 {
+            rack.rto_began = rack.now_us;
+        }
         // with nothing SACKed and nothing lost, all that was sent before what is delivered is acknowledged
         rack.settle() && (state != State::Open || rack.sacked > 0) && self.detect(p, now)
     }
@@ -72,7 +75,7 @@ impl Sender {
         let wait = self.board.detect_lost(repairing, p.dupthresh, srtt);
         let Some(us) = wait else { return false };
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
-        self.set_timer(Timer::Reordering, now + wait.min(self.rtt.rto(p.max_rto)));
+        self.set_timer(Timer::Reordering, p.expiry(now, wait.min(self.rtt.rto(p.max_rto))));
         true
     }
 
@@ -115,22 +118,30 @@ impl Sender {
         }
     }
 
-    /// When the RTO of the first segment's last transmission ends, but not before now.
-    fn rto_of_head(&self, p: &TcpParams, now: Time) -> Time {
-        let since = micros(now).wrapping_sub(self.board.outstanding().1);
+    /// What is left of the RTO under way: it began with the last ACK of new data (RFC 6298 §5.3), or, where its bound leaves room
+    /// for that, when the first segment was sent last (Linux).
+    fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
+        let began = match (p.min_rto_bounds, &self.board.rack) {
+            (MinRto::Total, Some(rack)) => rack.rto_began,
+            _ => self.board.outstanding().1,
+        };
+        let since = micros(now).wrapping_sub(began);
         let left = self.rtt.rto(p.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
-        now + left.max(Duration::from_micros(1))
+        left.max(Duration::from_micros(1))
     }
 
-    /// The timer waits for a timeout: a whole RTO, or what another purpose has left of it.
+    /// The timer waits for a timeout: a whole RTO, or what another purpose has left of the one under way.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
-        let at = if self.timer_is_rack() { self.rto_of_head(p, now) } else { now + self.rtt.rto(p.max_rto) };
-        self.set_timer(Timer::Rto, at);
+        let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.max_rto) };
+        self.set_timer(Timer::Rto, p.expiry(now, wait));
     }
 
     /// The timer starts a whole RTO anew.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
-        self.set_timer(Timer::Rto, now + self.rtt.rto(p.max_rto));
+        if let Some(rack) = self.rack() {
+            rack.rto_began = micros(now);
+        }
+        self.set_timer(Timer::Rto, p.expiry(now, self.rtt.rto(p.max_rto)));
     }
 
     /// The first segment was sent again.
@@ -155,8 +166,8 @@ impl Sender {
             (srtt, 1) => srtt * 2 + MAX_ACK_DELAY,
             (srtt, _) => srtt * 2 + LEAST_WAIT,
         };
-        let rto_at = if acked { now + self.rtt.rto(p.max_rto) } else { self.rto_of_head(p, now) };
-        self.set_timer(Timer::Probe, rto_at.min(now + pto));
+        let rto = if acked { self.rtt.rto(p.max_rto) } else { self.rto_left(p, now) };
+        self.set_timer(Timer::Probe, p.expiry(now, pto.min(rto)));
         true
     }
 

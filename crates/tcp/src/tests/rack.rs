@@ -8,9 +8,10 @@ use super::{pass, preset};
 use crate::*;
 use units::Duration;
 
-/// Linux' stack with a window of ten, every segment acknowledged at once and no congestion control in the way.
+/// Linux' stack with a window of ten, exact timers, every segment acknowledged at once and no congestion control in the way.
 pub(super) fn stack() -> TcpParams {
-    TcpParams { ack_every: 1, idle_restart: IdleRestart::Off, ..preset("linux-6") }
+    let timer_tick = Duration::ZERO;
+    TcpParams { ack_every: 1, idle_restart: IdleRestart::Off, timer_tick, ..preset("linux-6") }
 }
 
 /// The number of a data segment.

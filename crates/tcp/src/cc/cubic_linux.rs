@@ -1,0 +1,252 @@
+//! CUBIC as Linux 6 runs it.
+//!
+//! ```text
+//! target = W_max -+ trunc(C |t + least RTT - K|^3),  K = cbrt((W_max - cwnd) / C)
+//! cnt    = cwnd / (target - cwnd) if the target is above, else 100 cwnd     cwnd grows by 1 per cnt segments acknowledged
+//! bounds:      at most 20 before W_max is known; at most what keeps up with Reno's estimate; at least 2
+//! computed at most once per millisecond, and per min(HZ/32, least RTT) while cwnd stays
+//! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max;  ssthresh = max(beta cwnd, 2), beta = 717/1024
+//! timeout:     ssthresh as above, then all state is forgotten, W_max and the least RTT too
+//! ```
+//!
+//! All divisions are of whole numbers. Against RFC 9438: the estimate of Reno's window keeps its slope, alpha is never raised to 1
+//! above the window before the loss (§4.3); the curve is looked at one least RTT ahead, not one smoothed RTT (§4.2); a timeout
+//! forgets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
+//!
+//! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
+//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
+
+use super::hystart::HyStart;
+use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
+use super::{RateSample, Window};
+use crate::{HyStart as HyStartAxis, TcpParams};
+use units::{Duration, Time};
+
+/// Most segments for one more while W_max is unknown.
+const MOST_BEFORE_LOSS: u32 = 20;
+/// Least segments for one more: the window grows by half a round trip's ACKs at most.
+const LEAST: u32 = 2;
+/// What counts as one segment, if a sum of fractions is a little more.
+const ROUNDING: f64 = 1e-6;
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CubicLinux {
+    /// W_max; 0 while unknown.
+    last_max: f64,
+    curve: Curve,
+    epoch_start: Time,
+    last_time: Time,
+    last_cwnd: u32,
+    /// Segments acknowledged per segment of growth, and how many have been.
+    cnt: u32,
+    cwnd_cnt: u32,
+    reno: RenoEstimate,
+    hystart: HyStart,
+}
+
+impl CubicLinux {
+    pub(super) fn new() -> Self {
+        Self {
+            last_max: 0.0,
+            curve: Curve::default(),
+            epoch_start: Time::NEVER,
+            last_time: Time::ZERO,
+            last_cwnd: 0,
+            cnt: 0,
+            cwnd_cnt: 0,
+            reno: RenoEstimate::default(),
+            hystart: HyStart::new(),
+        }
+    }
+
+    /// A timeout forgets everything.
+    pub(super) fn reset(&mut self) {
+        *self = Self::new();
+    }
+
+    #[inline]
+    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+        let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
+        if settled {
+            self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
+        }
+        if !s.cwnd_limited {
+            return;
+        }
+        // segments, of whatever size
+        let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
+        if w.slow_start() {
+            acked = w.grow_in_slow_start(acked);
+        }
+        if acked > 0.0 {
+            w.cwnd = w.cwnd.floor().max(1.0);
+            self.update(p, w.cwnd, s.now, acked as u32);
+            self.grow(w, acked as u32);
+        }
+    }
+
+    /// One segment more per `cnt` acknowledged; what is left counts on.
+    fn grow(&mut self, w: &mut Window, acked: u32) {
+        if self.cwnd_cnt >= self.cnt {
+            self.cwnd_cnt = 0;
+            w.cwnd += 1.0;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= self.cnt {
+            w.cwnd += f64::from(self.cwnd_cnt / self.cnt);
+            self.cwnd_cnt %= self.cnt;
+        }
+    }
+
+    /// How many segments acknowledged one more takes.
+    fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time, acked: u32) {
+        self.reno.acked = self.reno.acked.saturating_add(acked);
+        let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
+        let since = jiffies(now) - jiffies(self.last_time);
+        if self.last_cwnd == cwnd as u32 && since <= RECOMPUTE.min(least_rtt) {
+            return;
+        }
+        if self.epoch_start == Time::NEVER || since > 0 {
+            self.follow_curve(p, cwnd, now, acked, least_rtt);
+        }
+        if p.tcp_friendliness {
+            self.cnt = self.cnt.min(self.reno.keep_up(p.beta(), cwnd as u32));
+        }
+        self.cnt = self.cnt.max(LEAST);
+    }
+
+    fn follow_curve(&mut self, p: &TcpParams, cwnd: f64, now: Time, acked: u32, least_rtt: u64) {
+        (self.last_cwnd, self.last_time) = (cwnd as u32, now);
+        if self.epoch_start == Time::NEVER {
+            self.epoch_start = now;
+            self.reno = RenoEstimate { acked, window: cwnd as u32 };
+            self.curve = Curve::new(p.cubic_c, self.last_max, cwnd);
+        }
+        let t = jiffies(now) - jiffies(self.epoch_start) + least_rtt;
+        let target = self.curve.at(p.cubic_c, Curve::seconds(t));
+        self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd } as u32;
+        if self.last_max == 0.0 {
+            self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
+        }
+    }
+
+    pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
+        let beta = p.beta();
+        let cwnd = base.floor();
+        self.epoch_start = Time::NEVER;
+        self.cwnd_cnt = 0;
+        self.last_max =
+            if p.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+        (cwnd * beta).floor().max(2.0)
+    }
+
+    /// Time without sending is not time of growth.
+    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
+        if self.epoch_start != Time::NEVER {
+            self.epoch_start = (self.epoch_start + idle).min(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> TcpParams {
+        TcpParams { hystart: HyStartAxis::Off, ..TcpParams::preset("linux-6").unwrap() }
+    }
+
+    fn sample(now: Time, rtt_us: u32) -> RateSample {
+        RateSample {
+            now,
+            acked: 1.0,
+            credit: 1.0,
+            rtt_us: Some(rtt_us),
+            one_way_us: None,
+            srtt: Duration::from_micros(u64::from(rtt_us)),
+            in_flight: 0,
+            una: 0,
+            next: 0,
+            cwnd_limited: true,
+            open: true,
+        }
+    }
+
+    /// One ACK for every segment, a window per round trip of `ms`, for so many round trips from 100 s on.
+    fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
+        let p = params();
+        for round in 0..rounds {
+            let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
+            for i in 0..n {
+                c.on_ack(&p, w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn reductions_are_of_whole_segments() {
+        let p = params();
+        let mut c = CubicLinux::new();
+        // 90 * 717 / 1024 = 63.01
+        assert_eq!(c.on_congestion(&p, 90.0), 63.0);
+        assert_eq!(c.last_max, 90.0);
+        // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
+        assert_eq!(c.on_congestion(&p, 63.0), 44.0);
+        assert_eq!(c.last_max, 53.0);
+        // never below two
+        assert_eq!(c.on_congestion(&p, 2.0), 2.0);
+    }
+
+    #[test]
+    fn reno_s_slope_is_never_raised_to_one() {
+        let p = params();
+        let mut c = CubicLinux::new();
+        // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
+        let mut w = Window { cwnd: 14.0, ssthresh: c.on_congestion(&p, 20.0) };
+        assert_eq!(w.ssthresh, 14.0);
+        rounds(&mut c, &mut w, 10, 50);
+        // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
+        // RFC 9438 raises its slope to 1 there: 11 round trips to 20, then 39 more
+        assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
+        let rfc = TcpParams { cubic_form: crate::CubicForm::Rfc9438, ..p };
+        let mut c = super::super::cubic::Cubic::new();
+        let mut w = Window { cwnd: 14.0, ssthresh: c.on_congestion(&rfc, 20.0) };
+        for i in 0..50 {
+            for _ in 0..w.cwnd as u64 {
+                c.on_ack(&rfc, &mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
+            }
+        }
+        assert!((56.0..=60.0).contains(&w.cwnd), "{}", w.cwnd);
+    }
+
+    #[test]
+    fn the_window_steps_where_the_curve_does() {
+        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let mut c = CubicLinux::new();
+        let mut w = Window { cwnd: 70.0, ssthresh: c.on_congestion(&p, 100.0) };
+        assert_eq!(w.ssthresh, 70.0);
+        // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
+        let mut t = 0;
+        while t < 1_000 {
+            c.on_ack(&p, &mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
+            t += 1;
+        }
+        let target = c.curve.at(p.cubic_c, 1.1);
+        assert_eq!(target, 88.0);
+        // an ACK a millisecond is 100 a round trip, more than the window: it has come to the target of the moment
+        assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_plateau() {
+        let p = params();
+        let mut c = CubicLinux::new();
+        c.on_congestion(&p, 100.0);
+        c.reset();
+        // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
+        let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };
+        rounds(&mut c, &mut w, 50, 20);
+        assert!((120.0..=136.0).contains(&w.cwnd), "{}", w.cwnd);
+    }
+}

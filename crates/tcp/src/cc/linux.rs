@@ -1,0 +1,78 @@
+//! Whole-number arithmetic that Linux' CUBICs of 2.6 and of 6 share.
+//!
+//! ```text
+//! Reno's estimate:  W_tcp grows by 1 per  W (1 + beta) / (3 (1 - beta))  segments acknowledged, from W at the epoch's start
+//! the curve:        W_max -+ trunc(C |t - K|^3), t and K in whole 1024ths of a second
+//! ```
+//!
+//! Source: Ha, Rhee & Xu 2008, §3; RFC 9438 §4.2 and §4.3 before alpha is raised to 1.
+
+use super::cubic::k;
+use units::Time;
+
+/// A jiffy, ns: HZ is 1000.
+pub(super) const JIFFY: u64 = 1_000_000;
+/// HZ/32, jiffies: while the window stays, growth is computed no more often.
+pub(super) const RECOMPUTE: u64 = 31;
+/// After an epoch has begun, round trips are not watched for this long; jiffies.
+pub(super) const SETTLE: u64 = 1000;
+
+/// The kernel's clock.
+#[inline]
+pub(super) fn jiffies(t: Time) -> u64 {
+    t.0 / JIFFY
+}
+
+/// What Reno's window would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct RenoEstimate {
+    /// Segments (or ACKs) that have not yet made it grow.
+    pub(super) acked: u32,
+    pub(super) window: u32,
+}
+
+impl RenoEstimate {
+    /// How many segments (or ACKs) make `cwnd` grow by one, if it is to keep up with Reno.
+    pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
+        // eighths of a segment per segment of window, whole as in the kernel: 23 for beta 0.8, 15 for 0.7
+        let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
+        let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
+        // the kernel's loop `while acked > delta` at once
+        if self.acked > delta {
+            let steps = (self.acked - 1) / delta;
+            self.acked -= steps * delta;
+            self.window = self.window.saturating_add(steps);
+        }
+        if self.window > cwnd { cwnd / (self.window - cwnd) } else { u32::MAX }
+    }
+}
+
+/// The cubic curve of one epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Curve {
+    /// Where it is flat, segments.
+    pub(super) origin: f64,
+    /// When it is, seconds after the epoch's start.
+    pub(super) k: f64,
+}
+
+impl Curve {
+    /// The curve from `cwnd` to a plateau at `last_max`, or upwards from `cwnd` if that is not above it.
+    pub(super) fn new(c: f64, last_max: f64, cwnd: f64) -> Self {
+        if last_max <= cwnd {
+            return Self { origin: cwnd, k: 0.0 };
+        }
+        Self { origin: last_max, k: (k(c, last_max, cwnd) * 1024.0).floor() / 1024.0 }
+    }
+
+    /// Whole 1024ths of a second in so many jiffies.
+    pub(super) fn seconds(jiffies: u64) -> f64 {
+        (jiffies * 1024 / 1000) as f64 / 1024.0
+    }
+
+    /// The window to aim at; the distance from the plateau is cut on either side of it.
+    pub(super) fn at(&self, c: f64, seconds: f64) -> f64 {
+        let d = seconds - self.k;
+        self.origin + (c * d * d * d).trunc()
+    }
+}

@@ -1,0 +1,161 @@
+//! One sender, fed with ACKs by hand. Segments are numbered from 0, all full; no time stamps, so round trips are those of segments.
+
+use crate::*;
+use packet::Flags;
+use units::{Duration, Time};
+
+/// A sender without handshake, and what it has sent.
+struct Script {
+    p: TcpParams,
+    end: Endpoint,
+    sent: Vec<Segment>,
+}
+
+impl Io for Vec<Segment> {
+    fn send(&mut self, segment: &Segment) {
+        self.push(*segment);
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+impl Script {
+    /// `segments` to send at time zero, as much as the first window of `iw` admits.
+    fn new(p: TcpParams, iw: u32, segments: u64) -> Self {
+        let p = TcpParams {
+            handshake: false,
+            timestamps: false,
+            timer_tick: Duration::ZERO,
+            initial_window: InitialWindow::Segments(iw),
+            ..p
+        };
+        p.validate().unwrap();
+        let mut s = Self { end: Endpoint::new(&p, p.receive_window.0), p, sent: vec![] };
+        s.end.connect(&s.p, Time::ZERO, &mut s.sent);
+        s.write(0, segments);
+        s
+    }
+
+    fn byte(&self, segment: u64) -> u64 {
+        1 + segment * u64::from(self.p.mss)
+    }
+
+    /// The numbers of what was sent since the last question.
+    fn news(&mut self) -> Vec<u64> {
+        let mss = u64::from(self.p.mss);
+        self.sent.drain(..).map(|s| (s.seq - 1) / mss).collect()
+    }
+
+    fn write(&mut self, us: u64, segments: u64) {
+        let bytes = segments * u64::from(self.p.mss);
+        self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
+    }
+
+    /// An ACK of all segments below `below`, and of those from `.0` to below `.1` selectively; returns what it lets out.
+    fn ack(&mut self, us: u64, below: u64, sack: &[(u64, u64)]) -> Vec<u64> {
+        let mut s = Segment { ack: self.byte(below), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
+        for &(from, to) in sack {
+            s.flags = s.flags.with(Flags::SACK);
+            s.sack.push(SackBlock { start: self.byte(from), end: self.byte(to) });
+        }
+        self.end.on_segment(&self.p, Time(us * 1000), &s, &mut self.sent);
+        self.end.check(&self.p);
+        self.news()
+    }
+
+    /// The next timer happens; returns when, in microseconds, and what it lets out.
+    fn timer(&mut self) -> (u64, Vec<u64>) {
+        let at = self.end.deadline();
+        self.end.on_timer(&self.p, at, &mut self.sent);
+        (at.0 / 1000, self.news())
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.end.probe(&self.p).in_flight / u64::from(self.p.mss)
+    }
+}
+
+fn preset(name: &str) -> TcpParams {
+    TcpParams::preset(name).unwrap()
+}
+
+#[test]
+fn after_a_timeout_only_what_is_newly_delivered_lets_the_window_grow() {
+    for name in ["linux-6", "ledbat"] {
+        let p = TcpParams { congestion_control: CongestionControl::Reno, ..preset(name) };
+        let mut s = Script::new(p, 20, 20);
+        assert_eq!(s.news().len(), 20);
+        // all but the first arrive; its retransmission is lost
+        assert_eq!(s.ack(100_000, 0, &[(1, 20)]), [0], "{name}");
+        let (us, sent) = s.timer();
+        assert_eq!(sent, [0], "{name}");
+        s.write(us, 100);
+        assert!(s.news().is_empty());
+        // one segment is delivered, not twenty: the window was 1 and is 2
+        assert_eq!(s.ack(us + 100_000, 20, &[]), [20, 21], "{name}");
+    }
+}
+
+#[test]
+fn what_was_just_sent_again_is_not_rescued() {
+    // RFC 6675 §5 (4.3): RescueRxt is the end of the first retransmission
+    for name in ["rfc", "ns2-fulltcp-sack", "ledbat"] {
+        let p = TcpParams { congestion_control: CongestionControl::Reno, ..preset(name) };
+        let mut s = Script::new(p, 4, 4);
+        s.news();
+        assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
+        assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
+    }
+    // §4 NextSeg (4): once the ACK has passed it, the highest segment that nobody has acknowledged is sent once
+    let p = TcpParams { initial_ssthresh: Some(12.0), ..preset("rfc") };
+    let mut s = Script::new(p, 12, 12);
+    s.news();
+    assert_eq!(s.ack(100_000, 0, &[(1, 6), (7, 10)]), [0, 6]);
+    assert_eq!(s.ack(200_000, 6, &[(7, 10)]), [11]);
+    assert_eq!((s.ack(201_000, 10, &[]), s.end.stats().rescues), (vec![], 1));
+}
+
+#[test]
+fn an_overtaken_ack_still_tells_what_arrived() {
+    for name in ["linux-6", "rfc"] {
+        let mut s = Script::new(preset(name), 10, 10);
+        s.news();
+        s.ack(100_000, 5, &[]);
+        assert_eq!(s.in_flight(), 5, "{name}");
+        // the ACK of 3 was overtaken by that of 5, but its blocks are news: 5 is lost
+        assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
+        assert_eq!(s.in_flight(), 1, "{name}");
+        // without news it changes nothing
+        assert!(s.ack(102_000, 3, &[(6, 10)]).is_empty(), "{name}");
+        assert_eq!(s.end.probe(&s.p).state, State::Recovery);
+    }
+}
+
+#[test]
+fn a_bounded_timeout_counts_from_the_last_ack() {
+    // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and round trips with it.
+    let p = TcpParams { min_rto_bounds: MinRto::Total, hystart: HyStart::Off, ..preset("linux-6") };
+    let mut s = Script::new(p, 10, 414);
+    let (mut free, mut acks) = (0, std::collections::VecDeque::new());
+    let (mut now, mut highest) = (0, 0);
+    while highest < 414 {
+        for segment in s.news() {
+            free = now.max(free) + 2_400;
+            acks.push_back((free + 50_000, segment + 1));
+        }
+        let deadline = s.end.deadline().0 / 1000;
+        let next = acks.front().map_or(u64::MAX, |&(at, _)| at);
+        now = next.min(deadline);
+        if next <= deadline {
+            let (_, below) = acks.pop_front().unwrap();
+            highest = highest.max(below);
+            let sent = s.end.acked() / u64::from(s.p.mss);
+            assert!(sent <= highest);
+            let segment = Segment { ack: s.byte(highest), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
+            s.end.on_segment(&s.p, Time(now * 1000), &segment, &mut s.sent);
+        } else {
+            s.end.on_timer(&s.p, s.end.deadline(), &mut s.sent);
+        }
+    }
+    let stats = s.end.stats();
+    assert_eq!((stats.timeouts, stats.retransmits), (0, 0));
+}
