@@ -441,6 +441,11 @@ impl Scoreboard {
         }
     }
 
+    /// The first segment outstanding is SACKed: its receiver had it, and has not acknowledged it.
+    pub(crate) fn head_sacked(&self) -> bool {
+        self.get(0).is_some_and(|e| e.has(SACKED))
+    }
+
     /// The first segment in flight is believed lost.
     #[inline]
     pub(crate) fn head_lost(&self) -> bool {

@@ -205,7 +205,8 @@ impl Sender {
         if acked > 0 {
             self.una = segment.ack;
             let taken = self.board.ack(segment.ack);
-            delivered -= taken.sacked;
+            // an ACK that ends within a segment that was SACKed brings less than that segment
+            delivered = delivered.saturating_sub(taken.sacked);
             if self.state == State::Recovery && p.recovery != Recovery::Sack {
                 // duplicate ACKs have told of all but the hole
                 delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
@@ -573,13 +574,15 @@ impl Sender {
         self.round_ssthresh(p);
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
-        if p.rack() && p.keep_sack_after_rto {
+        // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest
+        let keep_sack = p.keep_sack_after_rto && !self.board.head_sacked();
+        if p.rack() && keep_sack {
             self.rack_now(now);
             self.board.time_out();
             // what is not overdue is still in flight, and does not take the place of the one segment
             self.window.cwnd += (self.in_flight() / u64::from(p.mss)) as f64;
         } else {
-            self.board.mark_all_lost(p.keep_sack_after_rto);
+            self.board.mark_all_lost(keep_sack);
         }
         self.state = State::Loss;
         self.recover = self.next;

@@ -1,0 +1,59 @@
+//! ACKs that no honest receiver sends.
+
+use crate::*;
+use packet::Flags;
+use units::Time;
+
+#[derive(Default)]
+struct Out(Vec<Segment>);
+impl Io for Out {
+    fn send(&mut self, segment: &Segment) {
+        self.0.push(*segment);
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+/// Ten segments written, the window of two or more sent; and where its first segment ends.
+fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
+    let mut end = Endpoint::new(p, p.receive_window.0);
+    end.connect(p, now, out);
+    end.write(p, now, 10 * u64::from(p.mss), out);
+    (end, 1 + u64::from(p.mss))
+}
+
+fn ack(at: u64, start: u64, end: u64) -> Segment {
+    let flags = Flags::PURE_ACK.with(Flags::SACK);
+    let mut segment = Segment { ack: at, has_ack: true, flags, ..Segment::default() };
+    segment.sack.push(SackBlock { start, end });
+    segment
+}
+
+#[test]
+fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
+    // RFC 2018 §8: the receiver may throw away what it has SACKed; a timeout must not count on it
+    for (name, _) in PRESETS {
+        let p = TcpParams { handshake: false, retries: None, ..TcpParams::preset(name).unwrap() };
+        let (mut now, mut out) = (Time(1_000_000_000), Out::default());
+        let (mut end, first) = sending(&p, now, &mut out);
+        end.on_segment(&p, now, &ack(1, 1, first), &mut out);
+        out.0.clear();
+        for _ in 0..4 {
+            now = now.max(end.deadline());
+            end.on_timer(&p, now, &mut out);
+        }
+        assert!(out.0.iter().any(|s| s.seq == 1), "{name}: {:?}", out.0);
+    }
+}
+
+#[test]
+fn an_ack_within_a_sacked_segment_is_no_more_than_it_says() {
+    for (name, _) in PRESETS {
+        let p = TcpParams { handshake: false, ..TcpParams::preset(name).unwrap() };
+        let (now, mut out) = (Time(1_000_000_000), Out::default());
+        let (mut end, first) = sending(&p, now, &mut out);
+        end.on_segment(&p, now, &ack(1, 1, first), &mut out);
+        end.on_segment(&p, now, &ack(first / 2, first / 2, first), &mut out);
+        assert_eq!(end.acked(), first / 2 - 1, "{name}");
+        assert!(end.probe(&p).cwnd_bytes < 20 * u64::from(p.mss), "{name}: {:?}", end.probe(&p));
+    }
+}
