@@ -86,6 +86,7 @@ class ScenarioDict(TypedDict, total=False):
     tcp: Mapping[str, Mapping[str, Any]]
     route: Sequence[Mapping[str, str]]
     record: RecordDict
+    max_packets: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    fn validate(&self) -> Result<(), Problem> {
+    /// Percentiles that fall are refused, by field name.
+    pub fn validate(&self) -> Result<(), Problem> {
         let steps = [
             ("p50", self.min, self.p50),
             ("p90", self.p50, self.p90),

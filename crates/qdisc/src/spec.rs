@@ -89,7 +89,8 @@ impl<T> TableOrWord<T> {
                 let table = Table::deserialize(de::value::MapAccessDeserializer::new(&mut map))?;
                 match map.next_key::<String>()? {
                     Some(second) => {
-                        Err(de::Error::custom(format!("\"{second}\" is a second choice; expected {}", self.0.1)))
+                        let second = units::shown(&second);
+                        Err(de::Error::custom(format!("\"{second}\" is one key too many; expected {}", self.0.1)))
                     }
                     None => Ok(table.into()),
                 }
@@ -438,7 +439,8 @@ impl Spec {
         let name = host.name();
         host.with_law(law).ok_or_else(|| {
             let message = format!(
-                "\"{text}\" is not valid: the law of {name} is not open; expected one of {} before the +",
+                "\"{}\" is not valid: the law of {name} is not open; expected one of {} before the +",
+                units::shown(text),
                 Self::hosts().join(", ")
             );
             WordError::Misfit(message)

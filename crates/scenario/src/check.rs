@@ -3,7 +3,7 @@
 use crate::nearest::unknown;
 use crate::{App, Link, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{BitRate, Duration, Problem};
+use units::{BitRate, Duration, Problem, shown};
 
 /// Most nodes, links and applications that a world can number.
 const MAX_NODES: usize = 4096;
@@ -91,8 +91,12 @@ impl Scenario {
                     problems.push(Problem::new(format!("{at}.via"), unknown("link", &route.via, &known)));
                 }
                 Some((_, link)) if link.from != route.at => {
-                    let message =
-                        format!("link \"{}\" starts at \"{}\", not at \"{}\"", route.via, link.from, route.at);
+                    let message = format!(
+                        "link \"{}\" starts at \"{}\", not at \"{}\"",
+                        shown(&route.via),
+                        shown(&link.from),
+                        shown(&route.at)
+                    );
                     problems.push(Problem::new(format!("{at}.via"), message));
                 }
                 Some(_) => {}
@@ -104,6 +108,10 @@ impl Scenario {
         if problems.is_empty() {
             self.check_reachable(&links, problems);
         }
+        if problems.is_empty() {
+            self.check_memory(problems);
+            self.check_work(&links, problems);
+        }
     }
 
     fn check_app(&self, app: &App, nodes: &BTreeSet<&str>, node_list: &[&str]) -> Vec<Problem> {
@@ -114,8 +122,10 @@ impl Scenario {
             if !nodes.contains(name.as_str()) {
                 problems.push(Problem::new(key, unknown("node", name, node_list)));
             } else if key != "from" && *name == app.from {
-                problems
-                    .push(Problem::new(key, format!("\"{name}\" is the application's own node; expected another one")));
+                problems.push(Problem::new(
+                    key,
+                    format!("\"{}\" is the application's own node; expected another one", shown(name)),
+                ));
             }
         }
         if app.dscp > 63 {
@@ -159,7 +169,7 @@ impl Scenario {
             for server in &app.to {
                 for (a, b) in [(&app.from, server), (server, &app.from)] {
                     if let Err(message) = follow(a, b, &next, links) {
-                        problems.push(Problem::new(format!("app.{name}"), message));
+                        problems.push(Problem::new("", message).under(name).under("app"));
                         return;
                     }
                 }
@@ -215,12 +225,15 @@ fn follow(a: &str, b: &str, next: &BTreeMap<(&str, &str), usize>, links: &[(Stri
             Some(&i) => at = &links[i].1.to,
             None => {
                 return Err(format!(
-                    "there is no route from \"{a}\" to \"{b}\" (stuck at \"{at}\"); add a link that leads there"
+                    "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there",
+                    shown(a),
+                    shown(b),
+                    shown(at)
                 ));
             }
         }
     }
-    Err(format!("the routes from \"{a}\" to \"{b}\" go in a circle"))
+    Err(format!("the routes from \"{}\" to \"{}\" go in a circle", shown(a), shown(b)))
 }
 
 impl Scenario {
@@ -235,7 +248,7 @@ impl Scenario {
 fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
     let mut problems = Vec::new();
     if link.from == link.to {
-        problems.push(Problem::new("to", format!("a link from \"{}\" to itself leads nowhere", link.from)));
+        problems.push(Problem::new("to", format!("a link from \"{}\" to itself leads nowhere", shown(&link.from))));
     }
     if link.rate == Some(BitRate(0)) {
         problems.push(Problem::new(

@@ -12,9 +12,11 @@ mod choice;
 mod nearest;
 pub mod read;
 mod stack;
+mod work;
 
 pub use nearest::nearest;
 pub use stack::Stack;
+pub use work::{MOST_BYTES, MOST_PACKETS};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,10 @@ pub struct Scenario {
     /// What to measure.
     #[serde(default)]
     pub record: Record,
+    /// Most packets that a run may take by an estimate that is made before it starts; a scenario that may take more is refused.
+    /// Default 100000000000, some hours of computing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_packets: Option<u64>,
 }
 
 fn default_name() -> String {

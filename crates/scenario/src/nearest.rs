@@ -1,10 +1,17 @@
 //! "Did you mean ...?"
 
+use units::shown;
+
+/// Most names that a line lists.
+const LISTED: usize = 48;
+
 /// The known name nearest to `given`, if one is near enough to be a slip of the pen.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    // the distance takes time in proportion to both lengths, and no name that long is a slip
+    let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()
-        .map(|k| (strsim::damerau_levenshtein(&given.to_lowercase(), &k.to_lowercase()), *k))
+        .map(|k| (strsim::damerau_levenshtein(&given, &k.to_lowercase()), *k))
         .filter(|(d, k)| *d <= 2.max(k.len() / 3))
         .min()
         .map(|(_, k)| k)
@@ -12,9 +19,19 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// One sentence about an unknown name: what it should name, the nearest, and all that are valid.
 pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
-    let hint = nearest(given, known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
-    let list = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    format!("unknown {what} \"{given}\"{hint} (known: {list})")
+    unknown_of(what, given, "known", known)
+}
+
+/// The same; `these` says what the list is of.
+pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
+    let hint = nearest(given, known).map(|n| format!("; did you mean \"{}\"?", shown(n))).unwrap_or_default();
+    let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
+    match known.len() {
+        0 => list.push_str("none"),
+        n if n > LISTED => list.push_str(&format!(" and {} more", n - LISTED)),
+        _ => {}
+    }
+    format!("unknown {what} \"{}\"{hint} ({these}: {list})", shown(given))
 }
 
 #[cfg(test)]

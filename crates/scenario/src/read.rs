@@ -1,10 +1,10 @@
 //! From text to typed data, with errors that a user can act on.
 
 use crate::Scenario;
-use crate::nearest::nearest;
+use crate::nearest::unknown_of;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use units::Problem;
+use units::{Problem, shown};
 
 /// The language of a scenario text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,28 +15,66 @@ pub enum Format {
     Json,
 }
 
-/// Text to a tree of tables and values.   Errors: a syntax error, with its line.
+/// Text to a tree of tables and values.   Errors: a syntax error, with its line; a value that no parameter can have.
 pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     match format {
-        Format::Toml => toml::from_str::<Value>(text).map_err(|e| {
-            let line = e.span().map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
-            let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
-            Problem::new("", format!("{at}not valid TOML: {}", one_line(e.message())))
+        Format::Toml => {
+            let table = toml::from_str::<toml::Table>(text).map_err(|e| {
+                let line = e.span().map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+                let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
+                Problem::new("", format!("{at}not valid TOML: {}", shown(&one_line(e.message()))))
+            })?;
+            plain(toml::Value::Table(table))
+        }
+        Format::Json => serde_json::from_str(text).map_err(|e| {
+            let message = one_line(&e.to_string());
+            let what = message.split(" at line ").next().unwrap_or_default();
+            let what = if e.is_eof() { "the text ends too early" } else { what };
+            Problem::new("", format!("line {}: not valid JSON: {}", e.line(), shown(what)))
         }),
-        Format::Json => serde_json::from_str(text)
-            .map_err(|e| Problem::new("", format!("line {}: not valid JSON: {}", e.line(), one_line(&e.to_string())))),
     }
+}
+
+/// The tree of a TOML document.   Errors: a number that is not finite; a date.
+fn plain(value: toml::Value) -> Result<Value, Problem> {
+    let bad = |given: &str| Err(Problem::new("", format!("{given} is not valid; expected a finite number or a text")));
+    Ok(match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(n) => n.into(),
+        toml::Value::Float(x) => match serde_json::Number::from_f64(x) {
+            Some(number) => Value::Number(number),
+            None => return bad(&x.to_string()),
+        },
+        toml::Value::Boolean(b) => b.into(),
+        toml::Value::Datetime(date) => return bad(&date.to_string()),
+        toml::Value::Array(list) => {
+            let item = |(i, v): (usize, toml::Value)| plain(v).map_err(|p| p.under(&i.to_string()));
+            Value::Array(list.into_iter().enumerate().map(item).collect::<Result<_, _>>()?)
+        }
+        toml::Value::Table(table) => {
+            let entry = |(key, v): (String, toml::Value)| match plain(v) {
+                Ok(v) => Ok((key, v)),
+                Err(p) => Err(p.under(&key)),
+            };
+            Value::Object(table.into_iter().map(entry).collect::<Result<_, Problem>>()?)
+        }
+    })
 }
 
 /// Sets the value at a dotted path, making tables on the way. The value is read as TOML (`5`, `true`, `"5mbit"`,
 /// `{ limit = "21p" }`), and as a plain text if it is not TOML. Numbers between dots index lists.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
-    let parsed = toml::from_str::<Value>(&format!("v = {value}"))
-        .ok()
-        .and_then(|mut t| t.get_mut("v").map(Value::take))
-        .unwrap_or_else(|| Value::String(value.to_owned()));
+    let parsed = match parse(&format!("v = {value}"), Format::Toml) {
+        Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
+        // TOML, but no value of a scenario
+        Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
+        _ => Value::String(value.to_owned()),
+    };
     if path.is_empty() || path.split('.').any(str::is_empty) {
-        return Err(Problem::new("", format!("--set needs path=value with a dotted path, not \"{path}={value}\"")));
+        return Err(Problem::new(
+            "",
+            format!("--set needs path=value with a dotted path, not \"{}={}\"", shown(path), shown(value)),
+        ));
     }
     let parts = split_path(path);
     crate::choice::enter(tree, &parts, value)?;
@@ -44,18 +82,17 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     for part in parts {
         if let Value::Array(list) = place {
             let n = list.len();
-            place = part
-                .parse::<usize>()
-                .ok()
-                .and_then(|i| list.get_mut(i))
-                .ok_or_else(|| Problem::new(path, format!("\"{part}\" is not an index below {n}")))?;
+            place =
+                part.parse::<usize>().ok().and_then(|i| list.get_mut(i)).ok_or_else(|| {
+                    Problem::new(shown(path), format!("\"{}\" is not an index below {n}", shown(&part)))
+                })?;
             continue;
         }
         if place.is_null() {
             *place = Value::Object(serde_json::Map::new());
         }
         let Value::Object(map) = place else {
-            return Err(Problem::new(path, format!("\"{part}\" cannot be set inside a plain value")));
+            return Err(Problem::new(shown(path), format!("\"{}\" cannot be set inside a plain value", shown(&part))));
         };
         place = map.entry(part).or_insert(Value::Null);
     }
@@ -85,8 +122,15 @@ fn split_path(path: &str) -> Vec<String> {
 /// Tree to typed data.   Errors: an unknown key or word (with the nearest known), a missing key, a bad value.
 pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(tree).map_err(|e| {
-        let path = e.path().to_string().replace('[', ".").replace(']', "");
-        explain(if path == "." { "" } else { &path }, &e.into_inner().to_string())
+        use serde_path_to_error::Segment::{Enum, Map, Seq, Unknown};
+        let parts = e.path().iter().filter_map(|segment| match segment {
+            Seq { index } => Some(index.to_string()),
+            Map { key } => Some(shown(key)),
+            Enum { variant } => Some(shown(variant)),
+            Unknown => None,
+        });
+        let path = parts.collect::<Vec<_>>().join(".");
+        explain(&path, &e.into_inner().to_string())
     })
 }
 
@@ -104,22 +148,72 @@ pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }
 
-/// Turns serde's wording into ours: "unknown key", the nearest name, the list of what is valid.
+/// Turns serde's wording into the user's: "unknown key", the nearest name, the list of what is valid.
 fn explain(path: &str, message: &str) -> Problem {
-    let message = one_line(message);
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
-        let Some((given, rest)) = rest.split_once('`') else { continue };
-        let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-        let hint = nearest(given, &known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
+        // the name may hold anything; what follows it is ours
+        let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
+        let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
+        let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+        let name = shown(given);
         let path =
-            path.strip_suffix(given).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
-        return Problem::new(path, format!("unknown {what} \"{given}\"{hint} (valid: {})", known.join(", ")));
+            path.strip_suffix(&name).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
+        return Problem::new(path, unknown_of(what, given, "valid", &known));
     }
     if let Some(name) = message.strip_prefix("missing field `").and_then(|m| m.split('`').next()) {
         return Problem::new(path, format!("the key \"{name}\" is missing"));
     }
-    Problem::new(path, message.replace("expected u64", "expected a whole number from 0 on"))
+    for start in ["invalid type: ", "invalid value: ", "invalid length "] {
+        let Some((given, valid)) = message.strip_prefix(start).and_then(|m| m.rsplit_once(", expected ")) else {
+            continue;
+        };
+        let given = if start == "invalid length " { format!("a list of {given}") } else { as_given(given) };
+        return Problem::new(path, format!("{given} is not valid; expected {}", as_valid(valid)));
+    }
+    Problem::new(path, one_line(message))
+}
+
+/// What was read, as serde names it, in the user's words.
+fn as_given(given: &str) -> String {
+    match given {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        "null" | "unit value" | "Option value" => "null".to_owned(),
+        _ => {
+            // integer `5`, floating point `0.5`, boolean `true`; string "text"
+            let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
+            let value = kinds.iter().find_map(|kind| given.strip_prefix(kind)).unwrap_or(given);
+            shown(value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value))
+        }
+    }
+}
+
+/// What was expected, as serde names it, in the user's words.
+fn as_valid(valid: &str) -> String {
+    let most = |bits: u32| format!("a whole number from 0 to {}", (1u64 << bits) - 1);
+    match valid {
+        "u8" => most(8),
+        "u16" => most(16),
+        "u32" => most(32),
+        "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "f64" | "f32" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" | "str" | "string" => "a text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "string or map" => "a word, or a table of one key".to_owned(),
+        "map with a single key" => "a table of one key".to_owned(),
+        "variant identifier" | "unit variant" | "field identifier" => "a word".to_owned(),
+        "unit" => "nothing after the word".to_owned(),
+        _ if valid == "a map" || valid.starts_with("struct ") || valid.contains("struct variant") => {
+            "a table".to_owned()
+        }
+        _ if valid == "enum" || valid.starts_with("enum ") => "a word, or a table of one key".to_owned(),
+        _ if valid.starts_with("a tuple of size ") || valid.starts_with("an array of length ") => {
+            format!("a list of {}", valid.rsplit(' ').next().unwrap_or_default())
+        }
+        _ => one_line(valid),
+    }
 }
 
 fn one_line(message: &str) -> String {

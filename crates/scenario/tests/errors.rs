@@ -115,6 +115,107 @@ fn bad_values_name_path_value_and_what_is_valid() {
 }
 
 #[test]
+fn what_is_accepted_is_accepted_again() {
+    // 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 ns, 1 Pbit/s and one more, 2^63 bit/s
+    for (path, value, good) in [
+        ("app.upload.traffic.ftp.size", "8999999999999999", true),
+        ("app.upload.traffic.ftp.size", "9007199254740991", false),
+        ("app.upload.traffic.ftp.size", "9007199254740993", false),
+        ("app.upload.traffic.ftp.size", "\"9007199254740993B\"", false),
+        ("link.up.delay", "\"4503599627370497ns\"", true),
+        ("link.up.delay", "\"9007199254740993ns\"", true),
+        ("link.up.rate", "999999999999999", true),
+        ("link.up.rate", "1000000000000001", false),
+        ("link.up.rate", "9223372036854775807", false),
+        ("link.up.rate", "1e300", false),
+        ("link.up.loss", "0.1000000000000000055", true),
+        ("link.up.loss", "-0.0", true),
+    ] {
+        match set(path, value) {
+            Ok(scenario) => {
+                assert!(good, "{path} = {value} was accepted");
+                let canonical = scenario.canonical();
+                let again = read::scenario(&canonical, Format::Json, &[]).unwrap_or_else(|p| panic!("{path}: {p:?}"));
+                assert_eq!((again.canonical(), again), (canonical, scenario), "{path} = {value}");
+            }
+            Err(lines) => assert!(!good && lines[0].starts_with(path), "{path} = {value}: {lines:?}"),
+        }
+    }
+}
+
+#[test]
+fn lines_are_in_the_users_words() {
+    let cases = [
+        ("link.up", "[]", "link.up: a list of 0 is not valid; expected a table"),
+        ("link.up", "7", "link.up: 7 is not valid; expected a table"),
+        ("app", "\"none\"", "app: \"none\" is not valid; expected a table"),
+        ("app.upload.to", "{}", "app.upload.to: a table is not valid; expected a list"),
+        ("app.upload.dscp", "256", "app.upload.dscp: 256 is not valid; expected a whole number from 0 to 255"),
+        (
+            "app.upload.traffic",
+            "{ ftp = {}, ping = {} }",
+            "app.upload.traffic: a table is not valid; expected a table of one key",
+        ),
+        (
+            "app.upload.traffic.ftp.new_connection",
+            "1",
+            "app.upload.traffic.ftp.new_connection: 1 is not valid; expected true or false",
+        ),
+        (
+            "link.up.queue",
+            "{ codel = {}, pie = {} }",
+            "link.up.queue: \"pie\" is one key too many; expected a discipline: a table of one key",
+        ),
+        ("link.up.loss", "nan", "link.up.loss: NaN is not valid; expected a finite number or a text"),
+        ("duration", "1979-05-27", "duration: 1979-05-27 is not valid; expected a finite number or a text"),
+        ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 on"),
+    ];
+    for (path, value, line) in cases {
+        let lines = set(path, value).unwrap_err();
+        assert!(lines[0].starts_with(line), "{path} = {value}\n  got  {}\n  want {line}", lines[0]);
+    }
+}
+
+#[test]
+fn what_was_written_is_clipped_and_escaped() {
+    let long = "x".repeat(100_000);
+    let strange = "\u{1b}[2J\u{202e}\r";
+    for bad in [long.as_str(), strange] {
+        let quoted = serde_json::to_string(bad).unwrap();
+        let texts = [
+            format!("{{\"duration\": {quoted}, \"link\": {{}}}}"),
+            format!("{{\"duration\": \"1s\", {quoted}: 1}}"),
+            format!("{{\"duration\": \"1s\", \"link\": {{{quoted}: 1}}}}"),
+            format!("{{\"duration\": \"1s\", \"link\": {{\"a\": {{\"from\": {quoted}, \"to\": {quoted}}}}}}}"),
+            format!(
+                "{{\"duration\": \"1s\", \"link\": {{\"a\": {{\"from\": \"x\", \"to\": \"y\", \"queue\": {quoted}}}}}}}"
+            ),
+            format!(
+                "{{\"duration\": \"1s\", \"link\": {{\"a\": {{\"from\": \"x\", \"to\": \"y\", \"loss\": {quoted}}}}}}}"
+            ),
+        ];
+        for text in texts {
+            for problem in read::scenario(&text, Format::Json, &[]).unwrap_err() {
+                let line = problem.to_string();
+                assert!(
+                    line.chars().count() < 700 && !line.contains(|c: char| c.is_control() || c == '\u{202e}'),
+                    "{line:?}"
+                );
+            }
+        }
+        let lines = set(bad, "1").unwrap_err();
+        assert!(lines[0].chars().count() < 700 && !lines[0].contains(char::is_control), "{lines:?}");
+    }
+}
+
+#[test]
+fn lateness_that_falls_is_refused_before_the_build() {
+    let value = "{ p50 = '2us', p90 = '1us', p95 = '3us', p99 = '4us', p99_9 = '5us' }";
+    let lines = set("link.up.lateness", value).unwrap_err();
+    assert_eq!(lines, ["link.up.lateness.p90: 1us is not valid; expected at least 2us, what is below it"]);
+}
+
+#[test]
 fn a_network_without_a_way_back_is_refused() {
     let text =
         GOOD.replace("[link.down]\nfrom = \"server\"\nto = \"home\"", "[link.down]\nfrom = \"server\"\nto = \"moon\"");
@@ -177,4 +278,79 @@ fn the_schema_names_every_table() {
         assert!(schema["properties"].get(key).is_some(), "{key}");
     }
     assert!(schema["$defs"].get("Qdisc").is_some());
+}
+
+/// Two nodes without rate and delay, and this application.
+fn timeless(traffic: &str) -> Result<Scenario, Vec<String>> {
+    let text = format!(
+        "duration = '10s'\nlink.l = {{ from = 'a', to = 'b', both_ways = true }}\n\
+         app.x = {{ from = 'a', to = ['b', 'b', 'b', 'b'], traffic.{traffic} }}\n"
+    );
+    read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn what_never_ends_is_refused() {
+    for endless in [
+        "ftp = {}",
+        "ftp = { size = '1KB' }",
+        "ftp = { size = '1KB', new_connection = false, direction = 'down' }",
+        "web = { think = '0s' }",
+        "bittorrent = {}",
+    ] {
+        let lines = timeless(endless).unwrap_err();
+        assert!(lines[0].starts_with("app.x.traffic: never ends: no link") && lines[0].contains("`rate` or a `delay`"));
+    }
+    for ends in [
+        "ftp = { size = '1KB', count = 3 }",
+        "ftp = { size = '1KB', pause = '1ms' }",
+        "ftp = { size = '1KB', interval = '1ms' }",
+        "web = {}",
+        "web = { think = '0s', pages = 2 }",
+        "video = {}",
+        "short = {}",
+        "game = {}",
+        "ping = {}",
+        "burst = {}",
+    ] {
+        timeless(ends).unwrap_or_else(|lines| panic!("{ends}: {lines:?}"));
+    }
+}
+
+#[test]
+fn a_run_is_bounded_before_it_starts() {
+    let lines = timeless("cbr = { rate = '1tbit', size = 28 }").unwrap_err();
+    // 28 bytes take 0.2 ns
+    assert!(lines[0].starts_with("app.x.traffic.cbr.rate"), "{lines:?}");
+    let lines = timeless("ping = { interval = '1ns', size = 28 }").map(|_| ());
+    assert_eq!(lines, Ok(()), "10^10 requests and their answers are some minutes");
+    let text = GOOD.replace("\"10s\"", "\"200y\"").replace("200y", "50000h");
+    let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
+    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes; as many again for losses, and an ACK for each
+    assert!(lines[0].to_string().contains("may take about 3 x 10^11 packets until 180000000s"), "{}", lines[0]);
+    assert_eq!(lines[0].path, "app.upload.traffic");
+    let more = format!("max_packets = 1_000_000_000_000\n{text}");
+    assert!(read::scenario(&more, Format::Toml, &[]).is_ok());
+    // a great window, a short round trip and no rate: 2 GiB every 2 ns
+    let text = "duration = '10s'\nlink.l = { from = 'a', to = 'b', both_ways = true, delay = '1ns' }\n\
+                tcp.big = { preset = 'rfc', receive_window = '2GiB' }\n\
+                app.x = { from = 'a', to = ['b'], tcp = 'big', traffic.ftp = {} }\n";
+    assert!(read::scenario(text, Format::Toml, &[]).unwrap_err()[0].message.starts_with("may take about"));
+}
+
+#[test]
+fn memory_is_bounded_before_it_is_asked_for() {
+    let lines = set("record.interval", "\"100us\"").map(|_| ());
+    assert_eq!(lines, Ok(()));
+    let flows = [("app.upload.traffic.ftp.flows", "1048576"), ("record.interval", "\"1s\"")];
+    let flows = flows.map(|(path, value)| (path.to_owned(), value.to_owned()));
+    let problems = read::scenario(GOOD, Format::Toml, &flows).unwrap_err();
+    assert!(
+        problems[0].path == "app.upload" && problems[0].message.contains("expected at most 1.0 GB"),
+        "{problems:?}"
+    );
+    let rows = [("app.upload.traffic.ftp.flows", "32"), ("record.interval", "\"10us\"")];
+    let rows = rows.map(|(path, value)| (path.to_owned(), value.to_owned()));
+    let problems = read::scenario(GOOD, Format::Toml, &rows).unwrap_err();
+    assert!(problems[0].message.contains("`record.interval`"), "{problems:?}");
 }

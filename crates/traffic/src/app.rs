@@ -1,11 +1,11 @@
 //! The applications as one closed type, and their list.
 
 use crate::{
-    Application, ConnId, Host, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, short, video, voip, web,
+    Application, ConnId, Demand, Host, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, short, video, voip, web,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Problem, Time};
+use units::{Duration, Problem, Time};
 
 /// The parameters of one application.
 pub trait Params {
@@ -19,6 +19,8 @@ pub trait Params {
     fn servers(&self) -> usize {
         1
     }
+    /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
+    fn demand(&self, span: Duration, round: Duration) -> Demand;
     /// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
     fn rows(&self) -> usize {
         1
@@ -69,6 +71,10 @@ macro_rules! applications {
             /// How many servers the application's `to` must name.
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ }
+            }
+            /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
+            pub fn demand(&self, span: Duration, round: Duration) -> Demand {
+                match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
             }
             /// Rows of counters that its flows need.
             pub fn rows(&self) -> usize {

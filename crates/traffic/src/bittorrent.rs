@@ -21,7 +21,8 @@
 //! rarest-first, no endgame: what a block holds does not matter to the queue it waits in.
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Host, Params, RETRY_AFTER, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Host, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -96,6 +97,16 @@ impl Params for BittorrentParams {
             return Err(Problem::new("round", "0s is not valid; expected more than 0s (BEP 3: 10s)"));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let peers = f64::from(self.peers);
+        Demand {
+            direction: None,
+            connections: peers,
+            bytes: f64::INFINITY,
+            pieces: peers * times(span, self.round, None),
+        }
     }
 
     fn build(&self) -> Bittorrent {

@@ -13,7 +13,8 @@
 //! last [`TRACKED`] UDP bursts are followed.
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Direction, Host, Params, Side, cbr};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Side, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -88,6 +89,19 @@ impl Params for BurstParams {
             Some(0) => no("count", "0 is not valid; expected at least 1, or no count to repeat until the end".into()),
             Some(n) if n > 1 && self.interval.is_none() => no("count", format!("{n} bursts need an `interval`")),
             _ => Ok(()),
+        }
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let bursts = self.interval.map_or(1.0, |interval| times(span, interval, self.count));
+        match self.transport {
+            Transport::Tcp => Demand {
+                direction: Some(self.direction),
+                connections: bursts,
+                bytes: bursts * self.bytes.0 as f64,
+                pieces: bursts,
+            },
+            Transport::Udp => Demand::datagrams(bursts * self.bytes.0.div_ceil(self.packet.0) as f64),
         }
     }
 

@@ -11,10 +11,11 @@
 //! the first datagram leaves at the start, and each gap is (1 + randomize * v_k) of that mean, v_k uniform in [-1, 1): noise adds
 //! up, as that of ns-2's `random_` does, so no phase between this and another clock lasts.
 
-use crate::{Application, Direction, Host, Params, Side};
+use crate::demand::times;
+use crate::{Application, Demand, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Bytes, Prob, Problem, Time, math};
+use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 
 /// Largest datagram: what an IP packet's 16-bit length can say.
 pub const MAX_SIZE: u64 = 65_535;
@@ -101,6 +102,10 @@ impl Params for CbrParams {
             ));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        Demand::datagrams(times(span, self.rate.time_for(self.size.0), self.count))
     }
 
     fn build(&self) -> Cbr {

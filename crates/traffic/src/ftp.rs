@@ -16,7 +16,8 @@
 //! receiver closes when it has everything.
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -117,6 +118,16 @@ impl Params for FtpParams {
             }
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, round: Duration) -> Demand {
+        let flows = f64::from(self.flows);
+        let Some(size) = self.size else {
+            return Demand { direction: Some(self.direction), connections: flows, bytes: f64::INFINITY, pieces: flows };
+        };
+        let cycle = self.interval.unwrap_or(self.pause + round);
+        let files = flows * times(span, cycle.max(round), self.count);
+        Demand { direction: Some(self.direction), connections: flows, bytes: files * size.0 as f64, pieces: files }
     }
 
     fn build(&self) -> Ftp {

@@ -6,7 +6,8 @@
 //! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the
 //! latency of the message. The connection is opened at the start and kept; message 0 waits for the handshake.
 
-use crate::{Application, ConnId, Host, OnFailure, Params, RETRY_AFTER, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -52,6 +53,16 @@ impl Params for GameParams {
             ));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let messages = times(span, self.interval, self.count);
+        Demand {
+            direction: Some(Direction::Up),
+            connections: 1.0,
+            bytes: messages * self.message.0 as f64,
+            pieces: messages,
+        }
     }
 
     fn build(&self) -> Game {

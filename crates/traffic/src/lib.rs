@@ -23,6 +23,7 @@
 //! business (it delivers no timer at or after the application's stop time).
 
 mod conns;
+mod demand;
 #[cfg(test)]
 mod fake;
 
@@ -39,6 +40,8 @@ pub mod voip;
 pub mod web;
 
 mod app;
+
+pub use demand::Demand;
 
 pub use app::{APPS, App, AppInfo, Params, Traffic};
 pub use bittorrent::{Bittorrent, BittorrentParams};

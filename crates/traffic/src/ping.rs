@@ -13,7 +13,8 @@
 //!
 //! A 98-byte packet is what Linux' `ping` puts on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
 
-use crate::{Application, Host, Params, Side, cbr};
+use crate::demand::times;
+use crate::{Application, Demand, Host, Params, Side, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -53,6 +54,11 @@ impl Params for PingParams {
             ));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        // each is answered
+        Demand::datagrams(2.0 * times(span, self.interval, self.count))
     }
 
     fn build(&self) -> Ping {

@@ -11,7 +11,8 @@
 //! Source: document 003 (six sessions of 210 kbit/s each); SPEC 4.6 for the packets, with low confidence: vary `packet`, or
 //! compare with a smooth `cbr` of the same rate.
 
-use crate::{Application, ConnId, Direction, Host, Params, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -71,6 +72,11 @@ impl Params for ProshareParams {
             return Err(Problem::new("frame_size", message));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let frame = self.frame_size.0.div_ceil(self.packet.0) as f64;
+        Demand::datagrams(times(span, self.audio_interval, None) + frame * times(span, self.frame_interval, None))
     }
 
     fn build(&self) -> Proshare {

@@ -17,7 +17,8 @@
 //! collect flows for ever. A connection that fails takes its transfer with it.
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Direction, Host, Params, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
@@ -51,6 +52,18 @@ pub struct Pareto {
     pub max: Bytes,
     /// Exponent; 1 to 2 has a mean but (uncut) no variance. Default 1.2.
     pub shape: f64,
+}
+
+impl Pareto {
+    /// Mean of what is drawn: the integral of P(X > x) up to `max`, where it is cut.
+    fn mean(&self) -> f64 {
+        let (min, max, a) = (self.min.0 as f64, self.max.0 as f64, self.shape);
+        if a == 1.0 {
+            min + min * math::ln(max / min)
+        } else {
+            min + min * (1.0 - math::pow(min / max, a - 1.0)) / (a - 1.0)
+        }
+    }
 }
 
 impl Default for Pareto {
@@ -141,6 +154,21 @@ impl Params for ShortParams {
             return Err(Problem::new("max_open", format!("{} is not valid; expected 1 to {MAX_OPEN}", self.max_open)));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let transfers = times(span, self.interval, self.count);
+        let mean = match &self.size {
+            Size::Fixed(size) | Size::Exponential(size) => size.0 as f64,
+            Size::Pareto(p) => p.mean(),
+        };
+        let bytes = transfers * (mean + self.request.0 as f64);
+        Demand {
+            direction: Some(self.direction),
+            connections: transfers.min(f64::from(self.max_open)),
+            bytes,
+            pieces: transfers,
+        }
     }
 
     fn build(&self) -> Short {

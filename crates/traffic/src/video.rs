@@ -15,7 +15,8 @@
 //! The buffer is counted in seconds of video that have arrived whole. A viewer whom the scenario's `stop` ends plays what is
 //! buffered and then counts as stalled; end the run there, or give a number of `segments`.
 
-use crate::{Application, ConnId, Host, Params, RETRY_AFTER, Side};
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -100,6 +101,18 @@ impl Params for VideoParams {
             return no("segments", "0 is not valid; expected at least 1, or no number for an endless video".into());
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, round: Duration) -> Demand {
+        // what is played, and what waits in the buffer
+        let segments = times(span + self.buffer, self.segment.max(round), self.segments);
+        let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
+        Demand {
+            direction: Some(Direction::Down),
+            connections: 1.0,
+            bytes: segments * (best + self.request.0) as f64,
+            pieces: segments,
+        }
     }
 
     fn build(&self) -> Video {

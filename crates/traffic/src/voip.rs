@@ -8,7 +8,8 @@
 //! [`VoipParams::network_delay`] from here.
 
 use crate::cbr::Spacing;
-use crate::{Cbr, Direction, Params, cbr};
+use crate::demand::times;
+use crate::{Cbr, Demand, Direction, Params, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -75,6 +76,10 @@ impl Params for VoipParams {
             ));
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        Demand::datagrams(times(span, self.interval, self.count))
     }
 
     fn build(&self) -> Voip {

@@ -7,6 +7,7 @@
 //! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB`, `MiB` are the binary ones), and the lower-case
 //! `kbps`/`mbps` are refused because `tc` reads them as bytes per second and everybody else as bits.
 
+mod decimal;
 pub mod math;
 mod prefetch;
 mod problem;
@@ -16,7 +17,7 @@ mod time;
 pub mod words;
 
 pub use prefetch::{LINE, prefetch};
-pub use problem::Problem;
+pub use problem::{Problem, shown};
 pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
 pub use rng::Rng;
 pub use time::{Duration, Time};

@@ -1,6 +1,35 @@
 //! What is wrong with a value that a user gave, and where.
 
-use std::fmt;
+use std::fmt::{self, Write};
+
+/// Most characters that a line repeats of what a user wrote.
+const SHOWN: usize = 80;
+/// Most characters of a line; longer ones are cut.
+const LINE: usize = 1500;
+
+/// What a user wrote, as a line about it repeats it: at most 80 characters, control characters escaped.
+pub fn shown(text: &str) -> String {
+    escaped(text, SHOWN)
+}
+
+/// At most `most` characters of `text`, without any that would move a terminal's cursor or turn its text around.
+fn escaped(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i == most {
+            line.push_str("...");
+            break;
+        }
+        let unseen =
+            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if c.is_control() || unseen {
+            let _ = write!(line, "\\u{:04x}", u32::from(c));
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
 
 /// One thing wrong with a scenario: where it is, what was given and what would be valid.
 ///
@@ -23,9 +52,10 @@ impl Problem {
     /// The same problem seen from one level further out.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
+        let prefix = shown(prefix);
         let path = match (prefix.is_empty(), self.path.is_empty()) {
             (true, _) => self.path,
-            (_, true) => prefix.to_owned(),
+            (_, true) => prefix,
             _ => format!("{prefix}.{}", self.path),
         };
         Self { path, ..self }
@@ -34,7 +64,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() { write!(f, "{}", self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        let line = if self.path.is_empty() { self.message.clone() } else { format!("{}: {}", self.path, self.message) };
+        f.write_str(&escaped(&line, LINE))
     }
 }
 
@@ -43,6 +74,15 @@ impl std::error::Error for Problem {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_user_wrote_is_clipped_and_escaped() {
+        assert_eq!(shown("link.up"), "link.up");
+        assert_eq!(shown("a\nb\u{1b}[2J\u{202e}"), "a\\u000ab\\u001b[2J\\u202e");
+        assert_eq!(shown(&"x".repeat(100_000)), "x".repeat(80) + "...");
+        let p = Problem::new("", "no").under(&"y".repeat(500));
+        assert_eq!(p.path.len(), 83);
+    }
 
     #[test]
     fn paths_grow_outwards() {

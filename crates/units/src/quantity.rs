@@ -1,6 +1,7 @@
 //! Sizes, rates, probabilities and limits, with their text forms.
 
-use crate::Duration;
+use crate::decimal::Decimal;
+use crate::{Duration, shown};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,6 +12,11 @@ pub struct ParseError {
     valid: String,
 }
 
+/// Most bytes of a size, 9 PB: below 2^53, so that a program that keeps numbers as floats reads it back, too.
+const MOST_BYTES: u64 = 9_000_000_000_000_000;
+/// Highest rate, 1 Pbit/s.
+const MOST_RATE: u64 = 1_000_000_000_000_000;
+
 impl ParseError {
     /// `given` is the text as the user wrote it; `valid` completes "expected ...".
     pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
@@ -20,20 +26,20 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not valid; expected {}", self.given, self.valid)
+        write!(f, "\"{}\" is not valid; expected {}", shown(&self.given), self.valid)
     }
 }
 
 impl std::error::Error for ParseError {}
 
-/// Splits `"5.5 mbit"` into 5.5 and `mbit`. The number is finite and not negative.
-pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(f64, &'a str), ParseError> {
+/// Splits `"5.5 mbit"` into 5.5 and `mbit`.
+pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(Decimal, &'a str), ParseError> {
     let t = s.trim();
     let end = t.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(t.len());
     let (number, unit) = t.split_at(end);
-    match number.parse::<f64>() {
-        Ok(v) if v.is_finite() => Ok((v, unit.trim())),
-        _ => Err(ParseError::new(s, valid)),
+    match Decimal::parse(number) {
+        Some(v) => Ok((v, unit.trim())),
+        None => Err(ParseError::new(s, valid)),
     }
 }
 
@@ -55,13 +61,14 @@ macro_rules! text_serde {
     ($t:ty, $what:literal, $pattern:literal, integer) => {
         text_serde!(@common $t, $what, {
             fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$t, E> {
-                u64::try_from(v).map(<$t>::from_integer).map_err(|_| E::custom(format!("{v} is negative; expected {}", $what)))
+                let v = u64::try_from(v).map_err(|_| E::custom(format!("{v} is negative; expected {}", $what)))?;
+                self.visit_u64(v)
             }
             fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$t, E> {
-                Ok(<$t>::from_integer(v))
+                <$t>::from_integer(v).map_err(E::custom)
             }
             fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
-                if (0.0..9.0e15).contains(&v) { Ok(<$t>::from_integer((v + 0.5) as u64)) }
+                if (0.0..1e19).contains(&v) { <$t>::from_integer((v + 0.5) as u64).map_err(E::custom) }
                 else { Err(E::custom(format!("{v} is out of range; expected {}", $what))) }
             }
         }, serde_json::json_schema_text_or_integer($what, $pattern));
@@ -138,14 +145,14 @@ pub enum Limit {
 }
 
 impl Bytes {
-    fn from_integer(v: u64) -> Self {
-        Self(v)
+    fn from_integer(v: u64) -> Result<Self, ParseError> {
+        if v > MOST_BYTES { Err(ParseError::new(v.to_string(), "a size of at most 9 PB")) } else { Ok(Self(v)) }
     }
 }
 
 impl BitRate {
-    fn from_integer(v: u64) -> Self {
-        Self(v)
+    fn from_integer(v: u64) -> Result<Self, ParseError> {
+        if v > MOST_RATE { Err(ParseError::new(v.to_string(), "a rate of at most 1 Pbit/s")) } else { Ok(Self(v)) }
     }
     /// Bits per second.
     pub const fn bps(self) -> u64 {
@@ -175,7 +182,8 @@ impl Prob {
     /// Refuses what lies outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {
-            Ok(Self(p))
+            // no negative zero
+            Ok(Self(p + 0.0))
         } else {
             Err(ParseError::new(p.to_string(), "a probability between 0 and 1 (or 0% and 100%)"))
         }
@@ -232,19 +240,17 @@ impl FromStr for Bytes {
     fn from_str(s: &str) -> Result<Self, ParseError> {
         let (v, unit) = split_number(s, BYTES)?;
         let k = match unit {
-            "" | "b" | "B" => 1.0,
-            "kb" | "kB" | "KB" | "k" | "K" => 1e3,
-            "mb" | "MB" | "m" | "M" => 1e6,
-            "gb" | "GB" | "g" | "G" => 1e9,
-            "KiB" | "kib" => 1024.0,
-            "MiB" | "mib" => 1024.0 * 1024.0,
-            "GiB" | "gib" => 1024.0 * 1024.0 * 1024.0,
+            "" | "b" | "B" => 1,
+            "kb" | "kB" | "KB" | "k" | "K" => 1_000,
+            "mb" | "MB" | "m" | "M" => 1_000_000,
+            "gb" | "GB" | "g" | "G" => 1_000_000_000,
+            "KiB" | "kib" => 1 << 10,
+            "MiB" | "mib" => 1 << 20,
+            "GiB" | "gib" => 1 << 30,
             _ => return Err(ParseError::new(s, BYTES)),
         };
-        if v * k > 9.0e15 {
-            return Err(ParseError::new(s, "a size below 9 PB"));
-        }
-        Ok(Self((v * k + 0.5) as u64))
+        let too_large = || ParseError::new(s, "a size of at most 9 PB");
+        v.times(k).filter(|v| *v <= MOST_BYTES).map(Self).ok_or_else(too_large)
     }
 }
 
@@ -254,13 +260,13 @@ impl FromStr for BitRate {
         let (v, unit) = split_number(s, RATE)?;
         let unit = unit.strip_suffix("/s").unwrap_or(unit);
         let k = match unit {
-            "" | "bit" | "bps" => 1.0,
-            "kbit" | "Kbit" | "Kbps" => 1e3,
-            "mbit" | "Mbit" | "Mbps" => 1e6,
-            "gbit" | "Gbit" | "Gbps" => 1e9,
-            "tbit" | "Tbit" | "Tbps" => 1e12,
+            "" | "bit" | "bps" => 1,
+            "kbit" | "Kbit" | "Kbps" => 1_000,
+            "mbit" | "Mbit" | "Mbps" => 1_000_000,
+            "gbit" | "Gbit" | "Gbps" => 1_000_000_000,
+            "tbit" | "Tbit" | "Tbps" => 1_000_000_000_000,
             "kbps" | "mbps" | "gbps" => {
-                let (bits, bytes) = (unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
+                let (v, bits, bytes) = (v.about(), unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
                 return Err(ParseError::new(
                     s,
                     format!(
@@ -271,10 +277,8 @@ impl FromStr for BitRate {
             }
             _ => return Err(ParseError::new(s, RATE)),
         };
-        if v * k > 1e15 {
-            return Err(ParseError::new(s, "a rate below 1 Pbit/s"));
-        }
-        Ok(Self((v * k + 0.5) as u64))
+        let too_large = || ParseError::new(s, "a rate of at most 1 Pbit/s");
+        v.times(k).filter(|v| *v <= MOST_RATE).map(Self).ok_or_else(too_large)
     }
 }
 
@@ -284,8 +288,8 @@ impl FromStr for Prob {
         const VALID: &str = "a probability between 0 and 1, or 0% and 100%";
         let (v, unit) = split_number(s, VALID)?;
         match unit {
-            "" => Self::new(v),
-            "%" => Self::new(v / 100.0),
+            "" => Self::new(v.about()),
+            "%" => Self::new(v.about() / 100.0),
             _ => Err(ParseError::new(s, VALID)),
         }
     }
@@ -297,7 +301,7 @@ impl FromStr for Limit {
         let bad = || ParseError::new(s, LIMIT);
         let (v, unit) = split_number(s, LIMIT)?;
         if matches!(unit, "p" | "pkt" | "packets") {
-            return if v == f64::from(v as u32) { Ok(Self::Packets(v as u32)) } else { Err(bad()) };
+            return v.whole().and_then(|n| u32::try_from(n).ok()).map(Self::Packets).ok_or_else(bad);
         }
         if unit.is_empty() {
             return Err(ParseError::new(s, format!("{LIMIT}; a bare number could be either")));
@@ -305,7 +309,7 @@ impl FromStr for Limit {
         if let Ok(d) = s.parse::<Duration>() {
             return Ok(Self::Time(d));
         }
-        s.parse::<Bytes>().map(Self::Bytes).map_err(|_| bad())
+        if unit.to_ascii_lowercase().ends_with('b') { s.parse::<Bytes>().map(Self::Bytes) } else { Err(bad()) }
     }
 }
 
@@ -394,6 +398,28 @@ mod tests {
     fn tc_bytes_per_second_are_refused_with_both_readings() {
         let e = "5mbps".parse::<BitRate>().unwrap_err().to_string();
         assert!(e.contains("\"5mbit\"") && e.contains("\"40mbit\""), "{e}");
+    }
+
+    #[test]
+    fn what_is_accepted_prints_and_reads_back_exactly() {
+        // 2^53 + 1 has no float of its own; 2^52 + 1 has, but half more is a tie
+        for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
+            assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
+        }
+        for v in [1, 999_999_999_999_999, MOST_RATE] {
+            assert_eq!(BitRate(v).to_string().parse::<BitRate>().unwrap(), BitRate(v));
+        }
+        for v in [(1 << 52) + 1, (1 << 53) + 1, 9_199_999_999_999_999_999] {
+            assert_eq!(Duration(v).to_string().parse::<Duration>().unwrap(), Duration(v));
+        }
+        let bytes = |json: &str| serde_json::from_str::<Bytes>(json).map_err(|e| e.to_string());
+        let rate = |json: &str| serde_json::from_str::<BitRate>(json).map_err(|e| e.to_string());
+        assert_eq!(bytes("9000000000000000"), Ok(Bytes(MOST_BYTES)));
+        assert!(bytes("9000000000000001").unwrap_err().contains("at most 9 PB"));
+        assert!(bytes("9007199254740993").unwrap_err().contains("at most 9 PB"));
+        assert!(rate("9223372036854775807").unwrap_err().contains("at most 1 Pbit/s"));
+        assert!(rate("1e300").unwrap_err().contains("out of range"));
+        assert!(rate("-1e-300").unwrap_err().contains("out of range"));
     }
 
     #[test]

@@ -141,6 +141,9 @@ impl Div<u64> for Duration {
     }
 }
 
+/// Longest duration that a user may give: beyond 2^63 ns = 292 years a sum of two spans could overflow.
+const LONGEST: u64 = 9_200_000_000_000_000_000;
+
 /// Suffix and nanoseconds, largest first.
 const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
@@ -166,20 +169,16 @@ impl FromStr for Duration {
         const VALID: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
         let (number, unit) = split_number(s, VALID)?;
         let ns = match unit.to_ascii_lowercase().as_str() {
-            "s" | "sec" | "secs" => 1e9,
-            "ms" | "msec" | "msecs" => 1e6,
-            "us" | "usec" | "usecs" | "\u{b5}s" => 1e3,
-            "ns" | "nsec" | "nsecs" => 1.0,
-            "min" => 60e9,
-            "h" => 3600e9,
+            "s" | "sec" | "secs" => 1_000_000_000,
+            "ms" | "msec" | "msecs" => 1_000_000,
+            "us" | "usec" | "usecs" | "\u{b5}s" => 1_000,
+            "ns" | "nsec" | "nsecs" => 1,
+            "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
             _ => return Err(ParseError::new(s, VALID)),
         };
-        let v = number * ns;
-        // 2^63 ns = 292 years: beyond it a sum of two spans could overflow
-        if v > 9.2e18 {
-            return Err(ParseError::new(s, "a duration below 292 years"));
-        }
-        Ok(Self((v + 0.5) as u64))
+        let too_long = || ParseError::new(s, "a duration below 292 years");
+        number.times(ns).filter(|ns| *ns <= LONGEST).map(Self).ok_or_else(too_long)
     }
 }
 

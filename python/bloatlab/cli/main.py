@@ -110,8 +110,9 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _say(line: str) -> None:
-    """One line on standard error, as it is."""
-    _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+    """One line on standard error; what would move the cursor or turn the text around is escaped."""
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line)
+    _stderr().print(plain, markup=False, highlight=False, soft_wrap=True)
 
 
 def _stderr() -> Console:

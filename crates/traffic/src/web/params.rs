@@ -2,7 +2,8 @@
 
 use super::{Phase, Slot, Web};
 use crate::conns::Conns;
-use crate::{OnFailure, Params};
+use crate::demand::times;
+use crate::{Demand, Direction, OnFailure, Params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -264,6 +265,29 @@ impl Params for WebParams {
             }
         }
         Ok(())
+    }
+
+    fn demand(&self, span: Duration, round: Duration) -> Demand {
+        // a page takes a handshake at least
+        let pages = times(span, self.think + round, self.pages);
+        let servers = f64::from(self.servers);
+        let (objects, bytes) = match &self.page {
+            Page::Uniform(u) => {
+                let objects = servers * f64::from(u.per_server);
+                (objects, u.html.0 as f64 + objects * u.size.0 as f64)
+            }
+            Page::Listed => {
+                let sizes = LISTED.iter().flatten();
+                (sizes.clone().count() as f64, sizes.map(|s| *s as f64).sum())
+            }
+            Page::Lognormal(l) => (f64::from(l.objects), l.html.0 as f64 + l.total.0 as f64),
+        };
+        Demand {
+            direction: Some(Direction::Down),
+            connections: servers * f64::from(self.connections_per_server),
+            bytes: pages * (bytes + (objects + 1.0) * self.request.0 as f64),
+            pieces: pages * (objects + 1.0),
+        }
     }
 
     fn build(&self) -> Web {

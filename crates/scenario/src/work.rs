@@ -1,0 +1,228 @@
+//! How much work a scenario is, at most and before it runs: packets to send, memory to build.
+//!
+//! ```text
+//!   round      = least time there and back: propagation, and 40 bytes on each wire
+//!   by window  = connections * receive window / MSS * (duration / round + 1)
+//!   by rate    = rate of the slowest link of the path * duration, in segments
+//!   packets    = 2 * (least of both and of what the application asks) + 8 for each transfer, and as many ACKs
+//! ```
+//!
+//! The factor of two is for what is lost and sent again. Transfers that share a slowest link share its rate. What no window, no
+//! rate and no pause limits would go on for ever at one moment: such a scenario is refused, as is one with more packets than
+//! [`Scenario::max_packets`] or more memory than [`MOST_BYTES`].
+
+use crate::check::next_hops;
+use crate::{App, Link, Scenario};
+use std::collections::BTreeMap;
+use tcp::TcpParams;
+use traffic::Direction;
+use units::{BitRate, Bytes, Duration, Problem};
+
+/// Packets of the longest run, unless the scenario says otherwise: some hours.
+pub const MOST_PACKETS: u64 = 100_000_000_000;
+/// Most memory that a scenario may take before it starts.
+pub const MOST_BYTES: u64 = 1_000_000_000;
+
+/// Packets of a transfer besides its data: handshake, request, end.
+const PER_PIECE: f64 = 8.0;
+/// Bytes of an ACK on the wire; no packet of TCP is smaller.
+const ACK: u64 = 40;
+
+/// What lies between an application and one of its servers.
+struct Path {
+    /// Least time there and back.
+    round: Duration,
+    /// The slowest link there and back, by its place in the list, and its rate; none without rates.
+    slowest: [Option<(usize, BitRate)>; 2],
+}
+
+impl Scenario {
+    /// Refuses what never ends, and what takes more packets than it may. Names and routes are known to be good.
+    pub(crate) fn check_work(&self, links: &[(String, Link)], problems: &mut Vec<Problem>) {
+        let next = next_hops(self, links);
+        let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
+        // packets of all applications that share a slowest link, and the application that has most of them
+        let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
+        for (name, app) in &self.app {
+            let (packets, slowest) = self.packets(app, links, &next);
+            if packets.is_infinite() {
+                let message = "never ends: no link between the nodes takes time, and nothing else slows it down; give one \
+                               a `rate` or a `delay`, or the traffic a `count` or a pause";
+                problems.push(Problem::new("traffic", message).under(name).under("app"));
+                return;
+            }
+            let entry = shared.entry(slowest).or_insert((0.0, 0.0, name));
+            if packets > entry.1 {
+                (entry.1, entry.2) = (packets, name);
+            }
+            entry.0 += packets;
+        }
+        let mut sum = 0.0;
+        for (slowest, (packets, largest, name)) in shared {
+            let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&links[i].1));
+            // datagrams are offered whether they are carried or not
+            sum += packets.min(carried.max(largest));
+            if sum > most {
+                let message = format!(
+                    "may take {} packets until {}; expected at most {most:.0}: shorten the run, slow a link down, or raise \
+                     `max_packets`",
+                    about(sum),
+                    self.duration
+                );
+                problems.push(Problem::new("traffic", message).under(name).under("app"));
+                return;
+            }
+        }
+        let ticks =
+            links.iter().filter_map(|(name, link)| link.docsis.as_ref().map(|modem| (name, modem.map_interval)));
+        for (name, interval) in ticks {
+            if self.duration.0 as f64 / interval.0 as f64 > most {
+                let message = format!("{interval} is not valid; a run of {} would take too many MAPs", self.duration);
+                problems.push(Problem::new("docsis.map_interval", message).under(name).under("link"));
+            }
+        }
+    }
+
+    /// Segments and their ACKs that a link can carry during the run.
+    fn carried(&self, link: &Link) -> f64 {
+        let rate = top_rate(link).map_or(f64::INFINITY, |rate| rate.0 as f64);
+        // no segment is smaller than its headers
+        4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
+    }
+
+    /// Packets that an application may send, with their answers; and the slowest link of its fastest path.
+    fn packets(
+        &self,
+        app: &App,
+        links: &[(String, Link)],
+        next: &BTreeMap<(&str, &str), usize>,
+    ) -> (f64, Option<usize>) {
+        let start = app.start.0.min(self.duration.0);
+        let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
+        let stacks = [&app.tcp, app.tcp_server.as_ref().unwrap_or(&app.tcp)].map(|name| self.stack(name));
+        let [Ok(client), Ok(server)] = stacks else { return (0.0, None) };
+        let segment = u64::from(client.mss.min(server.mss));
+        let paths: Vec<Path> = app.to.iter().map(|to| path(&app.from, to, links, next)).collect();
+        let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
+        let demand = app.traffic.demand(span, round);
+        let mut fastest = Some((usize::MAX, BitRate(0)));
+        for path in &paths {
+            let [there, back] = path.slowest;
+            let slowest = match demand.direction {
+                Some(Direction::Up) => there,
+                Some(Direction::Down) => back,
+                None => there.zip(back).map(|(a, b)| if a.1 >= b.1 { a } else { b }),
+            };
+            fastest = fastest.zip(slowest).map(|(a, b)| if a.1 >= b.1 { a } else { b });
+        }
+        let slowest = fastest.map(|(i, _)| i);
+        if demand.connections == 0.0 {
+            return (demand.pieces, slowest);
+        }
+        let window = window(&client).max(window(&server)) as f64 / segment as f64;
+        // what is under way finishes, so transfers go on after the application's stop
+        let left = self.duration.0.saturating_sub(start) as f64;
+        let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
+        let by_window = demand.connections * window * rounds;
+        let by_rate = fastest.map_or(f64::INFINITY, |(_, rate)| rate.0 as f64 * left * 1e-9 / 8.0 / segment as f64);
+        let data = (demand.bytes / segment as f64).min(by_window).min(by_rate);
+        (4.0 * data + PER_PIECE * demand.pieces, slowest)
+    }
+}
+
+/// The most that a stack lets its peer send at once.
+fn window(stack: &TcpParams) -> u64 {
+    let clamp = stack.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.mss));
+    stack.receive_window.0.min(clamp).max(u64::from(stack.mss))
+}
+
+/// The highest rate that a link ever has; none if serialisation takes no time.
+fn top_rate(link: &Link) -> Option<BitRate> {
+    let changed = link.changes.iter().filter_map(|c| c.rate).max();
+    link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate)))
+}
+
+/// Follows the routes there and back.
+fn path(a: &str, b: &str, links: &[(String, Link)], next: &BTreeMap<(&str, &str), usize>) -> Path {
+    let mut path = Path { round: Duration::ZERO, slowest: [None, None] };
+    for (way, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
+        let mut at = from;
+        for _ in 0..=links.len() {
+            let Some(&i) = next.get(&(at, to)).filter(|_| at != to) else { break };
+            let link = &links[i].1;
+            let least = link.changes.iter().filter_map(|c| c.delay).min().map_or(link.delay, |d| d.min(link.delay));
+            path.round += least;
+            if let Some(rate) = top_rate(link) {
+                path.round += rate.time_for(ACK);
+                if path.slowest[way].is_none_or(|(_, known)| rate < known) {
+                    path.slowest[way] = Some((i, rate));
+                }
+            }
+            at = &link.to;
+        }
+    }
+    path
+}
+
+/// A large number in words: "3 x 10^12".
+fn about(n: f64) -> String {
+    let digits = units::math::log10(n) as i32;
+    if digits < 6 {
+        format!("{n:.0}")
+    } else {
+        format!("about {:.0} x 10^{digits}", n / units::math::pow(10.0, f64::from(digits)))
+    }
+}
+
+/// Bytes that a recorded link takes for each bin, and besides: five series, a histogram, the distribution of its length.
+const LINK: [u64; 2] = [60, 100_000];
+/// The same for each direction of a flow with series.
+const ROW: [u64; 2] = [100, 1_500];
+/// Bytes of a flow without series: its counters and its connection.
+const FLOW: u64 = 2_000;
+/// Bytes of an application besides: four histograms.
+const APP: u64 = 100_000;
+/// Flows above which an application has no series.
+const ROWS_WITH_SERIES: usize = 32;
+
+impl Scenario {
+    /// Bytes that the world takes before it starts, and its results at the end: an upper bound, by what asks for most.
+    pub fn memory(&self) -> (Bytes, String) {
+        let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
+        let links = self.directed_links();
+        let mut parts: Vec<(u64, String)> = Vec::new();
+        for (name, link) in &links {
+            let listed = self.record.links.as_ref().is_none_or(|list| list.contains(name));
+            let series = if listed { LINK[0].saturating_mul(bins) } else { 0 };
+            let queues = link.queue.fair().and_then(|fair| fair.classifier.queues()).unwrap_or(0);
+            let bytes = series.saturating_add(LINK[1]).saturating_add(8 * u64::from(queues));
+            parts.push((bytes, format!("link.{}", units::shown(name))));
+        }
+        for (name, app) in &self.app {
+            let rows = app.traffic.rows();
+            let listed = self.record.apps.as_ref().is_none_or(|list| list.contains(name));
+            let series = if listed && rows <= ROWS_WITH_SERIES { 2 * ROW[0].saturating_mul(bins) } else { 0 };
+            let row = series.saturating_add(FLOW + 2 * ROW[1]);
+            parts.push((row.saturating_mul(rows as u64).saturating_add(APP), format!("app.{}", units::shown(name))));
+        }
+        let nodes: std::collections::BTreeSet<&str> = links.iter().map(|(_, l)| l.from.as_str()).collect();
+        let routes = (nodes.len() as u64).pow(2) * 2;
+        let sum = parts.iter().fold(routes, |sum, part| sum.saturating_add(part.0));
+        let largest = parts.into_iter().max().map_or_else(String::new, |part| part.1);
+        (Bytes(sum), largest)
+    }
+
+    /// Refuses what takes more memory than [`MOST_BYTES`] before it starts.
+    pub(crate) fn check_memory(&self, problems: &mut Vec<Problem>) {
+        let (bytes, largest) = self.memory();
+        if bytes.0 > MOST_BYTES {
+            let message = format!(
+                "this takes {:.1} GB before it starts; expected at most {:.1} GB: fewer flows, links with series \
+                 (`record.links`), flows with series (`record.apps`) or bins (`record.interval`)",
+                bytes.0 as f64 * 1e-9,
+                MOST_BYTES as f64 * 1e-9
+            );
+            problems.push(Problem::new(largest, message));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What an input may take: memory by an allocator that counts, time by a watch on the clock.
+#![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Most bytes that one process may hold: far above what any door lets through.
+pub const MOST_BYTES: usize = 3 << 30;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, with a count of live bytes and their peak.
+pub struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise is passed on
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise is passed on; the system's zeros cost nothing until they are touched
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        count(size);
+        // SAFETY: the caller's promise is passed on
+        unsafe { System.realloc(at, layout, size) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+fn count(size: usize) {
+    let live = LIVE.fetch_add(size, Relaxed) + size;
+    PEAK.fetch_max(live, Relaxed);
+    if live > MOST_BYTES && !OVER.swap(true, Relaxed) {
+        crate::engine::give_up(&format!("an input asks for more than {MOST_BYTES} bytes"));
+    }
+}
+
+/// Live bytes now; the peak starts anew.
+pub fn mark() -> usize {
+    let live = LIVE.load(Relaxed);
+    PEAK.store(live, Relaxed);
+    live
+}
+
+/// Most live bytes above `mark` since it was taken.
+pub fn peak_above(mark: usize) -> usize {
+    PEAK.load(Relaxed).saturating_sub(mark)
+}

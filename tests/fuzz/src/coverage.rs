@@ -1,0 +1,83 @@
+//! The compiler's coverage counters: one byte for each edge of the program, if it was built with them.
+//!
+//! Built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3
+//! -C llvm-args=-sanitizer-coverage-inline-8bit-counters` each module hands over its counters before `main`.
+//!
+//! Source: Clang, SanitizerCoverage, "Inline 8bit-counters"; buckets of counts as in AFL.
+#![allow(unsafe_code, reason = "the counters are the compiler's")]
+
+use std::sync::Mutex;
+
+/// Start and length of each module's counters.
+static COUNTERS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// Called once for each module, before `main`.
+#[unsafe(no_mangle)]
+extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
+    let (start, stop) = (start.addr(), stop.addr());
+    if let Ok(mut all) = COUNTERS.lock()
+        && stop > start
+        && !all.iter().any(|c| c.0 == start)
+    {
+        all.push((start, stop - start));
+    }
+}
+
+/// What has been reached: for each edge a bit for each bucket of counts (1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255).
+#[derive(Debug, Default)]
+pub struct Reached {
+    seen: Vec<u8>,
+    edges: usize,
+}
+
+impl Reached {
+    /// Edges reached at least once.
+    pub const fn edges(&self) -> usize {
+        self.edges
+    }
+
+    /// Takes the counters and sets them to zero; true if an edge was reached in a count that it never was before.
+    pub fn take(&mut self) -> bool {
+        let mut new = false;
+        let mut at = 0;
+        let counters = COUNTERS.lock().map(|c| c.clone()).unwrap_or_default();
+        for (start, len) in counters {
+            self.seen.resize(self.seen.len().max(at + len), 0);
+            let first: *mut u8 = std::ptr::with_exposed_provenance_mut(start);
+            // SAFETY: the module's own counters, which live as long as the program; only this thread runs instrumented code
+            // whose counts matter, and a torn count would only misjudge an input
+            let bytes = unsafe { std::slice::from_raw_parts_mut(first, len) };
+            for (count, seen) in bytes.iter_mut().zip(&mut self.seen[at..at + len]) {
+                if *count == 0 {
+                    continue;
+                }
+                let bucket = bucket(*count);
+                new |= *seen & bucket == 0;
+                self.edges += usize::from(*seen == 0);
+                *seen |= bucket;
+                *count = 0;
+            }
+            at += len;
+        }
+        new
+    }
+}
+
+/// Whether the program was built with counters.
+pub fn is_built_in() -> bool {
+    COUNTERS.lock().is_ok_and(|c| !c.is_empty())
+}
+
+const fn bucket(count: u8) -> u8 {
+    match count {
+        0 => 0,
+        1 => 1,
+        2 => 2,
+        3 => 4,
+        4..=7 => 8,
+        8..=15 => 16,
+        16..=31 => 32,
+        32..=127 => 64,
+        128.. => 128,
+    }
+}

@@ -1,0 +1,350 @@
+//! Feeds a target: the corpus, mutations of it and fresh inputs, all from one seed; makes what fails smaller and saves it.
+
+#![allow(clippy::disallowed_methods, reason = "a campaign lasts so long, and a watch looks at the clock")]
+
+use crate::coverage::{self, Reached};
+use crate::targets::{Target, Verdict};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use units::Rng;
+
+/// An input that takes longer than this is a finding, on a machine that is busy with other things, too: most take milliseconds.
+const HANG: Duration = Duration::from_secs(300);
+/// Attempts to make a failing input smaller.
+const SMALLER: u32 = 2_000;
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// So many inputs.
+    Count(u64),
+    /// So long.
+    Time(Duration),
+}
+
+/// What one campaign saw.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Inputs tried, those of the corpus included.
+    pub tried: u64,
+    /// Inputs that got through the door.
+    pub accepted: u64,
+    /// Inputs that it refused.
+    pub refused: u64,
+    /// Inputs worth keeping: each reached something new.
+    pub kept: usize,
+    /// Edges of the program that were reached; 0 without counters.
+    pub edges: usize,
+    /// What failed first: the message, and where the input was saved.
+    pub finding: Option<(String, PathBuf)>,
+}
+
+/// The input that is being tried, for a watch or an allocator that ends the process.
+static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
+/// Milliseconds since the start of the process at which the current input began, plus 1; 0 between inputs.
+static BEGAN: AtomicU64 = AtomicU64::new(0);
+
+fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
+    NOW.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Saves the current input and ends the process: it took too much of something that cannot be taken back.
+pub fn give_up(why: &str) -> ! {
+    let (target, input, folder) = NOW.try_lock().map(|n| n.clone()).unwrap_or_default();
+    let saved = save(&folder, &input).map(|p| p.display().to_string()).unwrap_or_else(|e| e.to_string());
+    #[allow(clippy::print_stderr, reason = "nobody is left to report to")]
+    {
+        eprintln!("{target}: {why}\n  input saved: {saved}");
+    }
+    std::process::exit(3);
+}
+
+/// Ends the process when an input takes longer than [`HANG`].
+pub fn watch_the_clock() {
+    let start = Instant::now();
+    std::thread::spawn(move || {
+        let mut last = 0;
+        let mut since = start;
+        loop {
+            std::thread::sleep(Duration::from_millis(500));
+            let began = BEGAN.load(Relaxed);
+            if began == 0 || began != last {
+                (last, since) = (began, Instant::now());
+            } else if since.elapsed() > HANG {
+                give_up(&format!("an input takes longer than {} s", HANG.as_secs()));
+            }
+        }
+    });
+}
+
+/// Where the last panic was.
+static WHERE: Mutex<String> = Mutex::new(String::new());
+
+/// A panic is a finding: told once, with its place, when the input is smaller.
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|at| format!("{}:{}: ", at.file(), at.line())).unwrap_or_default();
+        *WHERE.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }));
+}
+
+/// Tries one input.   Errors: the message of its panic.
+pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
+    BEGAN.fetch_add(1, Relaxed);
+    let answer = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    answer.map_err(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default();
+        format!("{}{text}", WHERE.lock().unwrap_or_else(PoisonError::into_inner))
+    })
+}
+
+/// The inputs kept for `target` under `corpus`, by name.
+pub fn read_corpus(corpus: &Path, target: &Target) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let folder = corpus.join(target.name);
+    let mut files = match fs::read_dir(&folder) {
+        Ok(entries) => entries.map(|e| e.map(|e| e.path())).collect::<io::Result<Vec<_>>>()?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(e),
+    };
+    files.sort();
+    files.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
+}
+
+/// Writes `input` into `folder` under a name made from its content.
+fn save(folder: &Path, input: &[u8]) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for b in input {
+        hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let path = folder.join(format!("{hash:016x}"));
+    fs::write(&path, input)?;
+    Ok(path)
+}
+
+/// One target for so long.
+#[derive(Debug)]
+pub struct Campaign<'a> {
+    /// What is attacked.
+    pub target: &'a Target,
+    /// Every input follows from this and the corpus.
+    pub seed: u64,
+    /// How long.
+    pub until: Until,
+    /// Folder of corpora.
+    pub corpus: &'a Path,
+    /// Where new inputs that reached something new are kept; nowhere if none.
+    pub grown: Option<&'a Path>,
+}
+
+impl Campaign<'_> {
+    /// Tries inputs until one fails or it is over.
+    pub fn run(&self, mut look: impl FnMut(&Report)) -> io::Result<Report> {
+        let mut rng = Rng::named(self.seed, self.target.name);
+        let mut report = Report::default();
+        let mut reached = Reached::default();
+        let mut pool: Vec<Vec<u8>> = Vec::new();
+        *now() = (self.target.name.to_owned(), Vec::new(), self.corpus.join(self.target.name));
+        let kept = read_corpus(self.corpus, self.target)?.into_iter().map(|(_, bytes)| bytes);
+        for input in kept.chain(self.target.seeds()) {
+            if !self.one(&input, &mut report)? {
+                return Ok(report);
+            }
+            reached.take();
+            pool.push(input);
+        }
+        let start = Instant::now();
+        let mut told = start;
+        loop {
+            match self.until {
+                Until::Count(n) if report.tried >= n => break,
+                Until::Time(t) if start.elapsed() >= t => break,
+                _ => {}
+            }
+            let input = self.next(&pool, &mut rng);
+            if !self.one(&input, &mut report)? {
+                break;
+            }
+            if reached.take() {
+                report.kept += 1;
+                if let Some(folder) = self.grown {
+                    save(&folder.join(self.target.name), &input)?;
+                }
+                pool.push(input);
+            }
+            report.edges = reached.edges();
+            if told.elapsed() > Duration::from_secs(10) {
+                told = Instant::now();
+                look(&report);
+            }
+        }
+        Ok(report)
+    }
+
+    /// Tries one input; false if it fails: then it is made smaller and saved.
+    fn one(&self, input: &[u8], report: &mut Report) -> io::Result<bool> {
+        {
+            let mut now = now();
+            now.1.clear();
+            now.1.extend_from_slice(input);
+        }
+        report.tried += 1;
+        match attempt(self.target, input) {
+            Ok(Verdict::Accepted) => report.accepted += 1,
+            Ok(Verdict::Refused) => report.refused += 1,
+            Err(message) => {
+                let (message, small) = smaller(self.target, input.to_vec(), message);
+                let saved = save(&self.corpus.join(self.target.name), &small)?;
+                report.finding = Some((message, saved));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A fresh input, or one of the pool changed.
+    fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+        // without counters the pool never grows: what is fresh finds more
+        let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
+        if pool.is_empty() || rng.chance(fresh) && !self.target.text {
+            let n = 16 + rng.below(self.target.longest as u64 - 16) as usize;
+            return (0..n).map(|_| rng.bits() as u8).collect();
+        }
+        let pick = |rng: &mut Rng| &pool[rng.below(pool.len() as u64) as usize];
+        let mut input = pick(rng).clone();
+        for _ in 0..1 + rng.below(4) {
+            mutate(&mut input, pick(rng), self.target, rng);
+        }
+        input.truncate(self.target.longest);
+        input
+    }
+}
+
+/// Words that doors of text know.
+const WORDS: &[&str] = &[
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    ",",
+    ".",
+    "\n",
+    "0",
+    "-1",
+    "1e308",
+    "nan",
+    "inf",
+    "18446744073709551615",
+    "9007199254740993",
+    "true",
+    "null",
+    "\\u0000",
+    "\u{1b}[2J",
+    "\u{202e}",
+    "é",
+    "0s",
+    "1ns",
+    "292y",
+    "1p",
+    "0p",
+    "999999999999gbit",
+    "9223372036854775807",
+    "link",
+    "app",
+    "tcp",
+    "queue",
+    "codel",
+    "fq_codel",
+    "traffic",
+    "ftp",
+    "duration",
+    "'",
+    "\"\"\"",
+    "#",
+    "//",
+    "0x10",
+    "1_000",
+    "1979-05-27",
+];
+
+/// One change: bits, bytes, numbers at their edges, pieces moved, doubled, cut or taken from another input.
+fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
+    let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
+    let n = input.len();
+    let (a, b) = (at(rng, n), at(rng, n));
+    let (from, to) = (a.min(b), a.max(b).min(a.min(b) + 64));
+    match rng.below(8) {
+        0 if n > 0 => input[a.min(n - 1)] ^= 1 << rng.below(8),
+        1 if n > 0 => input[a.min(n - 1)] = rng.bits() as u8,
+        2 if n > 0 => input[a.min(n - 1)] = [0, 1, 0x7f, 0x80, 0xff][rng.below(5) as usize],
+        3 => drop(input.drain(from..to)),
+        4 => {
+            let piece = input[from..to].to_vec();
+            drop(input.splice(b..b, piece));
+        }
+        5 if !other.is_empty() => {
+            let start = at(rng, other.len() - 1);
+            let end = (start + 1 + at(rng, 64)).min(other.len());
+            drop(input.splice(a..a, other[start..end].iter().copied()));
+        }
+        6 if target.text => {
+            let word = WORDS[rng.below(WORDS.len() as u64) as usize];
+            drop(input.splice(from..to, word.bytes()));
+        }
+        _ => {
+            let count = 1 + at(rng, 8);
+            drop(input.splice(a..a, (0..count).map(|_| rng.bits() as u8).collect::<Vec<_>>()));
+        }
+    }
+}
+
+/// Cuts pieces off a failing input for as long as it fails; the message is that of what is left.
+fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String, Vec<u8>) {
+    let mut left = SMALLER;
+    let mut piece = input.len() / 2;
+    while piece > 0 && left > 0 {
+        let mut at = 0;
+        while at < input.len() && left > 0 {
+            let mut shorter = input.clone();
+            shorter.drain(at..(at + piece).min(input.len()));
+            left -= 1;
+            match attempt(target, &shorter) {
+                Err(m) => (input, message) = (shorter, m),
+                Ok(_) => at += piece,
+            }
+        }
+        piece /= 2;
+    }
+    (message, input)
+}
+
+/// One line about a campaign.
+pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> String {
+    let mut line = format!(
+        "{:<12} seed {seed}: {} inputs in {:.0} s, {} accepted, {} refused",
+        target.name,
+        report.tried,
+        took.as_secs_f64(),
+        report.accepted,
+        report.refused
+    );
+    if report.edges > 0 {
+        let _ = write!(line, ", {} edges, {} inputs kept", report.edges, report.kept);
+    }
+    match &report.finding {
+        None => line.push_str(", no finding"),
+        Some((message, path)) => {
+            let _ = write!(line, "\n  FINDING: {message}\n  input: {}", path.display());
+        }
+    }
+    line
+}

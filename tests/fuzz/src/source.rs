@@ -1,0 +1,112 @@
+//! Choices made from the bytes of an input.
+
+/// Reads choices off a run of bytes. When the bytes are used up every choice is the first one, so that a shorter input is a
+/// simpler one, and cutting an input is a way to make it smaller.
+#[derive(Clone, Debug)]
+pub struct Source<'a> {
+    left: &'a [u8],
+}
+
+impl<'a> Source<'a> {
+    /// The choices that these bytes make.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { left: bytes }
+    }
+
+    /// No byte is left.
+    pub const fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// The bytes that no choice has read yet.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.left
+    }
+
+    /// The next byte, or 0.
+    pub fn byte(&mut self) -> u8 {
+        match self.left.split_first() {
+            Some((first, rest)) => {
+                self.left = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    /// A number of `n` bytes, least significant first.
+    fn number(&mut self, n: usize) -> u64 {
+        (0..n).fold(0, |sum, i| sum | u64::from(self.byte()) << (8 * i))
+    }
+
+    /// 32 bits.
+    pub fn u32(&mut self) -> u32 {
+        self.number(4) as u32
+    }
+
+    /// 64 bits.
+    pub fn u64(&mut self) -> u64 {
+        self.number(8)
+    }
+
+    /// One of `0..n`; 0 if `n` is 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        let bytes = match n {
+            0..=1 => return 0,
+            2..=256 => 1,
+            257..=0x1_0000 => 2,
+            0x1_0001..=0x1_0000_0000 => 4,
+            _ => 8,
+        };
+        self.number(bytes) % n
+    }
+
+    /// A place in a list of `n`; 0 if it is empty.
+    pub fn index(&mut self, n: usize) -> usize {
+        self.below(n as u64) as usize
+    }
+
+    /// One of these.
+    pub fn pick<'b, T: ?Sized>(&mut self, of: &'b [&'b T]) -> &'b T {
+        of[self.index(of.len())]
+    }
+
+    /// True in `part` of 256 inputs; false when no byte is left.
+    pub fn chance(&mut self, part: u8) -> bool {
+        self.byte() > 255 - part
+    }
+
+    /// From `least` to `most`, every order of magnitude alike.
+    pub fn spread(&mut self, least: u64, most: u64) -> u64 {
+        let least = least.max(1);
+        let (low, high) = (least.ilog2(), most.max(least).ilog2());
+        let bits = low + self.below(u64::from(high - low) + 1) as u32;
+        let within = self.below(1 << bits.min(62));
+        ((1 << bits) + within).clamp(least, most.max(least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn used_up_bytes_choose_the_first() {
+        let mut s = Source::new(&[7]);
+        assert_eq!((s.below(5), s.below(5), s.u64(), s.chance(255), s.is_empty()), (2, 0, 0, false, true));
+        assert_eq!(s.pick(&["a", "b"]), "a");
+        assert_eq!(s.below(1 << 40), 0);
+    }
+
+    #[test]
+    fn a_spread_stays_within_and_reaches_every_order() {
+        let mut seen = [false; 64];
+        for a in 0..=255u8 {
+            let bytes = [a; 9];
+            let v = Source::new(&bytes).spread(1, 1_000_000_000);
+            assert!((1..=1_000_000_000).contains(&v));
+            seen[v.ilog2() as usize] = true;
+        }
+        assert!(seen[..29].iter().all(|s| *s), "{seen:?}");
+    }
+}

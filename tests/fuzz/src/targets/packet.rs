@@ -1,0 +1,62 @@
+//! What is read from the bytes of a packet that came from outside.
+//!
+//! Any bytes: no panic, and what is read fits in what came. A mark changes the ECN field and the checksum, and nothing else.
+//! Packets made here are read as they were made.
+
+use super::{Target, Verdict};
+use packet::craft::{self, Ip};
+use packet::{Ecn, header};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Any bytes as a packet.
+pub const PACKET: Target = Target {
+    name: "packet",
+    about: "any bytes as an IP packet: what is read fits in it, a CE mark changes the ECN field and the checksum only",
+    longest: 512,
+    text: false,
+    run: packet,
+    start,
+};
+
+fn start() -> Vec<Vec<u8>> {
+    let v6 = Ip { src: Ipv6Addr::LOCALHOST.into(), dst: Ipv6Addr::LOCALHOST.into(), tos: 2 };
+    let v4 = Ip { src: Ipv4Addr::LOCALHOST.into(), dst: Ipv4Addr::LOCALHOST.into(), tos: 41 };
+    let mut all = Vec::new();
+    for to in [v4, v6] {
+        let mut out = Vec::new();
+        craft::udp(&mut out, to, (1000, 2000), 20);
+        all.push(out.clone());
+        craft::echo(&mut out, to, false, 3, 4, 20);
+        all.push(out.clone());
+        // a SACK block and a time stamp
+        let options = [5, 10, 0, 0, 0, 9, 0, 0, 0, 20, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let segment = craft::Tcp { ports: (80, 9), seq: 7, ack: 8, bits: 16, window: 100, options: &options };
+        craft::tcp(&mut out, to, &segment, 0);
+        all.push(out);
+    }
+    all
+}
+
+fn packet(bytes: &[u8]) -> Verdict {
+    let Some(read) = header::parse(bytes) else { return Verdict::Refused };
+    assert!(read.payload <= bytes.len(), "{} bytes of payload in {}", read.payload, bytes.len());
+    let mut marked = bytes.to_vec();
+    header::set_ecn(&mut marked, Ecn::Ce);
+    let again = header::parse(&marked).expect("a marked packet is still a packet");
+    assert_eq!(again.tos, read.tos | 3, "the mark is not in the ECN field");
+    assert_eq!(header::Header { tos: read.tos, ..again }, read, "the mark changed more than the ECN field");
+    if bytes[0] >> 4 == 4 {
+        let n = usize::from(bytes[0] & 15) * 4;
+        assert_eq!(sum(&bytes[..n]), sum(&marked[..n]), "the mark broke the checksum");
+    }
+    Verdict::Accepted
+}
+
+/// The ones' complement sum of a header, folded; 0 and 0xffff are the same number.   Source: RFC 1071.
+fn sum(header: &[u8]) -> u32 {
+    let mut sum: u32 = header.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum % 0xffff
+}

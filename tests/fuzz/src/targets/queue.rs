@@ -1,0 +1,208 @@
+//! Sequences of calls into every discipline, with any parameters that are valid.
+//!
+//! Each packet has exactly one fate; the books balance and the limit holds after every call; what waits is what came in and
+//! neither left nor was dropped; order within a flow is kept by what has one queue for it; timers move on; two runs are equal.
+
+use super::{Target, Verdict};
+use crate::schema::{Range, Schema};
+use crate::source::Source;
+use packet::{
+    DropReason, Ecn, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol,
+};
+use qdisc::{Cx, Queue, Spec};
+use scenario::read;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
+
+/// Any discipline, any sequence of calls.
+pub const QUEUE: Target = Target {
+    name: "queue",
+    about: "any discipline, any calls: one fate for each packet, balanced books, limits that hold, timers that move on",
+    longest: 2048,
+    text: false,
+    run: queue,
+    start: Vec::new,
+};
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
+
+/// Timers of one wait that are looked at; a parameter of 1 ns has a billion a second.
+const TICKS: u32 = 2_000;
+
+/// Where packets end that do not leave.
+#[derive(Default)]
+struct Gone {
+    dropped: Vec<(u64, DropReason)>,
+}
+
+impl FateSink for Gone {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, _: Point) {
+        self.dropped.push((packet.seq, reason));
+    }
+    fn marked(&mut self, packet: &PacketMeta, _: MarkReason, _: Point) {
+        assert_eq!(packet.ecn(), Ecn::Ce, "a mark that is not on the packet");
+        assert!(packet.flow.0 % 3 != 0, "a mark on a packet that is not ECN-capable");
+    }
+}
+
+fn flows() -> FlowTable {
+    let mut table = FlowTable::default();
+    for i in 0..16u16 {
+        let protocol = if i % 4 == 3 { Protocol::Udp } else { Protocol::Tcp };
+        let (src, dscp) = (1 + u32::from(i / 4), (i % 5) as u8 * 10);
+        table.set(FlowId(u32::from(i)), FlowTuple { src, dst: 9, sport: 1000 + i, dport: 80, protocol, dscp });
+    }
+    table
+}
+
+/// The discipline that these choices make, if it is valid.
+pub fn spec(s: &mut Source<'_>) -> Option<Spec> {
+    let range = if s.chance(40) { Range::Wild } else { Range::Usual };
+    let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
+    let spec: Spec = read::typed(tree).ok()?;
+    let link = BitRate(5_000_000);
+    spec.validate().and_then(|()| spec.validate_at(link)).ok()?;
+    Some(spec)
+}
+
+fn queue(bytes: &[u8]) -> Verdict {
+    let mut s = Source::new(bytes);
+    let Some(spec) = spec(&mut s) else { return Verdict::Refused };
+    let calls = s.rest();
+    let first = run(&spec, calls);
+    assert!(first == run(&spec, calls), "two runs differ");
+    Verdict::Accepted
+}
+
+/// What one run of the calls left behind, to compare.
+type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
+
+struct Bench<'a> {
+    spec: &'a Spec,
+    queue: Queue,
+    flows: FlowTable,
+    link: LinkView,
+    rng: Rng,
+    now: Time,
+    gone: Gone,
+    left: Vec<u64>,
+    waiting: BTreeSet<u64>,
+}
+
+fn run(spec: &Spec, calls: &[u8]) -> Ends {
+    let mut bench = Bench {
+        spec,
+        queue: Queue::new(spec.build()),
+        flows: flows(),
+        link: LinkView::plain(BitRate(5_000_000)),
+        rng: Rng::named(1, "queue"),
+        now: Time(0),
+        gone: Gone::default(),
+        left: Vec::new(),
+        waiting: BTreeSet::new(),
+    };
+    let mut s = Source::new(calls);
+    let mut seq = 0;
+    while !s.is_empty() {
+        match s.byte() {
+            0..=119 => bench.enqueue(seq, &mut s),
+            120..=199 => bench.dequeue(),
+            200..=203 => {
+                // a service flow's tokens come and go
+                let peak = BitRate(5_000_000 * (1 + s.below(4)));
+                let tokens = Bytes(if peak.0 > 5_000_000 { s.below(100_000) } else { 0 });
+                bench.link = LinkView { peak_rate: peak, tokens, ..bench.link };
+            }
+            _ => {
+                let ns = s.spread(1, 2_000_000_000);
+                bench.wait(ns);
+            }
+        }
+        bench.audit();
+        seq += 1;
+    }
+    // everything comes out
+    let mut calls = 0;
+    while bench.queue.backlog().packets > 0 {
+        let before = bench.queue.backlog();
+        bench.dequeue();
+        if bench.queue.backlog() == before {
+            let wake = bench.queue.next_wake().expect("packets wait, and nothing will ever let them go");
+            bench.wait(wake.since(bench.now).0.max(1));
+        }
+        calls += 1;
+        assert!(calls < 1_000_000, "{spec:?} never lets go");
+    }
+    bench.audit();
+    assert!(bench.waiting.is_empty(), "{spec:?}: packets {:?} have no fate", bench.waiting);
+    (bench.left, bench.gone.dropped)
+}
+
+impl Bench<'_> {
+    fn call<T>(&mut self, call: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+        let Self { queue, flows, link, rng, now, gone, .. } = self;
+        let before = gone.dropped.len();
+        let answer = call(queue, &mut Cx { now: *now, rng, link, flows, fate: gone });
+        for &(seq, _) in &self.gone.dropped[before..] {
+            assert!(self.waiting.remove(&seq), "{:?}: packet {seq} was dropped twice, or never came", self.spec);
+        }
+        answer
+    }
+
+    fn enqueue(&mut self, seq: u64, s: &mut Source<'_>) {
+        let flow = s.byte() % 16;
+        let most = if s.chance(16) { 65_508 } else { 1_487 };
+        let size = 28 + s.below(most) as u16;
+        let ecn = if flow % 3 == 0 { 0 } else { 2 };
+        let dscp = (flow % 5) * 10;
+        let p = PacketMeta { seq, size, flow: FlowId(u32::from(flow)), tos: dscp << 2 | ecn, ..Default::default() };
+        self.waiting.insert(seq);
+        let dropped = self.gone.dropped.len();
+        let kept = self.call(|queue, cx| queue.enqueue(p, cx));
+        let refused = self.gone.dropped[dropped..].iter().any(|d| d.0 == seq);
+        assert!(!(kept && refused && self.gone.dropped.len() == dropped + 1), "{:?}: kept and refused", self.spec);
+    }
+
+    fn dequeue(&mut self) {
+        if let Some(p) = self.call(Queue::dequeue) {
+            assert!(self.waiting.remove(&p.seq), "{:?}: packet {} left twice", self.spec, p.seq);
+            self.left.push(p.seq);
+        }
+    }
+
+    fn wait(&mut self, ns: u64) {
+        let until = self.now + Duration(ns);
+        for _ in 0..TICKS {
+            let Some(at) = self.queue.next_wake().filter(|at| *at <= until) else { break };
+            self.now = at.max(self.now);
+            self.call(Queue::wake);
+            let next = self.queue.next_wake();
+            assert!(
+                next.is_none_or(|next| next > at),
+                "{:?} wakes at {at} and wants to be woken at {next:?}",
+                self.spec
+            );
+        }
+        // a timer that is shorter than what was looked at is late, as on a busy host
+        self.now = until.max(self.now);
+    }
+
+    fn audit(&self) {
+        let b = self.queue.backlog();
+        assert_eq!(b.packets as usize, self.waiting.len(), "{:?} holds {b:?}", self.spec);
+        assert!(self.queue.counters().balance(b), "{:?}: the books do not balance", self.spec);
+        let (short, segments) = match self.spec {
+            Spec::Droptail(p) => (u64::from(p.ns2_off_by_one), u64::from(p.super_segment)),
+            _ => (0, 1),
+        };
+        let within = match self.spec.limit() {
+            Some(Limit::Packets(n)) => u64::from(b.packets) <= (u64::from(n) - short) * segments,
+            Some(Limit::Bytes(n)) => b.bytes <= n.0,
+            // at 5 Mbit/s
+            Some(Limit::Time(t)) => u128::from(b.bytes) * 8_000_000_000 <= u128::from(t.0) * 5_000_000,
+            None => true,
+        };
+        assert!(within, "{:?} holds {b:?}", self.spec);
+    }
+}

@@ -1,0 +1,158 @@
+//! The receiving half of TCP against the simplest model there is: a set of bytes.
+//!
+//! Segments come in any order, overlapping, twice, from beyond the window. After every one: the cumulative ACK is the first byte
+//! that is missing, bytes are reported once and in order, each SACK block is a whole run of what was received, the first of them
+//! (behind a D-SACK) holds the segment that made the ACK leave, and a segment out of order is acknowledged at once.
+//!
+//! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
+
+use super::{Target, Verdict};
+use crate::source::Source;
+use packet::Flags;
+use tcp::{Endpoint, Event, Io, SackBlock, Segment, TcpParams};
+use units::{Bytes, Duration, Time};
+
+/// Any segments, to a receiver of any stack.
+pub const RECEIVER: Target = Target {
+    name: "receiver",
+    about: "any segments to a TCP receiver: ACKs, SACK blocks and bytes reported, against a model that is a set of bytes",
+    longest: 1024,
+    text: false,
+    run: receiver,
+    start: Vec::new,
+};
+
+#[derive(Default)]
+struct Out {
+    sent: Vec<Segment>,
+    bytes: u64,
+    finished: u32,
+}
+
+impl Io for Out {
+    fn send(&mut self, segment: &Segment) {
+        self.sent.push(*segment);
+    }
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Received { bytes } => self.bytes += bytes,
+            Event::PeerFinished => self.finished += 1,
+            _ => {}
+        }
+    }
+}
+
+/// What has arrived, byte by byte; the SYN is byte 0.
+struct Model {
+    here: Vec<bool>,
+}
+
+impl Model {
+    fn next(&self) -> u64 {
+        self.here.iter().position(|here| !here).unwrap_or(self.here.len()) as u64
+    }
+    fn has(&self, at: u64) -> bool {
+        self.here.get(at as usize).copied().unwrap_or(false)
+    }
+    fn add(&mut self, start: u64, end: u64) {
+        self.here.resize(self.here.len().max(end as usize), false);
+        self.here[start as usize..end as usize].fill(true);
+    }
+    /// The block is a whole run: all of it is here, and neither of its neighbours.
+    fn is_run(&self, b: SackBlock) -> bool {
+        b.start < b.end && (b.start..b.end).all(|i| self.has(i)) && !self.has(b.start - 1) && !self.has(b.end)
+    }
+}
+
+/// Bytes of the window, so few that its end is often met.
+const WINDOW: u64 = 4_000;
+
+fn receiver(bytes: &[u8]) -> Verdict {
+    let mut s = Source::new(bytes);
+    let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
+    let Some(mut p) = TcpParams::preset(preset) else { return Verdict::Refused };
+    p.receive_window = Bytes(WINDOW);
+    p.mss = 100;
+    p.handshake = false;
+    p.timestamps |= s.chance(128);
+    p.ack_every = 1 + s.below(3) as u32;
+    p.quick_acks = s.below(3) as u32;
+    p.delayed_ack = Duration::from_millis(40);
+    p.dsack = s.chance(128);
+    if p.validate().is_err() {
+        return Verdict::Refused;
+    }
+    let mut end = Endpoint::new(&p, WINDOW);
+    let mut model = Model { here: vec![true] };
+    let (mut now, mut reported) = (Time(1_000_000), 0);
+    while !s.is_empty() {
+        let mut out = Out::default();
+        if s.chance(40) {
+            now += Duration(s.spread(1_000, 100_000_000));
+            end.on_timer(&p, now, &mut out);
+            acks(&p, &model, &out, None, false);
+            continue;
+        }
+        // around the first byte that is missing, and sometimes far from it
+        let next = model.next();
+        let start =
+            (next + s.below(12) * 50).saturating_sub(s.below(6) * 50).max(1) + if s.chance(8) { WINDOW } else { 0 };
+        let len = 1 + s.below(150);
+        let segment = Segment { seq: start, len: len as u32, ack: 1, has_ack: true, ts_val: 5, ..Segment::default() };
+        let stop = start + len;
+        end.on_segment(&p, now, &segment, &mut out);
+        let fits = stop <= next + WINDOW;
+        let new = fits && (start..stop).any(|i| !model.has(i));
+        if fits {
+            model.add(start, stop);
+        }
+        let above = start > next || !new;
+        acks(&p, &model, &out, fits.then_some((start, stop)), above);
+        reported += out.bytes;
+        assert_eq!(reported, model.next() - 1, "bytes reported");
+        assert_eq!(out.finished, 0, "a FIN that nobody sent");
+        assert!(end.deadline() == Time::NEVER || end.deadline() <= now + p.delayed_ack, "an ACK waits too long");
+    }
+    assert_eq!(end.stats().bytes_received, model.next() - 1);
+    Verdict::Accepted
+}
+
+/// What must hold for the ACKs that a segment (or a timer) made leave.
+fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at_once: bool) {
+    let next = model.next();
+    assert!(!at_once || !out.sent.is_empty(), "a segment out of order is not acknowledged at once");
+    assert!(out.sent.len() <= 1, "{} ACKs for one segment", out.sent.len());
+    for ack in &out.sent {
+        assert!(ack.has_ack && ack.ack == next, "ACK {} where byte {next} is missing", ack.ack);
+        let blocks = ack.sack.as_slice();
+        assert_eq!(ack.flags.has(Flags::SACK), !blocks.is_empty());
+        let most = if p.timestamps { 3 } else { 4 };
+        assert!(blocks.len() <= most, "{} SACK blocks", blocks.len());
+        let duplicate = blocks.first().is_some_and(|b| {
+            let covered = |outer: &SackBlock| outer.start <= b.start && b.end <= outer.end;
+            b.end <= next || blocks[1..].iter().any(covered) || !model.is_run(*b)
+        });
+        assert!(!duplicate || p.dsack, "a D-SACK without asking for it: {blocks:?}");
+        let (duplicates, blocks) = blocks.split_at(usize::from(duplicate));
+        for b in duplicates {
+            assert!(b.start < b.end && (b.start..b.end).all(|i| model.has(i)), "a D-SACK of what never came: {b:?}");
+        }
+        for (i, b) in blocks.iter().enumerate() {
+            assert!(b.start > next, "block {b:?} below the ACK {next}");
+            assert!(model.is_run(*b), "block {b:?} is not a run of what was received");
+            assert!(!blocks[..i].contains(b), "block {b:?} twice");
+        }
+        let holds = |b: &SackBlock, at: u64| (b.start..b.end).contains(&at);
+        if let Some((start, _)) = segment
+            && start > next
+            && let Some(first) = blocks.first()
+        {
+            assert!(holds(first, start), "the first block {first:?} does not hold the segment at {start}");
+        }
+        // beyond four runs a receiver remembers the latest four, which may be filled before the others
+        let starts = (next as usize..model.here.len()).filter(|&i| model.here[i] && !model.here[i - 1]).count();
+        let above = (1..=4).contains(&starts) && model.next() == next;
+        let sack = p.recovery == tcp::Recovery::Sack;
+        assert!(!(above && sack && duplicates.is_empty()) || !blocks.is_empty(), "data above a hole is not told of");
+    }
+}

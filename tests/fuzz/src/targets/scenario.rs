@@ -1,0 +1,132 @@
+//! Generated scenarios: from text through resolve and build to a short run.
+//!
+//! What is refused is refused in clear lines. What is accepted has a canonical text that is a fixed point; is built, in no more
+//! memory than the door promises; and runs: time goes on, every link's books balance all the while, and the results are whole.
+
+use super::text::{clear, fixed_point};
+use super::{Target, Verdict};
+use crate::bounds;
+use crate::schema::Range;
+use crate::source::Source;
+use crate::world;
+use scenario::Scenario;
+use scenario::read::{self, Format};
+use sim::{Column, Outcome, World};
+
+/// Valid scenarios, run.
+pub const VALID: Target = Target {
+    name: "scenario",
+    about: "valid scenarios: canonical text a fixed point, built in bounded memory, a short run with balanced books",
+    longest: 1024,
+    text: false,
+    run: |bytes| short_run(bytes, Range::Usual, 30_000),
+    start: Vec::new,
+};
+
+/// Scenarios of the right form with any values.
+pub const WILD: Target = Target {
+    name: "wild",
+    about: "scenarios of the right form with any values: refused in clear lines, or as above",
+    longest: 1024,
+    text: false,
+    run: |bytes| short_run(bytes, Range::Wild, 10_000),
+    start: Vec::new,
+};
+
+/// Valid scenarios, built and not run.
+pub const BUILD: Target = Target {
+    name: "build",
+    about: "valid scenarios through resolve and build",
+    longest: 1024,
+    text: false,
+    run: |bytes| short_run(bytes, Range::Usual, 0),
+    start: Vec::new,
+};
+
+/// Most events at one moment of a scenario this small: more means that time stands still.
+const MOST_AT_ONCE: u64 = 2_000_000;
+/// Books are checked after so many events.
+const AUDIT: u64 = 256;
+
+/// The scenario that these choices make.
+pub fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
+    let text = world::text(&mut Source::new(bytes), range);
+    let answer = read::scenario(&text, Format::Json, &[]);
+    (text, answer)
+}
+
+fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
+    let (text, answer) = read_scenario(bytes, range);
+    let scenario = match answer {
+        Ok(scenario) => scenario,
+        Err(problems) => {
+            assert!(!problems.is_empty(), "refused without a reason");
+            problems.iter().for_each(|p| clear(&p.to_string(), &text));
+            return Verdict::Refused;
+        }
+    };
+    fixed_point(&scenario);
+    let mark = bounds::mark();
+    let mut world = match World::build(&scenario) {
+        Ok(world) => world,
+        Err(problem) => panic!("valid, and refused by the build: {problem}"),
+    };
+    let took = bounds::peak_above(mark) as u64;
+    assert!(took <= MOST_TO_BUILD, "the build took {took} bytes");
+    if events > 0 {
+        run(&mut world, events);
+        whole(&world.outcome(&scenario));
+    }
+    Verdict::Accepted
+}
+
+/// Most bytes that a build may take.
+const MOST_TO_BUILD: u64 = 1_200_000_000;
+
+fn run(world: &mut World, events: u64) {
+    let (mut now, mut at_once) = (world.now(), 0);
+    for k in 0.. {
+        if !world.step() {
+            // to the end, where the accounts are brought up to date
+            world.run(|_| true);
+            break;
+        }
+        at_once = if world.now() > now { 0 } else { at_once + 1 };
+        assert!(at_once < MOST_AT_ONCE, "time stands still at {now}");
+        now = world.now();
+        if k % AUDIT == 0 {
+            balance(world);
+        }
+        // a moment that never ends is waited for beyond the number of events
+        if k >= events && at_once == 0 {
+            break;
+        }
+    }
+    balance(world);
+}
+
+fn balance(world: &World) {
+    for (i, b) in world.books().enumerate() {
+        let sum = b.delivered + b.dropped + b.queued + b.in_flight;
+        assert_eq!(b.offered, sum, "the books of link {i} do not balance at {}: {b:?}", world.now());
+    }
+}
+
+/// Tables are rectangular, and no number in them is infinite.
+fn whole(outcome: &Outcome) {
+    for table in &outcome.tables {
+        let len = |c: &Column| match c {
+            Column::U64(v) => v.len(),
+            Column::F64(v) => v.len(),
+            Column::Text(v) => v.len(),
+            Column::Unknown(n) => *n,
+        };
+        let rows = table.columns.first().map_or(0, |c| len(&c.1));
+        for (name, column) in &table.columns {
+            assert_eq!(len(column), rows, "{}.{name} has another length", table.name);
+            if let Column::F64(v) = column {
+                assert!(!v.iter().any(|x| x.is_infinite()), "{}.{name} is infinite", table.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The sending half of TCP against scripts of ACKs, and a receiver that is a set of bytes.
+//!
+//! ACKs arrive late, twice, not at all, out of order, with SACK blocks, with blocks that make no sense, for bytes never sent. After
+//! every call: what was sent lies within what was written and within the peer's window, new data follow without a gap, a
+//! retransmission is of what was sent and not acknowledged, and a timer runs while anything is outstanding. When the script is
+//! over the path is perfect, and then everything arrives: no sequence of ACKs makes a connection stall for good.
+//!
+//! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of what was not sent), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
+
+use super::{Target, Verdict};
+use crate::schema::{Range, Schema};
+use crate::source::Source;
+use packet::Flags;
+use scenario::Stack;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
+use units::{Duration, Time};
+
+/// Any ACKs, to a sender of any stack.
+pub const SENDER: Target = Target {
+    name: "sender",
+    about: "any script of ACKs to a TCP sender: windows and sequence numbers hold, and nothing makes it stall for good",
+    longest: 1024,
+    text: false,
+    run: sender,
+    start: Vec::new,
+};
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
+
+/// Most segments of one call: a window of the peer's at the least MSS is more than any call sends.
+const MOST_AT_ONCE: usize = 50_000;
+
+#[derive(Default)]
+struct Out {
+    sent: Vec<Segment>,
+    failed: bool,
+}
+
+impl Io for Out {
+    fn send(&mut self, segment: &Segment) {
+        self.sent.push(*segment);
+    }
+    fn event(&mut self, event: Event) {
+        self.failed |= event == Event::Failed;
+    }
+}
+
+/// A stack: a preset, and sometimes what the schema allows besides.
+fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
+    let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
+    let mut tree = json!({ "preset": preset });
+    if s.chance(128)
+        && let Value::Object(differs) = SCHEMA.value(SCHEMA.def("Stack"), s, Range::Usual)
+        && let Some(map) = tree.as_object_mut()
+    {
+        map.extend(differs.into_iter().filter(|(key, _)| key != "preset" && s.chance(48)));
+    }
+    let stack: Stack = scenario::read::typed(tree).ok()?;
+    let mut p = stack.resolve().ok()?;
+    p.handshake = false;
+    // nobody gives up while the script keeps the path dead
+    p.retries = None;
+    p.validate().ok().map(|()| p)
+}
+
+struct Bench {
+    p: TcpParams,
+    end: Endpoint,
+    now: Time,
+    /// Bytes written; the stream is 1..=written.
+    written: u64,
+    window: u64,
+    /// First byte never sent.
+    sent_to: u64,
+    /// Highest ACK that the sender has taken.
+    acked: u64,
+    /// What the receiver has, by byte; byte 0 is the SYN.
+    here: Vec<bool>,
+    /// Segments on the way, oldest first.
+    flying: VecDeque<Segment>,
+}
+
+fn sender(bytes: &[u8]) -> Verdict {
+    let mut s = Source::new(bytes);
+    let Some(p) = stack(&mut s) else { return Verdict::Refused };
+    let window = (s.spread(4, 400) * u64::from(p.mss)).min(1 << 30);
+    let end = Endpoint::new(&p, window);
+    let mut b = Bench {
+        end,
+        now: Time(1_000_000_000),
+        written: 0,
+        window,
+        sent_to: 1,
+        acked: 1,
+        here: vec![true],
+        flying: VecDeque::new(),
+        p,
+    };
+    b.call(|end, p, now, out| end.connect(p, now, out));
+    let first = s.spread(1, 60) * u64::from(b.p.mss) - s.below(u64::from(b.p.mss));
+    b.write(first);
+    while !s.is_empty() {
+        b.act(&mut s);
+    }
+    b.finish();
+    Verdict::Accepted
+}
+
+impl Bench {
+    fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
+        let mut out = Out::default();
+        call(&mut self.end, &self.p, self.now, &mut out);
+        assert!(out.sent.len() < MOST_AT_ONCE, "{} segments in one call", out.sent.len());
+        assert!(!out.failed, "gave up, though it may retry for ever");
+        for segment in out.sent {
+            self.look(&segment);
+            if segment.len > 0 {
+                self.flying.push_back(segment);
+            }
+        }
+        let outstanding = self.sent_to > self.acked;
+        let waits = self.end.deadline() != Time::NEVER;
+        assert!(waits || !outstanding, "bytes are outstanding, and no timer runs");
+        let probe = self.end.probe(&self.p);
+        assert!(probe.cwnd_bytes >= u64::from(self.p.mss), "a window of {} bytes", probe.cwnd_bytes);
+        assert!(probe.rto >= Duration::from_millis(1), "an RTO of {}", probe.rto);
+        assert_eq!(self.end.acked(), self.acked - 1, "bytes acknowledged");
+    }
+
+    fn look(&mut self, segment: &Segment) {
+        let (start, stop) = (segment.seq, segment.seq + u64::from(segment.len));
+        if segment.len == 0 {
+            return;
+        }
+        assert!(u64::from(segment.len) <= u64::from(self.p.mss), "{} bytes in a segment", segment.len);
+        assert!(start >= 1 && stop <= self.written + 1, "bytes {start}..{stop} of {} written", self.written);
+        assert!(stop <= self.acked + self.window, "bytes up to {stop}: beyond the peer's window");
+        assert!(start <= self.sent_to, "a gap: {start} after {}", self.sent_to);
+        if start < self.sent_to {
+            assert!(stop > self.acked, "bytes {start}..{stop} again, which are acknowledged up to {}", self.acked);
+            assert!(segment.retransmission, "a retransmission that is not called one");
+        }
+        self.sent_to = self.sent_to.max(stop);
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.call(|end, p, now, out| end.write(p, now, bytes, out));
+    }
+
+    fn next(&self) -> u64 {
+        self.here.iter().position(|here| !here).unwrap_or(self.here.len()) as u64
+    }
+
+    /// A segment arrives at the receiver.
+    fn arrive(&mut self, segment: &Segment) {
+        let (start, stop) = (segment.seq as usize, segment.seq as usize + segment.len as usize);
+        self.here.resize(self.here.len().max(stop), false);
+        self.here[start..stop].fill(true);
+    }
+
+    /// The ACK that a receiver would send now, its blocks from the highest down.
+    fn ack(&self, segment: Option<&Segment>) -> Segment {
+        let next = self.next();
+        let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
+        if self.p.timestamps {
+            ack.ts_val = (self.now.0 / 1_000) as u32;
+            ack.ts_ecr = segment.map_or(0, |s| s.ts_val);
+        }
+        if self.p.recovery == tcp::Recovery::Sack {
+            let mut at = self.here.len();
+            while ack.sack.len() < 3 && at > next as usize {
+                let end = at;
+                while at > next as usize && self.here[at - 1] {
+                    at -= 1;
+                }
+                if at < end {
+                    ack.sack.push(SackBlock { start: at as u64, end: end as u64 });
+                }
+                while at > next as usize && !self.here[at - 1] {
+                    at -= 1;
+                }
+            }
+        }
+        if !ack.sack.is_empty() {
+            ack.flags = ack.flags.with(Flags::SACK);
+        }
+        ack
+    }
+
+    fn deliver(&mut self, ack: Segment) {
+        if ack.ack <= self.sent_to {
+            self.acked = self.acked.max(ack.ack);
+        }
+        self.call(|end, p, now, out| end.on_segment(p, now, &ack, out));
+    }
+
+    fn act(&mut self, s: &mut Source<'_>) {
+        match s.byte() {
+            // the oldest segment arrives and is acknowledged
+            0..=99 => {
+                if let Some(segment) = self.flying.pop_front() {
+                    self.now += Duration(s.spread(1_000, 20_000_000));
+                    self.arrive(&segment);
+                    let mut ack = self.ack(Some(&segment));
+                    if self.p.ecn && s.chance(16) {
+                        ack.flags = ack.flags.with(Flags::ECE);
+                    }
+                    self.deliver(ack);
+                }
+            }
+            // it arrives, and the ACK is lost
+            100..=119 => {
+                if let Some(segment) = self.flying.pop_front() {
+                    self.arrive(&segment);
+                }
+            }
+            // it is lost
+            120..=159 => drop(self.flying.pop_front()),
+            // it is overtaken
+            160..=174 => {
+                if let Some(segment) = self.flying.pop_front() {
+                    self.flying.push_back(segment);
+                }
+            }
+            175..=204 => {
+                let deadline = self.end.deadline();
+                if deadline != Time::NEVER {
+                    self.now = self.now.max(deadline);
+                    self.call(|end, p, now, out| end.on_timer(p, now, out));
+                }
+            }
+            205..=219 => self.now += Duration(s.spread(1_000, 3_000_000_000)),
+            220..=229 => {
+                let bytes = s.spread(1, 20_000);
+                self.write(bytes);
+            }
+            // the last ACK again, or an old one
+            230..=239 => {
+                let mut ack = self.ack(None);
+                ack.ack -= s.below(ack.ack);
+                self.deliver(ack);
+            }
+            _ => self.nonsense(s),
+        }
+    }
+
+    /// Blocks of any place, or an ACK of what was never sent.
+    fn nonsense(&mut self, s: &mut Source<'_>) {
+        let mut ack = self.ack(None);
+        let around =
+            |s: &mut Source<'_>, b: &Self| (b.next() + s.below(2 * b.window)).saturating_sub(s.below(b.window));
+        if s.chance(128) {
+            ack.ack = self.sent_to + 1 + s.below(10_000);
+        }
+        ack.sack = SackBlocks::NONE;
+        for _ in 0..s.below(5) {
+            let (start, end) = (around(s, self), around(s, self));
+            // above what was sent a SACK is of nothing; below it is a lie, which may cost a retransmission and no more
+            ack.sack.push(SackBlock { start, end });
+        }
+        if !ack.sack.is_empty() {
+            ack.flags = ack.flags.with(Flags::SACK);
+        }
+        self.deliver(ack);
+    }
+
+    /// A perfect path from here on: all that was written arrives.
+    fn finish(&mut self) {
+        let mut calls = 0u32;
+        while self.acked <= self.written {
+            calls += 1;
+            assert!(calls < 200_000, "stalled: {} of {} bytes acknowledged", self.acked - 1, self.written);
+            if let Some(segment) = self.flying.pop_front() {
+                self.now += Duration(1_000_000);
+                self.arrive(&segment);
+                let ack = self.ack(Some(&segment));
+                self.deliver(ack);
+            } else {
+                let deadline = self.end.deadline();
+                assert!(
+                    deadline != Time::NEVER,
+                    "stalled: {} of {} bytes acknowledged, and no timer",
+                    self.acked - 1,
+                    self.written
+                );
+                self.now = self.now.max(deadline);
+                self.call(|end, p, now, out| end.on_timer(p, now, out));
+            }
+        }
+    }
+}
+
+/// The stack that an input means, for a person.
+pub fn meaning(bytes: &[u8]) -> String {
+    format!("{:#?}", stack(&mut Source::new(bytes)))
+}

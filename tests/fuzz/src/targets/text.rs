@@ -1,0 +1,162 @@
+//! The doors of text: scenario files in TOML and JSON, and `--set`.
+//!
+//! Whatever is read: no panic; what is refused is refused in lines that a person can act on ([`clear`]); what is accepted has a
+//! canonical text that reads back as the same scenario with the same canonical text.
+
+use super::{Target, Verdict};
+use scenario::Scenario;
+use scenario::read::{self, Format};
+use units::Problem;
+
+/// Scenario files in TOML.
+pub const TOML: Target = Target {
+    name: "toml",
+    about: "any text as TOML: refused in clear lines, or canonical text a fixed point",
+    longest: 4096,
+    text: true,
+    run: |bytes| text(bytes, Format::Toml),
+    start: || examples().iter().map(|t| t.as_bytes().to_vec()).collect(),
+};
+
+/// Scenario files in JSON.
+pub const JSON: Target = Target {
+    name: "json",
+    about: "any text as JSON: refused in clear lines, or canonical text a fixed point",
+    longest: 8192,
+    text: true,
+    run: |bytes| text(bytes, Format::Json),
+    start: || {
+        let read = |t: &&str| read::parse(t, Format::Toml).ok().map(|v| v.to_string().into_bytes());
+        examples().iter().filter_map(read).collect()
+    },
+};
+
+/// Overrides: a path, a line feed, a value; and so on.
+pub const SET: Target = Target {
+    name: "set",
+    about: "any --set path=value over a good scenario",
+    longest: 512,
+    text: true,
+    run: set,
+    start: || {
+        let sets = [
+            "link.up.rate\n2mbit",
+            "link.up.queue\n{ droptail = { limit = \"21p\" } }",
+            "app.upload.to.0\nserver",
+            "tcp.\"ns2-cubic-2.6.22\".mss\n1000",
+            "link.up.changes.0.rate\n1mbit\nseed\n7",
+            "link.up.queue.codel.target\n5ms\nlink.up.docsis.flow.max_sustained_rate\n5mbit",
+        ];
+        sets.map(|s| s.as_bytes().to_vec()).to_vec()
+    },
+};
+
+/// A scenario that every path of the schema may be laid over.
+const GOOD: &str = r#"
+duration = "1s"
+link.up = { from = "home", to = "server", rate = "5mbit", delay = "10ms", queue.codel = { limit = "417p" } }
+link.down = { from = "server", to = "home", rate = "20mbit", delay = "10ms" }
+app.upload = { from = "home", to = ["server"], tcp = "mine", traffic.ftp = {} }
+tcp.mine = { preset = "linux-6", ack_every = 1 }
+"#;
+
+fn examples() -> Vec<&'static str> {
+    vec![
+        GOOD,
+        include_str!("../../../../examples/home-upload.toml"),
+        include_str!("../../../../examples/cable-modem.toml"),
+        include_str!("../../../../examples/variable-link.toml"),
+        "duration = \"1s\"\n[link.a]\nfrom = \"x\"\nto = \"y\"\nboth_ways = true\n",
+    ]
+}
+
+fn text(bytes: &[u8], format: Format) -> Verdict {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Verdict::Refused };
+    judge(&read::scenario(text, format, &[]), text)
+}
+
+fn set(bytes: &[u8]) -> Verdict {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Verdict::Refused };
+    let lines: Vec<&str> = text.split('\n').collect();
+    let pair = |p: &[&str]| (p[0].to_owned(), p.get(1).unwrap_or(&"").to_string());
+    let sets: Vec<(String, String)> = lines.chunks(2).map(pair).collect();
+    judge(&read::scenario(GOOD, Format::Toml, &sets), text)
+}
+
+/// What must hold for whatever came of the text `given`.
+pub fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
+    match answer {
+        Ok(scenario) => {
+            fixed_point(scenario);
+            Verdict::Accepted
+        }
+        Err(problems) => {
+            assert!(!problems.is_empty(), "refused without a reason");
+            problems.iter().for_each(|p| clear(&p.to_string(), given));
+            Verdict::Refused
+        }
+    }
+}
+
+/// Reading a scenario's canonical text gives the scenario, and the text again.
+pub fn fixed_point(scenario: &Scenario) {
+    let canonical = scenario.canonical();
+    match read::scenario(&canonical, Format::Json, &[]) {
+        Err(problems) => panic!("accepted, and refused when read again: {} in {canonical}", problems[0]),
+        Ok(again) => {
+            assert_eq!(again.canonical(), canonical, "the canonical text is not a fixed point");
+            assert!(&again == scenario, "the canonical text reads as another scenario: {canonical}");
+        }
+    }
+}
+
+/// Words of the language that this is written in, which no user needs to know.
+const OURS: &[&str] = &[
+    "invalid type",
+    "invalid value",
+    "invalid length",
+    "struct ",
+    " enum",
+    "unit variant",
+    "newtype",
+    "a sequence",
+    "a map",
+    "unit value",
+    "untagged",
+    "second choice",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "i64",
+    "i128",
+    "f64",
+    "f32",
+    "usize",
+    "Option",
+    "tuple",
+    "visitor",
+    "deserialize",
+    "EOF while",
+    "unknown field",
+    "unknown variant",
+    "missing field",
+    "panicked",
+];
+/// Longest line, characters: a path, a value clipped to 80, and the longest list of names.
+const LONGEST: usize = 1600;
+
+/// A line that a person can act on: one line, of bounded length, without control characters, in the words of the user, who
+/// wrote `given`.
+pub fn clear(line: &str, given: &str) {
+    assert!(!line.trim().is_empty(), "an empty message");
+    let strange = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    assert!(!line.contains(strange), "control characters in {line:?}");
+    assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
+    for word in OURS {
+        assert!(!line.contains(word) || given.contains(word), "\"{word}\" in {line}");
+    }
+}
