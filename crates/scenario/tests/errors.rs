@@ -154,7 +154,7 @@ fn lines_are_in_the_users_words() {
         (
             "app.upload.traffic",
             "{ ftp = {}, ping = {} }",
-            "app.upload.traffic: a table is not valid; expected a table of one key",
+            "app.upload.traffic: \"ping\" is one key too many; expected one of \"ftp\", \"game\"",
         ),
         (
             "app.upload.traffic.ftp.new_connection",

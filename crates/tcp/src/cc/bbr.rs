@@ -497,7 +497,8 @@ impl Bbr {
         if a.state == State::Recovery && self.previous != State::Recovery {
             self.conserving = true;
             self.next_round_delivered = a.delivered;
-            cwnd = in_flight + acked;
+            // less than a segment may have been delivered, and nothing be left in flight
+            cwnd = (in_flight + acked).max(1.0);
         } else if repairing(self.previous) && !repairing(a.state) {
             cwnd = cwnd.max(self.prior_cwnd);
             self.conserving = false;

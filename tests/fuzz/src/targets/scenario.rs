@@ -74,8 +74,10 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     let took = bounds::peak_above(mark) as u64;
     assert!(took <= MOST_TO_BUILD, "the build took {took} bytes");
     if events > 0 {
-        run(&mut world, events);
-        whole(&world.outcome(&scenario));
+        // results are those of a whole run
+        if run(&mut world, events) {
+            whole(&world.outcome(&scenario));
+        }
     }
     Verdict::Accepted
 }
@@ -83,13 +85,15 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
 /// Most bytes that a build may take.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-fn run(world: &mut World, events: u64) {
+/// Runs to the end or for so many events, whatever comes first; true at the end.
+fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
         if !world.step() {
             // to the end, where the accounts are brought up to date
             world.run(|_| true);
-            break;
+            balance(world);
+            return true;
         }
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time stands still at {now}");
@@ -103,6 +107,7 @@ fn run(world: &mut World, events: u64) {
         }
     }
     balance(world);
+    false
 }
 
 fn balance(world: &World) {
