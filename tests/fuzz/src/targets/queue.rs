@@ -42,7 +42,7 @@ impl FateSink for Gone {
     }
     fn marked(&mut self, packet: &PacketMeta, _: MarkReason, _: Point) {
         assert_eq!(packet.ecn(), Ecn::Ce, "a mark that is not on the packet");
-        assert!(packet.flow.0 % 3 != 0, "a mark on a packet that is not ECN-capable");
+        assert!(!packet.flow.0.is_multiple_of(3), "a mark on a packet that is not ECN-capable");
     }
 }
 
@@ -154,7 +154,7 @@ impl Bench<'_> {
         let flow = s.byte() % 16;
         let most = if s.chance(16) { 65_508 } else { 1_487 };
         let size = 28 + s.below(most) as u16;
-        let ecn = if flow % 3 == 0 { 0 } else { 2 };
+        let ecn = if flow.is_multiple_of(3) { 0 } else { 2 };
         let dscp = (flow % 5) * 10;
         let p = PacketMeta { seq, size, flow: FlowId(u32::from(flow)), tos: dscp << 2 | ecn, ..Default::default() };
         self.waiting.insert(seq);
