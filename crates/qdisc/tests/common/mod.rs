@@ -1,4 +1,5 @@
 //! A queue in front of a link, fed by sources that never respond. Time averages are taken here, from what goes in and out.
+#![allow(dead_code)] // each test file uses its part
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
 use qdisc::{Cx, Queue, Spec};
