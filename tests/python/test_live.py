@@ -197,8 +197,8 @@ def test_without_rights_it_says_which_are_missing(lab: Path):
 
 def test_hosts_that_cannot_be_put_apart_are_refused():
     circle = bloatlab.parse(
-        LAB + '[link.side]\nfrom = "h2"\nto = "h3"\nboth_ways = true\n'
-        '[link.round]\nfrom = "h3"\nto = "h1"\nboth_ways = true\n'
+        LAB + '[link.side]\nfrom = "h2"\nto = "h3"\ndelay = "1ms"\nboth_ways = true\n'
+        '[link.round]\nfrom = "h3"\nto = "h1"\ndelay = "1ms"\nboth_ways = true\n'
         '[app.x]\nfrom = "h2"\nto = ["h3"]\ntraffic.ftp = {}\n[app.y]\nfrom = "h3"\nto = ["h1"]\ntraffic.ftp = {}\n'
     )
     with pytest.raises(ScenarioError, match="fall into the same namespace"):
