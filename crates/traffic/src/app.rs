@@ -183,9 +183,10 @@ mod tests {
             let again = serde_json::to_string(&traffic).unwrap();
             assert_eq!(serde_json::from_str::<Traffic>(&again).unwrap(), traffic);
         }
-        // the schema knows as many applications as the list
+        // the schema knows as many tables as the list has applications
         let schema = serde_json::to_value(schemars::schema_for!(Traffic)).unwrap();
-        assert_eq!(schema["oneOf"].as_array().unwrap().len(), APPS.len());
+        let tables = schema["oneOf"].as_array().unwrap().iter().filter(|choice| choice["type"] == "object");
+        assert_eq!(tables.count(), APPS.len());
     }
 
     /// Connections break at random moments; the fake host asserts that nothing is written or closed twice or after an end.
