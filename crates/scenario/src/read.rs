@@ -22,7 +22,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
             let table = toml::from_str::<toml::Table>(text).map_err(|e| {
                 let line = e.span().map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
                 let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
-                Problem::new("", format!("{at}not valid TOML: {}", shown(&one_line(e.message()))))
+                Problem::new("", format!("{at}not valid TOML: {}", shown(&one_line(&plain_number(e.message())))))
             })?;
             plain(toml::Value::Table(table))
         }
@@ -33,6 +33,11 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
             Problem::new("", format!("line {}: not valid JSON: {}", e.line(), shown(what)))
         }),
     }
+}
+
+/// The TOML reader names its own types where a number does not fit ("u64 value was too large").
+fn plain_number(message: &str) -> String {
+    ["u64", "i64", "u128", "i128", "f64"].iter().fold(message.to_owned(), |text, word| text.replace(word, "number"))
 }
 
 /// The tree of a TOML document.   Errors: a number that is not finite; a date.
