@@ -22,7 +22,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
             let table = toml::from_str::<toml::Table>(text).map_err(|e| {
                 let line = e.span().map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
                 let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
-                Problem::new("", format!("{at}not valid TOML: {}", shown(&one_line(&plain_number(e.message())))))
+                Problem::new("", format!("{at}not valid TOML: {}", shown(&plain_words(e.message()))))
             })?;
             plain(toml::Value::Table(table))
         }
@@ -35,9 +35,10 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// The TOML reader names its own types where a number does not fit ("u64 value was too large").
-fn plain_number(message: &str) -> String {
-    ["u64", "i64", "u128", "i128", "f64"].iter().fold(message.to_owned(), |text, word| text.replace(word, "number"))
+/// The TOML reader's own types and expectations stay out of its message where an integer does not fit.
+fn plain_words(message: &str) -> String {
+    let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
+    if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }
 }
 
 /// The tree of a TOML document.   Errors: a number that is not finite; a date.
