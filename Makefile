@@ -4,7 +4,7 @@
 #   make test     Rust and Python tests
 #   make check    formats, lints, types, layers, documentation, then test: what CI runs
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
-#   make fuzz     attack every door: coverage-guided, ten minutes each             (TIME=600 SEED=1 JOBS=2)
+#   make fuzz     attack every door: coverage-guided, ten minutes each             (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
@@ -110,7 +110,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 fuzz:
 	@tools/preflight.sh $(PYTHON) rust
 	RUSTFLAGS="$(COUNTERS)" cargo build --profile fuzz --locked --quiet -p bloatlab-fuzz --target $(HOST) --target-dir target/coverage
-	target/coverage/$(HOST)/fuzz/fuzz all --time $(TIME) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS)) --grown target/grown
+	target/coverage/$(HOST)/fuzz/fuzz all $(if $(ROUNDS),--rounds $(ROUNDS),--time $(TIME)) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS)) --grown target/grown
 
 fuzz-million:
 	@tools/preflight.sh $(PYTHON) rust

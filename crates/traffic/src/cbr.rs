@@ -86,7 +86,8 @@ impl Params for CbrParams {
         if self.size.0 == 0 || self.size.0 > MAX_SIZE {
             return Err(Problem::new("size", format!("{} is not valid; expected 1B to {MAX_SIZE}B", self.size)));
         }
-        if self.rate.time_for(self.size.0).is_zero() {
+        // exactly: a random gap is cut to whole nanoseconds, and of gaps that are all cut to none time would stand still
+        if self.size.0 * 8_000_000_000 < self.rate.0 {
             return Err(Problem::new("rate", format!("{} leaves less than 1 ns between datagrams", self.rate)));
         }
         if self.arrivals == Arrivals::Poisson && self.randomize.get() > 0.0 {
@@ -307,6 +308,9 @@ mod tests {
         assert_eq!(fake.datagrams, [(Time(0), Side::Server, 1000, 0), (Time(8_000_000), Side::Server, 1000, 1)]);
         let bad = |p: CbrParams| p.validate().unwrap_err().path;
         assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
+        // 8000 bits in 1 ns are 8 Tbit/s
+        CbrParams::new(BitRate(8_000_000_000_000)).validate().unwrap();
+        assert_eq!(bad(CbrParams::new(BitRate(8_000_000_000_001))), "rate");
         assert_eq!(bad(CbrParams { size: Bytes(70_000), ..CbrParams::new(BitRate(1)) }), "size");
         assert!(serde_json::from_str::<CbrParams>("{}").unwrap_err().to_string().contains("rate"));
     }

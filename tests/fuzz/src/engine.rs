@@ -24,6 +24,8 @@ const SMALLER: u32 = 2_000;
 pub enum Until {
     /// So many inputs.
     Count(u64),
+    /// So many times the inputs of about a minute.
+    Rounds(u64),
     /// So long.
     Time(Duration),
 }
@@ -165,6 +167,7 @@ impl Campaign<'_> {
         loop {
             match self.until {
                 Until::Count(n) if report.tried >= n => break,
+                Until::Rounds(n) if report.tried >= n.saturating_mul(self.target.minute) => break,
                 Until::Time(t) if start.elapsed() >= t => break,
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! `fuzz TARGET|all [--time SECONDS | --count N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: the attack, one target or all.
+//! `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: the attack, one target or all.
 //! `fuzz list`; `fuzz show TARGET FILE`: what there is, what an input means.
 #![allow(clippy::disallowed_methods, reason = "a program says how long it took")]
 
@@ -67,11 +67,12 @@ fn read(args: Vec<String>) -> Result<Asked, String> {
         match arg.as_str() {
             "--time" => asked.until = Until::Time(Duration::from_secs(number()?)),
             "--count" => asked.until = Until::Count(number()?),
+            "--rounds" => asked.until = Until::Rounds(number()?),
             "--seed" => asked.seed = number()?,
             "--corpus" => asked.corpus = value.into(),
             "--grown" => asked.grown = Some(value.into()),
             "--jobs" => asked.jobs = number()?.max(1) as usize,
-            _ => return Err(format!("{arg}: expected --time, --count, --seed, --corpus, --grown or --jobs")),
+            _ => return Err(format!("{arg}: expected --time, --count, --rounds, --seed, --corpus, --grown or --jobs")),
         }
     }
     Ok(asked)

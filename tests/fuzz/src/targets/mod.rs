@@ -22,6 +22,8 @@ pub enum Verdict {
 pub struct Target {
     /// Its name: on the command line and of its corpus.
     pub name: &'static str,
+    /// Inputs of about a minute, with counters: a round, which is the same on every machine.
+    pub minute: u64,
     /// What it asserts, in one line.
     pub about: &'static str,
     /// Longest input, bytes.

@@ -18,6 +18,7 @@ use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 /// Any discipline, any sequence of calls.
 pub const QUEUE: Target = Target {
     name: "queue",
+    minute: 150_000,
     about: "any discipline, any calls: one fate for each packet, balanced books, limits that hold, timers that move on",
     longest: 2048,
     text: false,

@@ -16,6 +16,7 @@ use sim::{Column, Outcome, World};
 /// Valid scenarios, run.
 pub const VALID: Target = Target {
     name: "scenario",
+    minute: 10_000,
     about: "valid scenarios: canonical text a fixed point, built in bounded memory, a short run with balanced books",
     longest: 1024,
     text: false,
@@ -26,6 +27,7 @@ pub const VALID: Target = Target {
 /// Scenarios of the right form with any values.
 pub const WILD: Target = Target {
     name: "wild",
+    minute: 15_000,
     about: "scenarios of the right form with any values: refused in clear lines, or as above",
     longest: 1024,
     text: false,
@@ -36,6 +38,7 @@ pub const WILD: Target = Target {
 /// Valid scenarios, built and not run.
 pub const BUILD: Target = Target {
     name: "build",
+    minute: 40_000,
     about: "valid scenarios through resolve and build",
     longest: 1024,
     text: false,

@@ -21,6 +21,7 @@ use units::{Duration, Time};
 /// Any ACKs, to a sender of any stack.
 pub const SENDER: Target = Target {
     name: "sender",
+    minute: 10_000,
     about: "any script of ACKs to a TCP sender: windows and sequence numbers hold, and nothing makes it stall for good",
     longest: 1024,
     text: false,
