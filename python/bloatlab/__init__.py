@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bloatlab import live, parts
+    from bloatlab.differences import diff
     from bloatlab.results import open_result, save
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
     from bloatlab.simulation import Result, run
@@ -30,6 +31,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "diff",
     "from_dict",
     "live",
     "load",
@@ -47,6 +49,7 @@ __all__ = [
 _HOMES = {
     "Result": "simulation",
     "run": "simulation",
+    "diff": "differences",
     "open_result": "results",
     "save": "results",
     "Scenario": "scenario",

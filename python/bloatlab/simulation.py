@@ -68,6 +68,10 @@ class Result:
                 raise ImportError(f"to_pandas: {module} is not installed: pip install 'bloatlab[pandas]'") from None
         return frame.to_pandas()
 
+    def diff(self, other: Result | str | Path) -> Any:
+        """What differs between this result and another, opened or in a folder: `bloatlab.diff`."""
+        return importlib.import_module("bloatlab.differences").diff(self, other)
+
     def __repr__(self) -> str:
         """The run in a few lines: a line per link and per application, and the names of the tables."""
         summary = self.summary

@@ -13,7 +13,21 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from bloatlab.cli import collisions, compare, lab, listing, live, reproduce, run, schema, show, store, sweep, validate
+from bloatlab.cli import (
+    collisions,
+    compare,
+    diff,
+    lab,
+    listing,
+    live,
+    reproduce,
+    run,
+    schema,
+    show,
+    store,
+    sweep,
+    validate,
+)
 from bloatlab.cli.common import BadInput, converted
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.simulation import Bug
@@ -33,6 +47,9 @@ Run it on the wall clock, with real programs over kernel TCP (as root):
 
 Run it over a grid of values and seeds, as a table:
     bloatlab sweep grid.toml -o runs/grid.csv
+
+Say what differs between two results:
+    bloatlab diff runs/droptail runs/codel
 
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
@@ -67,6 +84,7 @@ for _name, _module in (
     ("lab", lab),
     ("reproduce", reproduce),
     ("show", show),
+    ("diff", diff),
     ("list", listing),
     ("schema", schema),
     ("collisions", collisions),

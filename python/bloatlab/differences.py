@@ -1,0 +1,306 @@
+"""What differs between two or more results: in the scenario, and in what was measured.
+
+Scenarios are compared key by key. Where each names one thing of several (`queue.codel` here, `queue.droptail` there)
+the names differ, not every parameter below them. Measures are the numbers of the summary under their dotted paths
+(docs/results.md); `DIRECTIONS` says for which of them more is better, or less.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bloatlab.results import open_result
+from bloatlab.simulation import Result
+from bloatlab.sweep import declared
+from bloatlab.tables import TextCell, TextTable, Tone, counted, number
+
+#: What a larger value is.
+Direction = Literal["more is better", "less is better"]
+
+#: For which measures more is better, or less: the first pattern that fits. `*` stands for anything. All others are
+#: better neither way: packets and bytes of a link, events, the length of the run; and drops, marks and retransmissions,
+#: by which a queue tells a sender to slow down: what they cost is in the goodput, the times and the scores.
+DIRECTIONS: Sequence[tuple[str, Direction]] = (
+    ("*sojourn_ms.*", "less is better"),
+    ("*delay_ms.*", "less is better"),
+    ("*delay_ms_reverse.*", "less is better"),
+    ("*rtt_ms.*", "less is better"),
+    ("*induced_ms", "less is better"),
+    ("*jitter_ms*", "less is better"),
+    ("*queue_packets.*", "less is better"),
+    ("*page_load_s.*", "less is better"),
+    ("*files.*_s", "less is better"),
+    ("*.startup_s", "less is better"),
+    ("*.stalls", "less is better"),
+    ("*.stalled_s", "less is better"),
+    ("*_percent", "less is better"),
+    ("*timeouts", "less is better"),
+    ("*.abandoned", "less is better"),
+    ("*.failed", "less is better"),
+    ("*.refused", "less is better"),
+    ("*.burst_ratio", "less is better"),
+    ("*goodput_bytes*", "more is better"),
+    ("*goodput_mbit*", "more is better"),
+    ("*fairness", "more is better"),
+    ("*.mos*", "more is better"),
+    ("*.r", "more is better"),
+    ("*.r_*", "more is better"),
+    ("*.web.pages", "more is better"),
+    ("*.files.done", "more is better"),
+    ("*.mean_bitrate_mbit", "more is better"),
+    ("*Mbit/s)", "more is better"),
+    ("*(ms)", "less is better"),
+)
+
+
+def direction(path: str) -> Direction | None:
+    """Whether more or less of a measure is better; None where neither is."""
+    if path.endswith(".count"):
+        return None
+    return next((way for pattern, way in DIRECTIONS if fnmatch.fnmatchcase(path, pattern)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value of the scenario that differs, as text, in the order of the results; "-" where there is none."""
+
+    path: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A measure of two results. `first` or `second` is None where only the other has it."""
+
+    path: str
+    first: float | None
+    second: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Second less first."""
+        return None if self.first is None or self.second is None else self.second - self.first
+
+    @property
+    def ratio(self) -> float | None:
+        """Second over first; None where the first is 0."""
+        return None if self.first in {None, 0.0} or self.second is None else self.second / (self.first or 1.0)
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "equal", ""]:
+        """Of the second, where that is defined."""
+        moved, way = self.difference, direction(self.path)
+        if moved is None or way is None:
+            return "equal" if moved == 0.0 else ""
+        if moved == 0.0:
+            return "equal"
+        return "better" if (moved > 0.0) == (way == "more is better") else "worse"
+
+    @property
+    def size(self) -> float:
+        """How large the change is: |ln ratio|; infinite from or to nothing, or where only one has it."""
+        first, second = self.first, self.second
+        if first is None or second is None:
+            return math.inf
+        if first == second:
+            return 0.0
+        if first == 0.0 or second == 0.0 or (first < 0.0) != (second < 0.0):
+            return math.inf
+        return abs(math.log(second / first))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two results beside each other: names, settings that differ, and every measure, the largest change first."""
+
+    names: tuple[str, str]
+    settings: Sequence[Setting]
+    changes: Sequence[Change]
+
+    @property
+    def equal(self) -> bool:
+        """Whether neither a setting nor a measure differs."""
+        return not self.settings and all(c.size == 0.0 for c in self.changes)
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything as JSON."""
+        return {
+            "first": self.names[0],
+            "second": self.names[1],
+            "equal": self.equal,
+            "scenario": [{"path": s.path, "first": s.values[0], "second": s.values[1]} for s in self.settings],
+            "measures": self.rows(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per measure."""
+        return [
+            {
+                "measure": c.path,
+                "first": c.first,
+                "second": c.second,
+                "difference": c.difference,
+                "ratio": c.ratio,
+                "verdict": c.verdict,
+            }
+            for c in self.changes
+        ]
+
+    def tables(self, *, every: bool = False) -> list[TextTable]:
+        """The two tables for people. Measures that are equal are counted, and shown with `every`."""
+        first, second = self.names
+        settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
+        shown = [c for c in self.changes if every or c.size != 0.0]
+        rows = [_row(c) for c in shown]
+        same = len(self.changes) - len(shown)
+        note = f"{counted(same, 'measure')} equal; --all shows them." if same else ""
+        tables = [TextTable("Scenario", ["", first, second], settings, left=3)] if settings else []
+        if rows:
+            heads = ["measure", "", first, second, "change", "ratio"]
+            tables.append(TextTable("Measures", heads, rows, note, left=2))
+        return tables
+
+    def __str__(self) -> str:
+        """The tables as plain text."""
+        if self.equal:
+            return f"equal: {self.names[0]} and {self.names[1]}"
+        lines = [f"{s.path}: {s.values[0]} | {s.values[1]}" for s in self.settings]
+        lines += [
+            f"{c.path}: {_text(c.first)} | {_text(c.second)} {c.verdict}".rstrip() for c in self.changes if c.size
+        ]
+        return "\n".join(lines)
+
+
+def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
+    """What differs between two results: opened, or the folders that hold them.
+
+    Raises `ResultError` for a folder that is none, `OSError` where it cannot be read.
+    """
+    names = (_name(first, "first"), _name(second, "second"))
+    if names[0] == names[1]:
+        names = (str(first), str(second)) if isinstance(first, (str, Path)) else ("first", "second")
+    results = [of if isinstance(of, Result) else open_result(of) for of in (first, second)]
+    return difference(names, [r.scenario.data for r in results], [declared.summary(r) for r in results])
+
+
+def _name(of: Result | str | Path, place: str) -> str:
+    return place if isinstance(of, Result) else Path(of).resolve().name or str(of)
+
+
+def difference(
+    names: tuple[str, str], scenarios: Sequence[Any] | None, measures: Sequence[Mapping[str, Any]]
+) -> Difference:
+    """What differs between two results: `scenarios` as plain values (None where one has none), `measures` by path."""
+    settings = [] if scenarios is None else varying(scenarios)
+    first, second = measures
+    paths = [*first, *(p for p in second if p not in first)]
+    changes = [Change(p, _number(first.get(p)), _number(second.get(p))) for p in paths]
+    changes = [c for c in changes if c.first is not None or c.second is not None]
+    return Difference(names, settings, sorted(changes, key=_order))
+
+
+def _order(change: Change) -> tuple[int, float]:
+    """Largest first: what both have and differs, then what only one has, then what is equal."""
+    if change.difference is None:
+        return 1, 0.0
+    return (0, -change.size) if change.size else (2, 0.0)
+
+
+def varying(scenarios: Sequence[Any]) -> list[Setting]:
+    """The settings in which resolved scenarios differ."""
+    return list(_varying("", scenarios))
+
+
+_NOTHING = object()
+
+
+def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
+    if all(v == values[0] for v in values[1:]):
+        return []
+    tables = all(isinstance(v, dict) for v in values)
+    if tables and not _choices(values):
+        keys = dict.fromkeys(key for v in values for key in v)
+        found: list[Setting] = []
+        for key in keys:
+            found += _varying(f"{path}.{key}" if path else key, [v.get(key, _NOTHING) for v in values])
+        return found
+    lists = all(isinstance(v, list) for v in values) and len({len(v) for v in values if isinstance(v, list)}) == 1
+    if lists and len(values[0]) <= 20:
+        return [s for i, of in enumerate(zip(*values, strict=True)) for s in _varying(f"{path}.{i}", of)]
+    if _choices(values):
+        return [Setting(path, tuple(_chosen(v, values) for v in values))]
+    return [Setting(path, tuple("-" if v is _NOTHING else shown(v) for v in values))]
+
+
+def _choices(values: Sequence[Any]) -> bool:
+    """Whether each names one thing (`{codel = {...}}`, "word", or nothing), and not all the same."""
+    tables = [v for v in values if isinstance(v, dict)]
+    single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
+    return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
+
+
+def _chosen(value: Any, among: Sequence[Any]) -> str:
+    """The name of what is chosen, with its limit, and what else tells it from others of the same name."""
+    if not isinstance(value, dict):
+        return "-" if value is _NOTHING or value is None else shown(value)
+    ((name, parameters),) = value.items()
+    if not isinstance(parameters, dict):
+        return f"{name} {shown(parameters)}"
+    others = [v[name] for v in among if isinstance(v, dict) and name in v and isinstance(v[name], dict)]
+    wanted = [s.path for s in _varying("", others)] if len(others) > 1 else []
+    words = [f"{key} {shown(parameters[key])}" for key in wanted if key in parameters and key != "limit"]
+    if parameters.get("limit") is not None:
+        words.insert(0, shown(parameters["limit"]))
+    return " ".join([name, *words])
+
+
+def _number(value: float | bool | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+_TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted", "": "plain"}
+
+
+def _row(change: Change) -> list[TextCell]:
+    moved, ratio = change.difference, change.ratio
+    only = "only in one" if moved is None else change.verdict
+    return [
+        TextCell(change.path),
+        TextCell(only, _TONES[change.verdict]),
+        TextCell(_text(change.first)),
+        TextCell(_text(change.second)),
+        TextCell("-" if moved is None else _text(moved, 3, sign=True)),
+        TextCell("-" if ratio is None else f"{ratio:.3g}"),
+    ]
+
+
+def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:
+    """Whole numbers whole; others with four significant digits."""
+    if value is None:
+        return "-"
+    digits = 0 if value == int(value) else max(0, min(6, significant - 1 - math.floor(math.log10(abs(value)))))
+    text = number(value, digits)
+    return f"+{text}" if sign and value > 0.0 else text
+
+
+def shown(value: Any) -> str:
+    """A value of a scenario as JSON has it, without what is null in it; texts bare."""
+    return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(v) for key, v in value.items() if v is not None}
+    return [_filled(v) for v in value] if isinstance(value, list) else value
+
+
+def clipped(text: str, most: int = 80) -> str:
+    """Text of at most `most` characters, without any that would move the cursor or turn the text around."""
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"

@@ -1,0 +1,130 @@
+"""`bloatlab diff`: what differs in the scenario and in the measures, by hand-worked values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.differences import Change, clipped, difference, direction, varying
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A short upload with a call behind drop-tail, and behind CoDel."""
+    base = {
+        "duration": "10s",
+        "link": {"up": {"from": "home", "to": "net", "rate": "2mbit", "delay": "10ms", "both_ways": True}},
+        "app": {
+            "upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {}}},
+            "call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}},
+        },
+    }
+    folder = tmp_path_factory.mktemp("diff")
+    for name, queue in (("droptail", {"droptail": {"limit": "100p"}}), ("codel", {"codel": {}})):
+        bloatlab.save(bloatlab.run(base, sets={"link.up.queue": queue}), folder / name)
+    return folder / "droptail", folder / "codel"
+
+
+def test_the_scenario_and_every_measure_side_by_side(folders: tuple[Path, Path]):
+    found = bloatlab.diff(*folders)
+    assert [(s.path, s.values) for s in found.settings] == [("link.up.queue", ("droptail 100p", "codel"))]
+    one, two = (json.loads((folder / "summary.json").read_text()) for folder in folders)
+    by_path = {c.path: c for c in found.changes}
+    mos = by_path["apps.call.voip.mos"]
+    assert (mos.first, mos.second) == (one["apps"]["call"]["voip"]["mos"], two["apps"]["call"]["voip"]["mos"])
+    assert mos.verdict == "better"
+    assert by_path["links.up.sojourn_ms.p50"].verdict == "better"
+    assert by_path["links.up.delivered_packets"].verdict == ""
+    back = {c.path: c for c in bloatlab.diff(*folders[::-1]).changes}
+    assert back["apps.call.voip.mos"].verdict == "worse"
+    assert {"name", "seed", "version"}.isdisjoint(by_path)
+
+
+def test_the_largest_change_comes_first_and_what_is_equal_last():
+    measures = [{"a": 1.0, "b": 10.0, "c": 5.0, "only": 2.0, "same": 3.0}, {"a": 2.0, "b": 1.0, "c": 0.0, "same": 3.0}]
+    found = difference(("x", "y"), None, measures)
+    # from 5 to nothing is without bound; a tenth is more than double; then what only one has
+    assert [c.path for c in found.changes] == ["c", "b", "a", "only", "same"]
+    assert (found.changes[1].difference, found.changes[1].ratio) == (-9.0, 0.1)
+    assert math.isclose(found.changes[2].size, math.log(2.0))
+    assert not found.equal
+
+
+def test_equal_results_are_said_to_be_equal(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+    result = bloatlab.open_result(folders[0])
+    assert result.diff(folders[0]).equal
+    assert call(["diff", str(folders[0]), str(folders[0])]) == 0
+    assert capsys.readouterr().out.startswith("equal: ")
+
+
+def test_forms_for_programs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+    one, two = map(str, folders)
+    assert call(["diff", one, two, "-f", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["scenario"][0]["path"] == "link.up.queue"
+    assert call(["diff", one, two, "-f", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [r["measure"] for r in rows] == [r["measure"] for r in data["measures"]]
+    assert call(["diff", one, two]) == 0
+    table = capsys.readouterr().out
+    assert "droptail 100p" in table
+    assert "apps.call.voip.mos" in table
+
+
+@pytest.mark.parametrize("bad", ["/nowhere/at/all", "/"])
+def test_unfitting_input_is_refused_in_a_line(folders: tuple[Path, Path], bad: str, capsys: pytest.CaptureFixture[str]):
+    assert call(["diff", str(folders[0]), bad]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"{bad}: ")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "way"),
+    [
+        ("apps.call.voip.mos", "more is better"),
+        ("apps.call.voip.r_g107", "more is better"),
+        ("apps.web.web.page_load_s.median", "less is better"),
+        ("links.~up.sojourn_ms.p99_9", "less is better"),
+        ("links.up.sojourn_ms.count", None),
+        ("links.up.drops.early_head", None),
+        ("apps.file.goodput_mbit_reverse", "more is better"),
+        ("apps.file.files.mean_s", "less is better"),
+        ("events", None),
+        ("duration_s", None),
+    ],
+)
+def test_which_way_is_better(path: str, way: str | None):
+    assert direction(path) == way
+
+
+def test_what_varies_among_several():
+    def queue(name: str, **parameters: object) -> dict[str, object]:
+        return {"link": {"up": {"rate": "5mbit", "queue": {name: parameters}}}}
+
+    (setting,) = varying([queue("droptail", limit="9p"), queue("droptail", limit="90p"), queue("codel", limit=None)])
+    assert (setting.path, setting.values) == ("link.up.queue", ("droptail 9p", "droptail 90p", "codel"))
+    assert [s.path for s in varying([queue("red", min=1, max=2), queue("red", min=1, max=3)])] == [
+        "link.up.queue.red.max"
+    ]
+    assert [s.values for s in varying([{"a": 1}, {"a": 1, "b": "x"}])] == [("-", "x")]
+    assert varying([queue("codel"), queue("codel")]) == []
+
+
+def test_zero_and_sign():
+    assert Change("x.mos", 0.0, 1.0).verdict == "better"
+    assert Change("x.mos", 0.0, 1.0).ratio is None
+    assert Change("x.mos", 1.0, 1.0).verdict == "equal"
+    assert Change("x.mos", None, 1.0).verdict == ""
+
+
+def test_a_text_from_a_scenario_moves_no_cursor():
+    assert clipped("a\x1b[2Jb\u202e") == "a\\u001b[2Jb\\u202e"
+    assert len(clipped("x" * 200)) == 80
