@@ -17,11 +17,15 @@ Tone = Literal["plain", "good", "bad", "muted", "marked"]
 
 @dataclass(frozen=True, slots=True)
 class TextCell:
-    """One field of a table for people: text, tone, and a longer word on demand (a tooltip)."""
+    """One field of a table for people: text, tone, and on a page more on demand: `hint` says why.
+
+    `word` is the tone in a word ("within", "best"), shown beside the colour where the text is only a number.
+    """
 
     text: str
     tone: Tone = "plain"
     hint: str = ""
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
+from browser import ARGUMENTS, chromium
 
 DUMBBELL = """
 name = "dumbbell"
@@ -78,3 +80,16 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["BLOATLAB_STORE"]
     else:
         os.environ["BLOATLAB_STORE"] = before
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, driven by Playwright."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make venv, then make test")
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield started
+        started.close()

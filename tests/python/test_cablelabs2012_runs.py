@@ -149,7 +149,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8
     assert len(list((quick / "figures").glob("fig[2-9]_*.png"))) == 8
     page = (quick / "report.html").read_text()
-    assert page.count("<svg") == 8
+    assert page.count("<svg") == 1 + 8
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")

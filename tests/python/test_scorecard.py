@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bloatlab.studies.claims import Order, Quantity, check_all, count, tally
-from bloatlab.studies.layout import claims_table, outside_table, verdict_with_reason
-from bloatlab.studies.page import facts, seeds
+from bloatlab.studies.layout import claims_table, facts, outside_table, seeds, verdict_with_reason
 from bloatlab.studies.scorecard import (
     Band,
     Cell,

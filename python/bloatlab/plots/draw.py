@@ -31,7 +31,8 @@ MAX_POINTS = 1600
 class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
-    `band` is the lowest and highest y at each x (the interval over seeds), shaded behind the line.
+    `band` is the lowest and highest y at each x (the interval over seeds), shaded behind a line, a bar through a point.
+    What others published is `hollow` points or a `dashed` line, in the colour of ours.
     """
 
     label: str
@@ -40,6 +41,8 @@ class Series:
     kind: Literal["line", "step", "points"] = "line"
     colour: str | None = None
     band: tuple[ArrayLike, ArrayLike] | None = None
+    dashed: bool = False
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. Labels end in their unit. `None` limits follow the data."""
+    """One pair of axes. Labels end in their unit. `None` limits follow the data; `x_ticks` names places on x."""
 
     title: str
     x_label: str
@@ -65,6 +68,7 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     whole_x: bool = False
+    x_ticks: Sequence[tuple[float, str]] = ()
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
@@ -165,7 +169,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
     return x[chosen], y[chosen]
 
 
-def _seen(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
+def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
     """The part of a series that the panel shows, with the point before and after, so that lines run to the edge."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
@@ -184,8 +188,8 @@ def _rc() -> Any:
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for series in panel.series:
-        x, y = thin(*_seen(series, panel.x_range))
-        options: dict[str, Any] = {"label": series.label}
+        x, y = thin(*visible(series, panel.x_range))
+        options: dict[str, Any] = {"label": series.label, "linestyle": (0, (5, 3)) if series.dashed else "-"}
         if series.colour is not None:
             options["color"] = series.colour
         match series.kind:
@@ -195,7 +199,10 @@ def _draw(axes: Axes, panel: Panel) -> None:
             case "step":
                 axes.step(x, y, where="post", **options)
             case "points":
-                axes.plot(x, y, linestyle="none", marker="o", markersize=3, clip_on=False, **options)
+                looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": 3.4}
+                options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
+                (drawn,) = axes.plot(x, y, **options)
+                _bars(axes, series, drawn.get_color())
     for mark in panel.marks:
         line = axes.axhline if mark.axis == "y" else axes.axvline
         line(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -208,8 +215,18 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axis.set_major_formatter("{x:g}")
     if panel.whole_x:
         axes.locator_params(axis="x", integer=True)
+    if panel.x_ticks:
+        axes.set_xticks([at for at, _ in panel.x_ticks], [words for _, words in panel.x_ticks])
+        axes.tick_params(axis="x", length=0)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
+
+
+def _bars(axes: Axes, series: Series, colour: Any) -> None:
+    """The interval of points, if they have one, as bars."""
+    if series.band is not None:
+        low, high = (np.asarray(edge, dtype=float) for edge in series.band)
+        axes.vlines(np.asarray(series.x, dtype=float), low, high, color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
 
 
 def _shade(axes: Axes, series: Series, colour: Any) -> None:

@@ -1,5 +1,35 @@
 """Pages: one self-contained HTML file, readable offline, on paper, by day and by night."""
 
-from bloatlab.report.page import Block, Fact, Facts, FigureBlock, Page, Prose, Section, TableBlock, render, write
+from bloatlab.report.chart import Drawn, FigureBlock, figure_block
+from bloatlab.report.page import (
+    Answer,
+    Block,
+    Fact,
+    Facts,
+    Page,
+    Point,
+    Prose,
+    Provenance,
+    Section,
+    TableBlock,
+    render,
+    write,
+)
 
-__all__ = ["Block", "Fact", "Facts", "FigureBlock", "Page", "Prose", "Section", "TableBlock", "render", "write"]
+__all__ = [
+    "Answer",
+    "Block",
+    "Drawn",
+    "Fact",
+    "Facts",
+    "FigureBlock",
+    "Page",
+    "Point",
+    "Prose",
+    "Provenance",
+    "Section",
+    "TableBlock",
+    "figure_block",
+    "render",
+    "write",
+]

@@ -1,20 +1,49 @@
-"""A page is data until it is rendered: sections of blocks, each a text, a table, a figure or a row of facts.
+"""A page is data until it is rendered: an answer, then sections of blocks, then where it came from.
 
-Nothing here knows what was simulated. The result needs no network, no script and no other file.
+Nothing here knows what was simulated. The page is one file that asks for nothing: it opens without a network, and its
+pictures and tables stay without JavaScript.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from bloatlab.report.chart import FigureBlock
+from bloatlab.report.reasons import Reasons, has_why, letters
 from bloatlab.tables import TextTable, Tone
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What an answer says about one of those concerned: who, the verdict in a word or two, and the numbers."""
+
+    who: str
+    verdict: str
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question, its answer in a sentence that was computed from the data, for whom it holds, and one picture.
+
+    `basis` says what the numbers are: medians of which runs.
+    """
+
+    question: str
+    sentence: str
+    points: Sequence[Point] = ()
+    figure: FigureBlock | None = None
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +81,6 @@ class TableBlock:
     kind: str = "table"
 
 
-@dataclass(frozen=True, slots=True)
-class FigureBlock:
-    """A drawing (an `<svg>` element, trusted: we drew it) under a number and a caption."""
-
-    svg: str
-    caption: str
-    number: str = ""
-    kind: str = "figure"
-
-
 Block = Facts | Prose | TableBlock | FigureBlock
 
 
@@ -76,21 +95,44 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a page came from: by name (version, command, source), and links to what it compares with."""
+
+    rows: Sequence[tuple[str, str]]
+    links: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page. `footer` says where it came from."""
+    """A whole page."""
 
     title: str
     subtitle: str
     sections: Sequence[Section]
+    answer: Answer | None = None
     lead: Sequence[str] = ()
     facts: Sequence[Fact] = field(default_factory=tuple)
     warning: str = ""
-    footer: Sequence[str] = ()
+    provenance: Provenance = Provenance(())
+
+    def figures(self) -> Iterator[FigureBlock]:
+        """Every figure, the answer's first."""
+        if self.answer is not None and self.answer.figure is not None:
+            yield self.answer.figure
+        for section in self.sections:
+            yield from (block for block in section.blocks if isinstance(block, FigureBlock))
+
+    def tables(self) -> Iterator[TextTable]:
+        """Every table, in order."""
+        for section in self.sections:
+            yield from (block.table for block in section.blocks if isinstance(block, TableBlock))
 
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    return _environment().get_template("page.html.j2").render(page=page)
+    template = _environment().get_template("page.html.j2")
+    interactive = any(figure.data for figure in page.figures())
+    return template.render(page=page, reasons=Reasons(page.tables()), interactive=interactive)
 
 
 def write(page: Page, path: Path) -> Path:
@@ -99,14 +141,27 @@ def write(page: Page, path: Path) -> Path:
     return path
 
 
+def asset(name: str) -> str:
+    """A vendored file (assets.json says which version of which package)."""
+    return resources.files("bloatlab.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def vendored() -> dict[str, object]:
+    """What is vendored: package, version, licence, SHA-256 by file."""
+    found: dict[str, object] = json.loads(asset("assets.json"))
+    return found
+
+
 @functools.cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  only reports need it
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("bloatlab.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    cast("dict[str, Any]", made.globals).update(asset=asset, has_why=has_why, letters=letters)
+    return made

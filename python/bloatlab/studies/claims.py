@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.studies.scorecard import Band, Origin
+from bloatlab.studies.tolerance import Tolerance
 from bloatlab.tables import Spread, number, spread
 
 #: What one run was reduced to, by name.
@@ -126,8 +127,7 @@ _WHOSE = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "o
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
     """Within a share of `value`, or `least`, whichever is larger."""
-    slack = max(share * value, least)
-    return Band(value - slack, value + slack)
+    return Tolerance(share, least).band(value)
 
 
 def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:

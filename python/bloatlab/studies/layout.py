@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bloatlab.studies.claims import Checked
-from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict
-from bloatlab.tables import TextCell, TextTable, Tone, number
+from bloatlab.report import Fact
+from bloatlab.studies.claims import Checked, Runs, count, over_seeds
+from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Share, Verdict
+from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 
 #: How a verdict looks.
 TONES: dict[Verdict, Tone] = {
@@ -36,9 +37,74 @@ def verdict_with_reason(cell: Cell) -> str:
     return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
 
 
+def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
+    """Ours beside a published value: colour, glyph and the verdict in a word."""
+    word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
+    return TextCell(text, TONES[cell.verdict], hint, word)
+
+
+def verdict_cell(cell: Cell) -> TextCell:
+    """A verdict by itself."""
+    return TextCell(str(cell.verdict), TONES[cell.verdict])
+
+
+def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
+    """The median over seeds of a measure, its central 80 % on demand."""
+    ours = over_seeds(runs, key, measure)
+    if ours is None:
+        return TextCell("-", "muted")
+    between = f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds" if ours.low != ours.high else ""
+    return TextCell(number(ours.median, digits), hint=between)
+
+
+def medians_table(
+    title: str,
+    runs: Runs,
+    rows: Sequence[tuple[Sequence[str], str]],
+    columns: Sequence[tuple[str, str, int]],
+    heads: Sequence[str] = ("case",),
+    note: str = "",
+    groups: Sequence[tuple[str, int]] = (),
+) -> TextTable:
+    """Cases by rows of (labels, key of the run), measures by columns of (measure, head, digits)."""
+    body = [
+        [*(TextCell(label) for label in labels), *(median_cell(runs, key, m, digits) for m, _, digits in columns)]
+        for labels, key in rows
+    ]
+    return TextTable(title, [*heads, *(head for _, head, _ in columns)], body, note, groups, len(heads))
+
+
+def seeds(card: Scorecard) -> str:
+    """Which seeds a study ran: "seed 1", "seeds 1 to 10"."""
+    return "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
+
+
+def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
+    """How far it agrees: shares, claims, how many simulations."""
+    paper = count(claims)
+    return [
+        *(_share(s, judged=not card.proves_nothing) for s in card.shares),
+        Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold"),
+        Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case"),
+    ]
+
+
+def _share(share: Share, *, judged: bool) -> Fact:
+    tone = "plain" if not judged or share.met is None else "good" if share.met else "bad"
+    word = {"good": ": reached", "bad": ": missed"}.get(tone, "")
+    wanted = "" if share.wanted is None else f"; {share.wanted:.0%} wanted{word}"
+    return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", tone)
+
+
 def spaced(printed: str) -> str:
     """A printed whole number with its thousands told apart."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
+
+
+def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
+    """What is accepted, as the rules themselves say it."""
+    rows = [[TextCell(what), TextCell(words)] for what, words in rules]
+    return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
 
 
 def shares_table(card: Scorecard) -> TextTable:
@@ -104,7 +170,7 @@ def statements_table(card: Scorecard, title: str) -> TextTable:
             TextCell(f"{c.case}: {c.metric}"),
             TextCell(f"{c.printed} {c.unit}".strip()),
             TextCell(_with_interval(c)),
-            TextCell(str(c.verdict), TONES[c.verdict]),
+            verdict_cell(c),
             TextCell(c.reason),
         ]
         for c in card.cells

@@ -56,9 +56,6 @@ class Outcome(Protocol):
 class Study(Protocol):
     """A published study as a command. Implemented by the modules of this package's folders."""
 
-    NAME: str
-    TITLE: str
-    SOURCE: str
     EXPERIMENTS: dict[str, str]
 
     def reproduce(self, options: Options) -> Outcome:
@@ -66,13 +63,41 @@ class Study(Protocol):
         ...
 
 
-#: Name of each study and its title, without importing it.
-STUDIES: dict[str, str] = {
-    "cablelabs2012": "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
-    "scte2013": "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE, 2013)",
-    "csc458": "The Mininet bufferbloat lab, simulated and on kernels (CSC458, University of Toronto)",
-    "mmcn1999": "Lightweight Active Router-Queue Management for Multimedia Networking (UNC, January 1999)",
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What a study reproduces: its title, how to cite it, and where a reader finds it ("" where it is nowhere on the web)."""
+
+    title: str
+    cited: str
+    link: str = ""
+
+
+#: The publication of each study by the study's name, without importing the study.
+PUBLICATIONS: dict[str, Publication] = {
+    "cablelabs2012": Publication(
+        "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
+        "G. White, J. Padden: Preliminary Study of CoDel AQM in a DOCSIS Network. CableLabs, November 2012.",
+        "https://www.scribd.com/document/234626792/Study-of-Codel-and-AQM",
+    ),
+    "scte2013": Publication(
+        "Minimizing Bufferbloat and Optimizing Packet Stream Performance in DOCSIS 3.0 CMs and CMTSs (SCTE, 2013)",
+        "T. Cloonan, J. Allen, T. Cotter, B. Widrevitz, J. Howe (ARRIS): Minimizing Bufferbloat and Optimizing Packet Stream "
+        "Performance in DOCSIS 3.0 CMs and CMTSs. SCTE Cable-Tec Expo, 2013.",
+    ),
+    "csc458": Publication(
+        "The Mininet bufferbloat lab, simulated and on kernels (CSC458, University of Toronto)",
+        "Z. Zhang: CSC458 Programming Assignment 2 Report: Bufferbloat Problem. University of Toronto.",
+    ),
+    "mmcn1999": Publication(
+        "Lightweight Active Router-Queue Management for Multimedia Networking (UNC, January 1999)",
+        "M. Parris, K. Jeffay, F. D. Smith: Lightweight Active Router-Queue Management for Multimedia Networking. Multimedia "
+        "Computing and Networking, January 1999 (slides; the paper is Proc. SPIE 3654).",
+        "https://doi.org/10.1117/12.333807",
+    ),
 }
+
+#: Name of each study and the title of what it reproduces.
+STUDIES: dict[str, str] = {name: publication.title for name, publication in PUBLICATIONS.items()}
 
 #: Studies whose cases run on the live bench, too.
 ON_KERNELS = frozenset({"csc458"})

@@ -3,8 +3,4 @@
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
 from bloatlab.studies.cablelabs2012.study import Reproduction, reproduce
 
-NAME = "cablelabs2012"
-TITLE = "Preliminary Study of CoDel AQM in a DOCSIS Network"
-SOURCE = "G. White, J. Padden: Preliminary Study of CoDel AQM in a DOCSIS Network. CableLabs, November 2012."
-
-__all__ = ["EXPERIMENTS", "NAME", "SOURCE", "TITLE", "Reproduction", "reproduce"]
+__all__ = ["EXPERIMENTS", "Reproduction", "reproduce"]

@@ -1,16 +1,8 @@
-"""The study's own rules, fixed before any run: which value of ours counts as the paper's.
+"""The study's own rules, fixed before any run: which value of ours counts as the paper's. `TOLERANCES` has the numbers.
 
-    lost, late, plr   0.5 percentage points or 35 %, whichever is larger;
-                      but D01 and C01 lost must be 0.05 to 0.2 % with 417 packets, at most 0.02 % with 21
-    MOS               0.2
-    page time         10 %, 25 % where the paper has more than 5 s; where it has ">600": at most 3 pages complete
-    its MAD           a factor of two, or 0.02 s
-    pages             10 %
-    FTP kB            0.5 % of the ceiling (385 000 kB), and the difference DropTail minus CoDel within 30 % or 1.5 MB
-
-or the published value lies inside our interval and the interval is narrower than twice the tolerance. `ours` is the
-median over seeds, the interval the central 80 %. Readings of these words that leave a choice are the stricter ones: a
-CoDel transfer must keep its difference to both DropTail buffers; a published 0 pages wants 0 pages.
+A cell agrees within its tolerance, or where the published value lies inside our interval and the interval is narrower than
+twice the tolerance. Ours is the median over seeds, the interval the central 80 %. Where these words leave a choice, it is the
+stricter one: a CoDel transfer must keep its difference to both DropTail buffers; a published 0 pages wants 0 pages.
 """
 
 from __future__ import annotations
@@ -41,11 +33,34 @@ from bloatlab.studies.cablelabs2012.published import (
     derived,
     measured,
 )
-from bloatlab.studies.scorecard import Band, Cell, Finding, Scorecard, Verdict, judge, share_of, symmetric
+from bloatlab.studies.scorecard import Band, Cell, Finding, Scorecard, Verdict, judge, share_of
+from bloatlab.studies.tolerance import Tolerance
 from bloatlab.tables import Spread, spread
 
 #: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
 CEILING_KB = 385_000.0
+
+#: How far ours may be from the paper's.
+TOLERANCES: Mapping[str, Tolerance] = {
+    **dict.fromkeys((LOST, LATE, PLR), Tolerance(share=0.35, least=0.5, unit="percentage points")),
+    MOS: Tolerance(least=0.2),
+    MEDIAN: Tolerance(share=0.10),
+    MAD: Tolerance(factor=2.0, least=0.02, unit="s"),
+    PAGES: Tolerance(share=0.10),
+    FTP: Tolerance(least=0.005 * CEILING_KB, unit="kB"),
+}
+
+#: The same where the paper's median page load takes longer than this, in s.
+LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
+
+#: Pages that may complete where the paper has ">600" s for one.
+NEVER_PAGES = 3.0
+
+#: DropTail minus CoDel, of what a transfer carries.
+DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
+
+#: Voice packets lost without any load, in %: by whether the buffer is the small one.
+IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
 #: Metrics of which 90 % are to be within; of the rest 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
@@ -113,30 +128,36 @@ def _judged(runs: Runs) -> Mapping[tuple[str, str], Cell]:
     return {(c.case.key, c.metric): _cell(c, spreads) for c in measured()}
 
 
+def tolerance(metric: str, published: float) -> Tolerance:
+    """The tolerance of a metric. Raises `KeyError` for one that is not measured."""
+    return LONG_LOAD if metric == MEDIAN and published > LONG_LOAD_S else TOLERANCES[metric]
+
+
 def band(case: Case, metric: str, published: float) -> Band:
     """The values of ours that agree with `published` in a cell of this case and metric."""
     if metric == LOST and case.number == 1:
-        return Band(0.0, 0.02) if case.queue is Queue.DROPTAIL_21 else Band(0.05, 0.2)
-    match metric:
-        case _ if metric in (LOST, LATE, PLR):
-            return symmetric(published, max(0.5, 0.35 * published))
-        case _ if metric == MOS:
-            return symmetric(published, 0.2)
-        case _ if metric == MEDIAN:
-            return symmetric(published, published * (0.25 if published > 5.0 else 0.10))
-        case _ if metric == MAD:
-            return Band(min(published / 2.0, published - 0.02), max(published * 2.0, published + 0.02))
-        case _ if metric == PAGES:
-            return symmetric(published, 0.10 * published)
-        case _ if metric == FTP:
-            return symmetric(published, 0.005 * CEILING_KB)
-        case _:
-            raise KeyError(metric)
+        return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
+    return tolerance(metric, published).band(published)
 
 
 def difference_holds(published: float, ours: float) -> bool:
-    """Whether a difference DropTail minus CoDel, in kB, is within 30 % or 1.5 MB of the paper's."""
-    return abs(ours - published) <= max(0.30 * abs(published), 1500.0) + 1e-9
+    """Whether a difference DropTail minus CoDel, in kB, is near enough to the paper's."""
+    return abs(ours - published) <= DIFFERENCE.slack(published) + 1e-9
+
+
+def rules() -> Sequence[tuple[str, str]]:
+    """Every tolerance in words, for a reader."""
+    large, small = IDLE_LOST[False], IDLE_LOST[True]
+    return (
+        ("lost, late and total plr", TOLERANCES[PLR].words()),
+        ("lost of D01 and C01 (no load)", f"{large.words()} % with 417 packets, {small.words()} % with 21"),
+        ("MOS", TOLERANCES[MOS].words()),
+        ("median page load time", f"{TOLERANCES[MEDIAN].words()}; {LONG_LOAD.words()} where the paper has more than "
+         f"{LONG_LOAD_S:g} s; at most {NEVER_PAGES:g} pages where it has >600"),
+        ("its MAD", TOLERANCES[MAD].words()),
+        ("pages completed", TOLERANCES[PAGES].words()),
+        ("FTP kB", f"{TOLERANCES[FTP].words()}, and DropTail minus CoDel within {DIFFERENCE.words()}"),
+    )  # fmt: skip
 
 
 def _cell(cell: PublishedCell, spreads: Mapping[str, Mapping[str, Spread]]) -> Cell:
@@ -170,7 +191,7 @@ def _find(
 ) -> tuple[Finding, tuple[Band, ...]]:
     if cell.metric == MEDIAN and math.isinf(cell.values[0]):
         pages = spreads[cell.case.key][PAGES].median
-        return Finding(pages <= 3.0, f"{pages:g} pages complete, at most 3 may"), ()
+        return Finding(pages <= NEVER_PAGES, f"{pages:g} pages complete, at most 3 may"), ()
     bands = tuple(band(cell.case, cell.metric, value) for value in cell.values)
     must = cell.metric == LOST and cell.case.number == 1
     finding = judge(cell.values, bands, ours, interval_rule=not must)

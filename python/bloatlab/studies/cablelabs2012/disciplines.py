@@ -109,9 +109,13 @@ def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) ->
         texts = {row[place] for row in printed.values()}
         best.append(printed[ranked[0]][place] if len(texts) > 1 else None)
     return [
-        [TextCell(name), *(TextCell(text, "good" if text == b else "plain") for text, b in zip(row, best, strict=True))]
+        [TextCell(name), *(_best(text) if text == b else TextCell(text) for text, b in zip(row, best, strict=True))]
         for name, row in printed.items()
     ]
+
+
+def _best(text: str) -> TextCell:
+    return TextCell(text, "good", word="best")
 
 
 def _median(seeds: Sequence[Measures], column: Column) -> float:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series
+from bloatlab.report import Drawn
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
-from bloatlab.studies.page import Drawn
 from bloatlab.tables import cumulative_share, rate_series
 
 #: What the figures keep of a run: the series they draw.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bloatlab.studies.cablelabs2012 import disciplines
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
@@ -24,7 +25,7 @@ from bloatlab.studies.cablelabs2012.published import (
     PLR,
     by_key,
 )
-from bloatlab.studies.layout import MARKS, TONES, spaced, verdict_with_reason
+from bloatlab.studies.layout import MARKS, judged_cell, medians_table, spaced, verdict_with_reason
 from bloatlab.studies.scorecard import Cell, Scorecard
 from bloatlab.tables import TextCell, TextTable, number, spread
 
@@ -105,7 +106,7 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     both = f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
     return [
         TextCell(spaced(printed)),
-        TextCell(ours, TONES[cell.verdict], f"{seeds}{both}{verdict_with_reason(cell)}"),
+        judged_cell(cell, ours, f"{seeds}{both}{verdict_with_reason(cell)}"),
     ]
 
 
@@ -120,7 +121,10 @@ def blocks(card: Scorecard) -> list[TextTable]:
         if n > 6:
             keys = [(f"{row:02d}", f"{case(row, Queue.CODEL).name} vs {droptail.limit}") for row in NUMBERS]
             made.append(_block(f"Table {n}. CoDel against {droptail.value}", keys, _RATIOS, cells, n))
-    return made
+    return [
+        *made[:-1],
+        replace(made[-1], note="✓ within, ✗ outside, c calibration (not counted); the others are derived."),
+    ]
 
 
 _VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
@@ -223,8 +227,7 @@ def tried_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) ->
                 rows.append([*row(full, values), TextCell(number(spread([s["page_up_kb"] for s in seeds]).median, 1))])
     names = ["case", "with", "lost %", "median s", "MAD s", "pages", "FTP kB", "kB up per page"]
     note = (
-        "Medians over seeds. kB up per page: what arrived upstream of the pages; the paper's tables come to "
-        "138 in D02 (SPEC 3.6)."
+        "Medians over seeds. kB up per page: what arrived upstream of the pages; the paper's tables come to 138 in D02."
     )
     return TextTable(f"{name}: {what}", names, rows, note, left=2)
 
@@ -246,16 +249,10 @@ def peak_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) -> 
 
 def experiment_table(name: str, what: str, runs: Mapping[str, Sequence[Measures]]) -> TextTable:
     """Medians over seeds of an experiment without published values."""
-    columns = (LOST, LATE, MOS, MEDIAN, MAD, PAGES, FTP)
-    rows = [
-        [
-            TextCell(key),
-            *(TextCell(number(spread([s[m] for s in seeds]).median, DIGITS[m])) for m in columns),
-            TextCell(number(spread([s["voip_delay_p99_ms"] for s in seeds]).median, 1)),
-        ]
-        for key, seeds in runs.items()
-    ]
-    names = ["case", "lost %", "late %", "MOS", "median s", "MAD s", "pages", "FTP kB", "voice p99 ms"]
-    return TextTable(
-        f"{name}: {what}", names, rows, "Medians over seeds. The paper publishes no values for these runs."
-    )
+    columns = [(m, _HEADS[m], DIGITS[m]) for m in (LOST, LATE, MOS, MEDIAN, MAD, PAGES, FTP)]
+    columns.append(("voip_delay_p99_ms", "voice p99 ms", 1))
+    note = "Medians over seeds. The paper publishes no values for these runs."
+    return medians_table(f"{name}: {what}", runs, [((key,), key) for key in runs], columns, note=note)
+
+
+_HEADS = _SHORT | {MOS: "MOS", FTP: "FTP kB"}

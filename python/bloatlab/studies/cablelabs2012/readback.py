@@ -102,7 +102,7 @@ def table(found: Sequence[ReadBack]) -> TextTable:
         [
             TextCell(p.what),
             TextCell(f"{p.printed} {p.unit}".strip()),
-            TextCell(f"{p.ours:g}", "good" if p.agrees else "bad"),
+            TextCell(f"{p.ours:g}", "good" if p.agrees else "bad", word="the same" if p.agrees else "differs"),
         ]
         for p in found
     ]

@@ -1,14 +1,4 @@
-"""The study as one command: run the cases, compare, draw, bind.
-
-What it leaves in its folder:
-
-    report.html          everything below for a reader
-    scorecard.json       cells, claims and summary as data: what `-f json` prints
-    runs.parquet         one row per run: case, seed, scenario hash and every measure
-    figures/figN_*.svg   Figures 2 to 9, and .png beside each
-    scenarios/*.json     the resolved scenario of each case, first seed
-    provenance.json      machine, time, versions: the only file that differs between two equal runs
-"""
+"""The study as one command: run the cases, compare, draw, bind. `kit.bind` says what it leaves in its folder."""
 
 from __future__ import annotations
 
@@ -18,27 +8,26 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import polars as pl
-from rich.console import Console
 
-from bloatlab.plots import save_figure
-from bloatlab.results import write_json, write_table
+from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012 import figures, page, terminal
+from bloatlab.studies.cablelabs2012 import figures, layout
+from bloatlab.studies.cablelabs2012.answer import answer
 from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
 from bloatlab.studies.cablelabs2012.cases import by_case_key
 from bloatlab.studies.cablelabs2012.claims import CLAIMS
 from bloatlab.studies.cablelabs2012.compare import explained, scorecard, wanted
-from bloatlab.studies.cablelabs2012.experiments import READINGS, Trial, plateau, read, tables, trials
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial, plateau, read, tables, trials
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
+from bloatlab.studies.cablelabs2012.page import page
 from bloatlab.studies.cablelabs2012.readback import read_back
 from bloatlab.studies.claims import check_all
-from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
 from bloatlab.studies.registry import Options
-from bloatlab.studies.reproduced import Reproduced
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
-from bloatlab.tables import counted
+from bloatlab.sweep import At, Gathered, Measure, default_jobs
+from bloatlab.tables import TextTable, counted
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 2
@@ -74,9 +63,20 @@ class Reproduction(Reproduced):
         }
         return data | {"readings": shares}
 
-    def print(self, console: Console) -> None:
-        """Tables 3 to 8, claims and shares, for a person at a terminal."""
-        terminal.show(self, console)
+    def tables(self) -> Sequence[TextTable]:
+        """Tables 3 to 8, and the experiments that were asked for."""
+        given = {name: runs for name, runs in self.experiments.items() if name not in self.readings}
+        asked = [
+            t
+            for name, runs in given.items()
+            for t in layout.experiment_tables(name, EXPERIMENTS[name], runs, self.paper)
+        ]
+        readings = [layout.readings_table(self.scorecard, self.readings)] if self.readings else []
+        return [*layout.blocks(self.scorecard), *asked, *readings]
+
+    def answer(self) -> Answer:
+        """Whether CoDel is better than a small buffer, and for whom."""
+        return answer(self.paper, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -93,18 +93,18 @@ def reproduce(options: Options) -> Reproduction:
     extra_seeds = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
     extra = {name: _run(given, extra_seeds, options, name) for name, given in asked.items()}
 
-    runs = _measures(main)
+    runs: _Runs = by_case(main)
     own = {t.key: runs[t.key] for t in tables()}
     card = scorecard(own, proves_nothing=QUICK_WARNING if options.quick else "")
     causes = {} if options.quick else _causes(card, extra_seeds, options)
-    card = explained(card, own, {name: _by_case(r) for name, r in causes.items()})
+    card = explained(card, own, {name: _case_keys(r) for name, r in causes.items()})
     ran = [main, *extra.values(), *causes.values()]
     done = Reproduction(
         scorecard=card,
         claims=check_all(CLAIMS, runs),
         paper=runs,
-        experiments={name: _measures(r) for name, r in extra.items()},
-        readings={name: scorecard(_by_case(extra[name])) for name in asked if name in READINGS},
+        experiments={name: by_case(r) for name, r in extra.items()},
+        readings={name: scorecard(_case_keys(extra[name])) for name in asked if name in READINGS},
         folder=options.out,
         runs=sum(len(r.points) for r in ran),
         found=sum(r.found for r in ran),
@@ -122,7 +122,7 @@ def _causes(card: Scorecard, seeds: range, options: Options) -> dict[str, _Ran]:
     }
 
 
-def _by_case(ran: _Ran) -> _Runs:
+def _case_keys(ran: _Ran) -> _Runs:
     """The measures of a reading by the key of the case."""
     rows = ran.rows()
     return {
@@ -147,13 +147,7 @@ def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, meas
     def scenario(case: Trial, seed: int) -> Scenario:
         return build(case.case, seed, case.setup.with_(seconds=QUICK_SECONDS) if options.quick else case.setup)
 
-    points = Grid({"case": given}, scenario, seeds).points()
-    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
-
-
-def _measures(ran: _Ran) -> _Runs:
-    """The measures of every trial by its key, in the order of the seeds."""
-    return {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in ran.rows().items()}
+    return simulate(given, scenario, seeds, measured, options, what)
 
 
 def _console_head(options: Options, seeds: int) -> None:
@@ -167,18 +161,7 @@ def _console_head(options: Options, seeds: int) -> None:
 
 def _write(done: Reproduction, ran: Sequence[_Ran]) -> None:
     """The study's folder."""
-    folder = done.folder
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    (folder / "scenarios").mkdir(exist_ok=True)
-    write_json(folder / "scorecard.json", done.as_data())
-    write_table(pl.concat([r.frame() for r in ran], how="diagonal_relaxed"), folder / "runs.parquet")
-    main = [
-        (str(p.key["case"]), p, value) for p, value in zip(ran[0].points, ran[0].values, strict=True) if p.seed == 1
-    ]
-    for key, point, _ in main:
-        write_json(folder / "scenarios" / f"{file_name(key)}.json", point.scenario.data)
-    drawings = figures.draw({key: value.frames for key, _, value in main if value.frames})
-    for drawing in drawings:
-        save_figure(drawing.figure(), folder / "figures" / drawing.name)
-    page.write_report(done, drawings)
-    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
+    main = of_first_seed(ran[0])
+    drawings = figures.draw({key: frames for key, (_, frames) in main.items() if frames})
+    rows = pl.concat([r.frame() for r in ran], how="diagonal_relaxed")
+    bind(done, page(done, drawings), drawings, rows, {key: scenario for key, (scenario, _) in main.items()})

@@ -3,8 +3,4 @@
 from bloatlab.studies.csc458.build import EXPERIMENTS
 from bloatlab.studies.csc458.study import Reproduction, reproduce
 
-NAME = "csc458"
-TITLE = "The Mininet bufferbloat lab (CSC458)"
-SOURCE = "Z. Zhang: CSC458 Programming Assignment 2 Report: Bufferbloat Problem. University of Toronto."
-
-__all__ = ["EXPERIMENTS", "NAME", "SOURCE", "TITLE", "Reproduction", "reproduce"]
+__all__ = ["EXPERIMENTS", "Reproduction", "reproduce"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series
+from bloatlab.report import Drawn
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case, Lab
-from bloatlab.studies.page import Drawn
 
 #: Series of one run, as `measure.series` keeps them.
 Frames = Mapping[str, pl.DataFrame]

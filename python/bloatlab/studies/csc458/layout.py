@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bloatlab.studies.claims import Checked, Measures, Runs, over_seeds, tally
+from bloatlab.studies.claims import Checked, Measures, Runs, tally
 from bloatlab.studies.csc458.build import EXPERIMENTS, Case, cases, experiment_cases, kit, plain, today
 from bloatlab.studies.csc458.compare import MEAN, SD, parameters
-from bloatlab.studies.layout import TONES, origin_cell
+from bloatlab.studies.layout import judged_cell, median_cell, medians_table, origin_cell, verdict_cell
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.tables import TextCell, TextTable, number
 
@@ -38,11 +38,11 @@ def published_table(card: Scorecard) -> TextTable:
             TextCell(c.case),
             TextCell(c.metric),
             TextCell(f"{c.printed} {c.unit}"),
-            TextCell(number(c.ours, DIGITS[c.metric]), TONES[c.verdict]),
+            judged_cell(c, number(c.ours, DIGITS[c.metric])),
             TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
             TextCell(c.accepted(DIGITS[c.metric])),
             origin_cell(c.origin),
-            TextCell(c.verdict.value, TONES[c.verdict]),
+            verdict_cell(c),
             TextCell(c.reason),
         ]
         for c in card.cells
@@ -74,31 +74,17 @@ def _held(claim: Checked) -> TextCell:
 
 def experiment_table(name: str, runs: Runs) -> TextTable:
     """The cases of an experiment: medians over seeds."""
-    rows = [
-        [TextCell(case.key), *(_cell(runs, case, measure, digits) for measure, _, digits in COLUMNS)]
-        for case in experiment_cases(name)
-    ]
-    return TextTable(f"{name}: {EXPERIMENTS[name]}", ["case", *(heading for _, heading, _ in COLUMNS)], rows)
+    return medians_table(f"{name}: {EXPERIMENTS[name]}", runs, _rows(experiment_cases(name)), COLUMNS)
 
 
 def cases_table(runs: Runs) -> TextTable:
     """Every case, simulated: medians over seeds."""
-    rows = [
-        [TextCell(case.key), *(_cell(runs, case, measure, digits) for measure, _, digits in COLUMNS)]
-        for case in cases()
-        if case.key in runs
-    ]
     note = "Queues in segments. x2: a packet of the limit is a super-segment of up to two. RTOs and resent: of the long flow."
-    return TextTable("All cases, simulated", ["case", *(heading for _, heading, _ in COLUMNS)], rows, note)
+    return medians_table("All cases, simulated", runs, _rows([c for c in cases() if c.key in runs]), COLUMNS, note=note)
 
 
-def _cell(runs: Runs, case: Case, measure: str, digits: int) -> TextCell:
-    ours = over_seeds(runs, case.key, measure)
-    if ours is None:
-        return TextCell("-", "muted")
-    return TextCell(
-        number(ours.median, digits), "plain", f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds"
-    )
+def _rows(given: Sequence[Case]) -> list[tuple[Sequence[str], str]]:
+    return [((case.key,), case.key) for case in given]
 
 
 #: What stands in the table of kernels: measure, heading, digits.
@@ -124,7 +110,7 @@ def live_table(runs: Runs, live: Mapping[str, Measures], invalid: Mapping[str, s
         own, reason = live.get(case.key), invalid.get(case.key)
         row = [TextCell(case.key)]
         for place, (measure, _, digits) in enumerate(LIVE_COLUMNS):
-            row.append(_cell(runs, case, measure, digits))
+            row.append(median_cell(runs, case.key, measure, digits))
             row.append(
                 TextCell(
                     "-" if own is None else number(own[measure], digits), "muted" if own is None or reason else "plain"
@@ -132,7 +118,7 @@ def live_table(runs: Runs, live: Mapping[str, Measures], invalid: Mapping[str, s
             )
             if place < 2:
                 known = case.congestion == "reno" and case.limit in _PRINTED and case.segments > 1
-                row.append(TextCell(_PRINTED[case.limit or 0][place] if known else "", "marked"))
+                row.append(TextCell(_PRINTED[case.limit or 0][place] if known else "", "muted"))
         row.append(
             TextCell("" if own is None else f"invalid: {reason}" if reason else "valid", "bad" if reason else "good")
         )

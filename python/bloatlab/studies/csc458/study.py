@@ -1,13 +1,6 @@
 """The study as one command: run the cases (on kernels, too, if asked), compare, draw, bind.
 
-What it leaves in its folder:
-
-    report.html          everything below for a reader
-    scorecard.json       cells, claims and summary as data: what `-f json` prints
-    runs.parquet         one row per run: case, seed, scenario hash and every measure
-    figures/*.svg        the report's figures from our runs, and .png beside each
-    live/CASE/           the result of each live run (with --live), as `bloatlab live` leaves it
-    provenance.json      machine, time, versions: the only file that differs between two equal runs
+`kit.bind` says what it leaves in its folder; with --live also live/CASE/, as `bloatlab live` leaves each run.
 """
 
 from __future__ import annotations
@@ -15,26 +8,28 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
-from rich.console import Console
 
 from bloatlab import live
-from bloatlab.plots import save_figure
-from bloatlab.results import save, write_json, write_table
+from bloatlab.report import Answer
+from bloatlab.results import save
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
 from bloatlab.studies.claims import Checked, check_all
-from bloatlab.studies.csc458 import figures, page, terminal
+from bloatlab.studies.csc458 import figures, layout
+from bloatlab.studies.csc458.answer import answer
 from bloatlab.studies.csc458.build import JITTER_SECONDS, Case, Lab, build, cases, experiment_cases, live_cases
 from bloatlab.studies.csc458.claims import CLAIMS
 from bloatlab.studies.csc458.compare import NIC, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
-from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.csc458.page import page
+from bloatlab.studies.folder import file_name
+from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
 from bloatlab.studies.registry import Options
-from bloatlab.studies.reproduced import Reproduced
-from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
+from bloatlab.sweep import At, Gathered, Measure
+from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 20
 QUICK_SEEDS = 2
@@ -79,9 +74,17 @@ class Reproduction(Reproduced):
         data = super().as_data() | {"claims_by_duplicate_acks": [claim.as_data() for claim in self.second_reading]}
         return data if self.live is None else data | {"live": self.live.as_data()}
 
-    def print(self, console: Console) -> None:
-        """The tables, for a person at a terminal."""
-        terminal.show(self, console)
+    def tables(self) -> Sequence[TextTable]:
+        """Published beside ours, every case, the kernels and the experiments that were asked for."""
+        found = [layout.published_table(self.scorecard), layout.cases_table(self.simulated)]
+        if self.live is not None:
+            found.append(layout.live_table(self.simulated, self.live.measures, self.live.invalid))
+        found += [layout.experiment_table(name, runs) for name, runs in self.experiments.items()]
+        return [*found, layout.readings_table(self.claims, self.second_reading)]
+
+    def answer(self) -> Answer:
+        """Whether a smaller buffer is the remedy."""
+        return answer(self.simulated, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -97,7 +100,7 @@ def reproduce(options: Options) -> Reproduction:
         f"[bold]csc458[/]  {len(cases())} cases, {len(seeds)} seeds of {lab.seconds} s", highlight=False
     )
     gathered = _simulate([*cases(), NIC], lab, seeds, options, "all cases")
-    runs = _measures(gathered)
+    runs: _Runs = by_case(gathered)
     long = lab if options.quick else replace(lab, seconds=JITTER_SECONDS)
     few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
     extra = {name: _simulate(given, long, few, options, name) for name, given in asked.items()}
@@ -109,7 +112,7 @@ def reproduce(options: Options) -> Reproduction:
         simulated=runs,
         live=kernels,
         folder=options.out,
-        experiments={name: _measures(ran) for name, ran in extra.items()},
+        experiments={name: by_case(ran) for name, ran in extra.items()},
         runs=sum(len(ran.points) for ran in (gathered, *extra.values())),
         found=sum(ran.found for ran in (gathered, *extra.values())),
         seconds=time.perf_counter() - begun,
@@ -134,16 +137,11 @@ def _kept(result: Result) -> Mapping[str, pl.DataFrame]:
 MEASURE = Measure("csc458", _reduced, _kept)
 
 
-def _measures(gathered: Gathered[At]) -> _Runs:
-    return {str(at["case"]): [cast("Measures", dict(row)) for row in rows] for at, rows in gathered.rows().items()}
-
-
 def _simulate(given: Sequence[Case | str], lab: Lab, seeds: range, options: Options, what: str) -> Gathered[At]:
     def scenario(case: Case | str, seed: int) -> Scenario:
         return network_card(seed) if isinstance(case, str) else build(case, seed, lab)
 
-    points = Grid({"case": given}, scenario, seeds).points()
-    return gather(points, MEASURE, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
+    return simulate(given, scenario, seeds, MEASURE, options, what)
 
 
 def network_card(seed: int) -> Scenario:
@@ -181,16 +179,10 @@ def _on_kernels(lab: Lab, options: Options) -> Live:
 
 def _write(done: Reproduction, gathered: Gathered[At]) -> None:
     """The study's folder."""
-    folder = done.folder
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    write_json(folder / "scorecard.json", done.as_data())
-    write_table(gathered.frame(), folder / "runs.parquet")
-    kept = zip(gathered.points, gathered.values, strict=True)
-    drawings = figures.draw({str(p.key["case"]): value.frames for p, value in kept if p.seed == 1 and value.frames})
-    for drawing in drawings:
-        save_figure(drawing.figure(), folder / "figures" / drawing.name)
-    page.write_report(done, drawings)
-    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
+    first = of_first_seed(gathered)
+    drawings = figures.draw({key: frames for key, (_, frames) in first.items() if frames})
+    scenarios = {key: scenario for key, (scenario, _) in first.items()}
+    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios)
 
 
 def _plain(own: Measures) -> dict[str, float | None]:

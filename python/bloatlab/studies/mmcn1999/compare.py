@@ -1,13 +1,13 @@
 """The study's own rules: whose each number is, and how it is judged.
 
-    orders of the slides' chart    TCP under the blast: FIFO < RED, and RED at most half of FRED, CBT and CBQ, in every seed
-    numbers read off the chart     within 100 kB/s: half of what its axis (0 to 1400) leaves between two lines of a grid
-    illustration, theory           run, and asked to round to what is printed, or to come within 2 %
-    parameters                     read back from the resolved scenarios that run
+The orders of the slides' chart are asked of every seed: TCP under the blast, FIFO below RED, and RED at most half of FRED, CBT
+and CBQ. They were fixed before any run; their factor of one half is ours.
 
-The orders were fixed before any run; their factor of one half is ours. The band of the chart's numbers was fixed when ours were
-known: one curve is read as 1000 on one slide and as 1100 on another, so it cannot be narrower. Drops of tagged datagrams have
-no number in the document: their four orders are ours, from what is recalled of the paper (SPEC 1.6), and not counted.
+The band of the numbers read off the chart was fixed when ours were known: one curve is read as 1000 on one slide and as 1100 on
+another, so it cannot be narrower. Illustration and theory are run; parameters are read back from the resolved scenarios.
+
+Drops of tagged datagrams have no number in the slides: their four orders are ours, from what is recalled of the paper, and not
+counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from bloatlab.studies.mmcn1999.build import LAW, SCHEMES, Case, build, limited_t
 from bloatlab.studies.mmcn1999.claims import CLAIMS
 from bloatlab.studies.published import Row, rows
 from bloatlab.studies.quantities import at_path, quantity
-from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, share_of, symmetric
+from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, share_of
+from bloatlab.studies.tolerance import Tolerance
 from bloatlab.tables import spread
 
 STUDY = "mmcn1999"
@@ -91,8 +92,23 @@ GATES = (
 
 _PERIODS = {"0-20": "tcp_before_kbs", "20-60": "tcp_kbs", "60-100": "tcp_after_kbs", "during": "tcp_kbs"}
 
-#: What a number read off the chart may be from ours, in kB/s.
-CHART_KBS = 100.0
+#: What a number read off the chart may be from ours: half of what its axis (0 to 1400) leaves between two lines of a grid.
+CHART = Tolerance(least=100.0, unit="kB/s")
+
+#: A share of equal classes from a third; and two flows on one link, to the printed digit.
+EQUAL_SHARE = Tolerance(least=0.02)
+FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
+
+
+def rules() -> Sequence[tuple[str, str]]:
+    """Every tolerance in words, for a reader."""
+    orders = dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in GATES)
+    return [
+        *orders,
+        ("a number read off the chart", CHART.words()),
+        ("the share of three equal classes", EQUAL_SHARE.words()),
+        ("10 and 1 Mbit/s on a link of 10", f"{FAST_MBIT.words()} and {SLOW_MBIT.words()}"),
+    ]
 
 
 def scorecard(runs: Runs, seeds: int, *, proves_nothing: str = "") -> Scorecard:
@@ -124,25 +140,25 @@ def _row(row: Row, runs: Runs) -> Cell:
 
 def _chart(row: Row, runs: Runs, published: tuple[float, ...]) -> Cell:
     period = next(key for key in _PERIODS if key in row.metric)
-    band = symmetric(published[0], CHART_KBS)
+    band = CHART.band(published[0])
     return _result(row, runs, (row.case.split(" ")[0].lower(), _PERIODS[period]), published, band, "read off a chart")
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """10 and 1 Mbit/s on a link of 10 under RED: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
     fast, slow = ("two flows, red", "fast_mbit"), ("two flows, red", "slow_mbit")
-    cell = _result(row, runs, fast, (9.0,), Band(8.5, 9.5), "run with two flows")
+    cell = _result(row, runs, fast, (9.0,), FAST_MBIT.band(9.0), "run with two flows")
     other = median_of(runs, *slow)
     if other is None:
         return cell
-    both = cell.agrees is True and Band(0.85, 0.95).holds(other)
+    both = cell.agrees is True and SLOW_MBIT.band(0.9).holds(other)
     words = f"and 1 becomes {other:.2f}, asked: 0.85 to 0.95"
     return _with(cell, both, f"{cell.reason}; {words}")
 
 
 def _equal_classes(row: Row, runs: Runs) -> Cell:
     """Three classes that want more than a third each, in CBQ with equal shares."""
-    return _result(row, runs, ("equal classes", "least_share"), (1 / 3,), Band(1 / 3 - 0.02, 1 / 3 + 0.02),
+    return _result(row, runs, ("equal classes", "least_share"), (1 / 3,), EQUAL_SHARE.band(1 / 3),
                    "the smallest of three classes that all want more")  # fmt: skip
 
 
@@ -161,7 +177,7 @@ def explain(row: Row, runs: Runs) -> str:
     smooth = median_of(runs, LAW, "tcp_kbs")
     if row.case.startswith("FIFO") and smooth is not None and "0-20" not in row.metric and "60-100" not in row.metric:
         printed = float(re.findall(r"\d+", row.value)[0])
-        if abs(smooth - printed) <= CHART_KBS:
+        if abs(smooth - printed) <= CHART.least:
             return (
                 "one paced blast at the link's rate takes the room that each departure makes; where arrivals hardly depend on "
                 f"each other TCP has what the chart shows (-e sensitivity: {LAW}: {smooth:.0f} kB/s)"

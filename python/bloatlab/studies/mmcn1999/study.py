@@ -1,7 +1,4 @@
-"""The study as one command: run the queues, judge the orderings, draw, bind.
-
-report.html  scorecard.json  runs.parquet  figures/  scenarios/  provenance.json
-"""
+"""The study as one command: run the queues, judge the orderings, draw, bind. `kit.bind` says what it leaves in its folder."""
 
 from __future__ import annotations
 
@@ -11,16 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from rich.console import Console
 
-from bloatlab.plots import save_figure
-from bloatlab.report import Block, Page, Prose, Section, TableBlock, write
-from bloatlab.results import write_json, write_table
-from bloatlab.scenario import Scenario, version
-from bloatlab.studies import layout as shared
+from bloatlab.report import Answer
+from bloatlab.scenario import Scenario
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.folder import file_name, provenance
-from bloatlab.studies.mmcn1999 import layout
+from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.mmcn1999 import figures, layout
+from bloatlab.studies.mmcn1999.answer import answer
 from bloatlab.studies.mmcn1999.build import (
     EXPERIMENTS,
     Case,
@@ -33,14 +27,11 @@ from bloatlab.studies.mmcn1999.build import (
 )
 from bloatlab.studies.mmcn1999.compare import findings, medians, scorecard
 from bloatlab.studies.mmcn1999.measure import measure, series
+from bloatlab.studies.mmcn1999.page import page
 from bloatlab.studies.mmcn1999.small import Small, build_small, measure_small, series_small, small_cases
-from bloatlab.studies.page import Drawn, facts, figure_block
 from bloatlab.studies.registry import Options
-from bloatlab.studies.reproduced import Reproduced
-from bloatlab.studies.terminal import last_words
-from bloatlab.sweep import At, Gathered, Grid, Measure, default_jobs, gather, watch
+from bloatlab.sweep import At, Gathered, Measure, default_jobs
 from bloatlab.tables import TextTable
-from bloatlab.terminal import show
 
 QUICK_SEEDS = 2
 QUICK_WARNING = "A quick look: two seeds. The orderings are asked of ten, so this proves nothing."
@@ -56,39 +47,35 @@ class Reproduction(Reproduced):
     """The study reproduced."""
 
     runs_by_key: Runs
+    #: TCP over time of the first seed, by queue.
+    tcp: Mapping[str, pl.DataFrame]
     experiments: Mapping[str, Sequence[str]]
 
     def as_data(self) -> dict[str, Any]:
         """The scorecard as JSON, and the medians of every case."""
         return super().as_data() | {"medians": medians(self.runs_by_key)}
 
-    def print(self, console: Console) -> None:
-        """The tables, for a person at a terminal."""
-        card = self.scorecard
-        for table in [
-            *tables(self),
-            layout.gates_table(card),
-            layout.rows_table(card),
-            shared.claims_table(self.claims),
-        ]:
-            show(table, console)
-            console.print()
-        last_words(self.scorecard, self.claims, self.runs, self.seconds, self.report, console, self.found)
+    def own_tables(self) -> Sequence[TextTable]:
+        """The queues, the sensitivity, and the experiments that were asked for."""
+        runs = self.runs_by_key
+        found = [
+            layout.schemes_table(runs),
+            layout.state_table(runs),
+            layout.small_table(runs),
+            layout.cases_table("Sensitivity", runs, names(sensitivity_cases()), note=_NOTE),
+        ]
+        return found + [
+            layout.cases_table(EXPERIMENTS[name], runs, keys, voice=name == "classes")
+            for name, keys in self.experiments.items()
+        ]
 
+    def tables(self) -> Sequence[TextTable]:
+        """The study's own, then the orders and every number of the slides."""
+        return [*self.own_tables(), layout.gates_table(self.scorecard), layout.rows_table(self.scorecard)]
 
-def tables(done: Reproduction) -> list[TextTable]:
-    """The queues, the sensitivity, and the experiments that were asked for."""
-    runs = done.runs_by_key
-    found = [
-        layout.schemes_table(runs),
-        layout.state_table(runs),
-        layout.small_table(runs),
-        layout.cases_table("Sensitivity", runs, names(sensitivity_cases()), note=_NOTE),
-    ]
-    return found + [
-        layout.cases_table(EXPERIMENTS[name], runs, keys, voice=name == "classes")
-        for name, keys in done.experiments.items()
-    ]
+    def answer(self) -> Answer:
+        """Who protects TCP and the conferences."""
+        return answer(self.runs_by_key, self.tcp, self.scorecard.seeds)
 
 
 _NOTE = f"Two things at once are never changed. {SENSITIVITY_SEEDS} seeds."
@@ -108,12 +95,14 @@ def reproduce(options: Options) -> Reproduction:
         small,
         *(_run(cases, few, options, name) for name, cases in asked.items()),
     ]
-    runs = {str(at["case"]): [dict(row) for row in rows] for r in ran for at, rows in r.rows().items()}
+    runs = {key: rows for r in ran for key, rows in by_case(r).items()}
+    first = of_first_seed(ran[0])
     card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
     done = Reproduction(
         scorecard=card,
         claims=findings(runs),
         runs_by_key=runs,
+        tcp={key: frames["tcp"] for key, (_, frames) in first.items()},
         experiments={name: names(cases) for name, cases in asked.items()},
         folder=options.out,
         runs=sum(len(r.points) for r in ran),
@@ -128,68 +117,19 @@ def _run_small(seeds: range, options: Options) -> Gathered[At]:
     def scenario(case: Small, seed: int) -> Scenario:
         return build_small(case, seed)
 
-    points = Grid({"case": small_cases()}, scenario, seeds).points()
-    return gather(points, SMALL, store=options.store, jobs=options.jobs, watch=watch("small networks", options.console))
+    return simulate(small_cases(), scenario, seeds, SMALL, options, "small networks")
 
 
 def _run(cases: Sequence[Case], seeds: range, options: Options, what: str) -> Gathered[At]:
     def scenario(case: Case, seed: int) -> Scenario:
         return build(case, seed)
 
-    points = Grid({"case": cases}, scenario, seeds).points()
-    return gather(points, MEASURED, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
+    return simulate(cases, scenario, seeds, MEASURED, options, what)
 
 
 def _write(done: Reproduction, ran: Sequence[Gathered[At]], small: Gathered[At]) -> None:
-    folder = done.folder
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    (folder / "scenarios").mkdir(exist_ok=True)
-    write_json(folder / "scorecard.json", done.as_data())
-    write_table(pl.concat([r.frame() for r in ran], how="diagonal_relaxed"), folder / "runs.parquet")
-    frames = {}
-    for point, value in zip(ran[0].points, ran[0].values, strict=True):
-        if point.seed == 1:
-            key = str(point.key["case"])
-            write_json(folder / "scenarios" / f"{file_name(key)}.json", point.scenario.data)
-            frames[key] = value.frames["tcp"]
-    kept = zip(small.points, small.values, strict=True)
-    two_ftp = {str(point.key["case"]): value.frames for point, value in kept if value.frames}
-    drawings = layout.draw(frames, two_ftp, done.runs_by_key)
-    for drawing in drawings:
-        save_figure(drawing.figure(), folder / "figures" / drawing.name)
-    write(_page(done, drawings), done.report)
-    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
-
-
-def _page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
-    card = done.scorecard
-    queues, state, small, sensitivity, *experiments = [TableBlock(t) for t in tables(done)]
-    claims = TableBlock(shared.claims_table(done.claims))
-    beyond: list[Block] = [small, sensitivity, *experiments]
-    return Page(
-        title="Class-based thresholds against unresponsive traffic",
-        subtitle="Parris, Jeffay and Smith’s lightweight queue management of January 1999, rebuilt packet by packet",
-        sections=[
-            Section("Nine queues", "queues", [queues, TableBlock(layout.gates_table(card)), state], _QUEUES),
-            Section("Figures", "figures", [figure_block(d) for d in drawings]),
-            Section("Claims", "claims", [claims], _CLAIMS),
-            Section("The slides", "slides", [TableBlock(layout.rows_table(card)), Prose([_RULES])]),
-            Section("What it depends on", "beyond", beyond),
-        ],
-        lead=[_LEAD],
-        facts=facts(card, done.claims, done.runs),
-        warning=card.proves_nothing,
-        footer=[f"bloatlab {version()}. {done.runs} runs. Written by: bloatlab reproduce mmcn1999"],
-    )
-
-
-_LEAD = (
-    "Thirty TCP transfers and six video conferences share a link of 10 Mbit/s with a blast of 10 Mbit/s that does not "
-    "respond. One queue with accounts per class (CBT) is to protect TCP from the blast and the conferences from both, with "
-    "less state than accounts per flow (FRED) or queues per class (CBQ)."
-)
-_QUEUES = "The slides’ five queues, the class thresholds that follow active flows (D-CBT), and what one would use today with its defaults."
-_CLAIMS = (
-    "The sentences of the slides, and below them what is expected from memory or by arithmetic, which is not counted."
-)
-_RULES = "Chart numbers of the slides were recovered by a machine: three tables of one figure disagree, and an axis is labelled kbps for kB/s."
+    """The study's folder."""
+    two_ftp = {key: frames for key, (_, frames) in of_first_seed(small).items() if frames}
+    drawings = figures.draw(done.tcp, two_ftp, done.runs_by_key)
+    scenarios = {key: scenario for key, (scenario, _) in of_first_seed(ran[0]).items()}
+    bind(done, page(done, drawings), drawings, pl.concat([r.frame() for r in ran], how="diagonal_relaxed"), scenarios)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bloatlab import parts
 from bloatlab.plots import Panel, Series
-from bloatlab.studies.page import Drawn
+from bloatlab.report import Drawn
 from bloatlab.studies.scte2013.queues import buffer_bytes
 
 PACKET = 1500

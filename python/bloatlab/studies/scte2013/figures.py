@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series
+from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, median_of, over_seeds
-from bloatlab.studies.page import Drawn
 from bloatlab.studies.scte2013 import curves
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
@@ -29,7 +29,7 @@ from bloatlab.studies.scte2013.experiments import (
     TARGETS_MS,
 )
 from bloatlab.studies.scte2013.measure import merged
-from bloatlab.studies.scte2013.readings import place
+from bloatlab.studies.scte2013.readings import place, spread_lines
 from bloatlab.studies.scte2013.text import FALLS_MBIT, TWO_RTTS_BUFFERS_MS
 from bloatlab.tables import cumulative_share
 
@@ -73,9 +73,8 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
 
 
 def _line(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
-    spreads = [over_seeds(runs, place(series, size), measure) for size in BUFFERS_MS]
-    values = np.array([[s.median, s.low, s.high] if s else [np.nan] * 3 for s in spreads])
-    return Series(label, BUFFERS_MS, values[:, 0], colour=colour, band=(values[:, 1], values[:, 2]))
+    middle, band = spread_lines(runs, series, measure)
+    return Series(label, BUFFERS_MS, middle, colour=colour, band=band)
 
 
 def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:

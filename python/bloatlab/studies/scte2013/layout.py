@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.layout import medians_table
 from bloatlab.studies.scte2013.experiments import Experiment, key
 from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.tables import TextCell, TextTable
 
 #: What stands above a column, and its digits.
 HEADS: dict[str, tuple[str, int]] = {
@@ -65,18 +66,11 @@ HEADS: dict[str, tuple[str, int]] = {
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
     """Medians over seeds, the central 80 % as the hint."""
-    rows: list[list[TextCell]] = []
-    for at in experiment.grid((1,)).places():
-        cells = [TextCell(text(value)) for value in at.values()]
-        for column in experiment.columns:
-            ours = over_seeds(runs, f"{experiment.name} {key(at)}", column)
-            digits = head(column)[1]
-            hint = f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds" if ours else ""
-            cells.append(TextCell(number(ours.median, digits) if ours else "-", hint=hint))
-        rows.append(cells)
-    columns = [*(axis.replace("_", " ") for axis in experiment.axes), *(head(c)[0] for c in experiment.columns)]
+    rows = [([text(v) for v in at.values()], f"{experiment.name} {key(at)}") for at in experiment.grid((1,)).places()]
+    columns = [(column, *head(column)) for column in experiment.columns]
+    heads = [axis.replace("_", " ") for axis in experiment.axes]
     note = "Medians over seeds. The paper publishes no values for these runs."
-    return TextTable(f"{experiment.name}: {experiment.what}", columns, rows, note, left=len(experiment.axes))
+    return medians_table(f"{experiment.name}: {experiment.what}", runs, rows, columns, heads, note)
 
 
 def head(column: str) -> tuple[str, int]:

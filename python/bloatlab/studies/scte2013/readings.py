@@ -104,3 +104,10 @@ def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> floa
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
     """The greatest absolute difference from `least_ms` on."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())
+
+
+def spread_lines(runs: Runs, series: str, measure: str) -> tuple[Curve, tuple[Curve, Curve]]:
+    """A measure against buffer size: the median over seeds, and the ends of its central 80 %."""
+    spreads = [over_seeds(runs, place(series, size), measure) for size in BUFFERS_MS]
+    values = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
+    return values[:, 0], (values[:, 1], values[:, 2])

@@ -1,14 +1,4 @@
-"""The study as one command: run the grids, compare, draw, bind.
-
-What it leaves in its folder:
-
-    report.html          everything below for a reader
-    scorecard.json       cells, claims and summary as data: what `-f json` prints
-    runs.parquet         one row per run: experiment, place, seed, scenario hash and every measure
-    figures/*.svg        the figures, and .png beside each
-    scenarios/*.json     the resolved scenario of each series with a buffer of 960 ms, first seed
-    provenance.json      machine, time, versions: the only file that differs between two equal runs
-"""
+"""The study as one command: run the grids, compare, draw, bind. `kit.bind` says what it leaves in its folder."""
 
 from __future__ import annotations
 
@@ -17,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from rich.console import Console
 
-from bloatlab.plots import save_figure
-from bloatlab.results import write_json, write_table
+from bloatlab.report import Answer
+from bloatlab.studies import layout as shared
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.kit import Reproduced, bind
 from bloatlab.studies.registry import Options
-from bloatlab.studies.reproduced import Reproduced
-from bloatlab.studies.scte2013 import figures, page, terminal
+from bloatlab.studies.scte2013 import figures, layout
+from bloatlab.studies.scte2013.answer import answer
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.considerations import Consideration, consider
 from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
+from bloatlab.studies.scte2013.page import page
 from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
-from bloatlab.tables import counted
+from bloatlab.tables import TextTable, counted
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 1
@@ -62,9 +52,14 @@ class Reproduction(Reproduced):
     experiments: Sequence[Experiment]
     measures: Runs
 
-    def print(self, console: Console) -> None:
-        """Statements, experiments, claims and shares, for a person at a terminal."""
-        terminal.show(self, console)
+    def tables(self) -> Sequence[TextTable]:
+        """Every statement, and every experiment but the one that the figures show."""
+        asked = [layout.experiment_table(e, self.measures) for e in self.experiments if e.name != "figures"]
+        return [shared.statements_table(self.scorecard, "Every statement of the paper"), *asked]
+
+    def answer(self) -> Answer:
+        """Which management keeps a game playable."""
+        return answer(self.measures, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -123,20 +118,10 @@ def _console_head(options: Options, seeds: int) -> None:
 
 def _write(done: Reproduction, ran: Mapping[str, _Ran], drawn: _Ran) -> None:
     """The study's folder."""
-    folder = done.folder
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    (folder / "scenarios").mkdir(exist_ok=True)
-    write_json(folder / "scorecard.json", done.as_data())
     frames = [gathered.frame().with_columns(experiment=pl.lit(name)) for name, gathered in ran.items()]
-    write_table(pl.concat(frames, how="diagonal_relaxed"), folder / "runs.parquet")
-    for point in drawn.points:
-        if point.seed == 1:
-            write_json(folder / "scenarios" / f"{file_name(key(point.key))}.json", point.scenario.data)
     distributions: dict[str, list[pl.DataFrame]] = {}
     for point, value in zip(drawn.points, drawn.values, strict=True):
         distributions.setdefault(str(point.key["series"]), []).append(value.frames["delay"])
     drawings = figures.draw(done.measures, distributions)
-    for drawing in drawings:
-        save_figure(drawing.figure(), folder / "figures" / drawing.name)
-    page.write_report(done, drawings)
-    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
+    scenarios = {key(point.key): point.scenario for point in drawn.points if point.seed == 1}
+    bind(done, page(done, drawings), drawings, pl.concat(frames, how="diagonal_relaxed"), scenarios)

@@ -1,0 +1,181 @@
+"""Charts: the same panels as a static picture, and as data for the interactive one that takes its place on a screen.
+
+The picture is drawn by matplotlib and stays without JavaScript and on paper. The interactive chart is drawn by uPlot
+from JSON: value under the pointer, zoom with linked axes, series on and off. Both start with the same view.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bloatlab.plots import Panel, figure, style, svg_text
+from bloatlab.plots.draw import thin, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Size of a panel in inches, by how many stand in a row.
+_SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
+
+#: Points of a line in an interactive chart: more than the picture has, for there one can zoom.
+MOST_POINTS = 2400
+
+#: Significant digits of a value under the pointer.
+DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as data: its number in a paper ("" where none has it), the name of its files, caption, panels.
+
+    Charts with the same `link` zoom together; none links the panels of this figure only.
+    """
+
+    number: str
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+    columns: int = 2
+    link: str = ""
+    size: tuple[float, float] | None = None
+
+    def figure(self) -> Figure:
+        """The drawing, the same each time."""
+        return self._figure
+
+    @functools.cached_property
+    def _figure(self) -> Figure:
+        return figure(self.panels, columns=self.columns, size=self.size or _SIZES[self.columns])
+
+
+@dataclass(frozen=True, slots=True)
+class FigureBlock:
+    """A picture (an `<svg>` element, trusted: we drew it) with its caption, and the data of the interactive chart."""
+
+    svg: str
+    caption: str
+    number: str = ""
+    data: str = ""
+    columns: int = 2
+    kind: str = "figure"
+
+
+def figure_block(drawn: Drawn) -> FigureBlock:
+    """A figure as it stands in a report."""
+    number = f"Figure {drawn.number}." if drawn.number else ""
+    picture = themed(svg_text(drawn.figure(), drawn.caption))
+    return FigureBlock(picture, drawn.caption, number, chart_json(drawn), drawn.columns)
+
+
+def themed(svg: str) -> str:
+    """A picture that takes its colours from the page (light or dark) and whose ids are its own."""
+    for place, colour in enumerate(style.COLOURS):
+        svg = svg.replace(colour, f"var(--c{place},{colour})")
+    for name, colour in (("axis", style.INK), ("published", style.PUBLISHED), ("gridline", style.GRID)):
+        svg = svg.replace(colour, f"var(--{name},{colour})")
+    own = hashlib.sha256(svg.encode()).hexdigest()[:6]
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
+    return re.sub(r'\s(?:xmlns:xlink|xmlns)="[^"]*"', "", svg)  # HTML needs neither
+
+
+def chart_json(drawn: Drawn) -> str:
+    """The figure for uPlot, safe inside a `<script>`: nothing in it can end the element."""
+    axes = drawn.figure().axes
+    panels = [_panel(panel, of) for panel, of in zip(drawn.panels, axes, strict=False)]
+    return script_json({"link": drawn.link or drawn.name, "panels": panels})
+
+
+def script_json(data: Any) -> str:
+    """JSON that may stand in an HTML `<script>`."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _panel(panel: Panel, axes: Axes) -> dict[str, Any]:
+    shared: dict[bytes, int] = {}
+    columns: list[list[float]] = []
+
+    def x_of(x: NDArray[Any]) -> int:
+        key = x.tobytes()
+        if key not in shared:
+            shared[key] = len(columns)
+            columns.append([_rounded(v, 7) or 0.0 for v in x])
+        return shared[key]
+
+    lines: list[dict[str, Any]] = []
+    for place, series in enumerate(panel.series):
+        x, y = _ordered(*thin(*visible(series, panel.x_range), MOST_POINTS))
+        line: dict[str, Any] = {
+            "label": series.label,
+            "kind": series.kind,
+            "colour": _colour(series.colour, place),
+            "x": x_of(x),
+            "y": [_rounded(v) for v in y],
+        }
+        if series.dashed:
+            line["dash"] = True
+        if series.hollow:
+            line["hollow"] = True
+        if series.band is not None and len(x) == np.size(series.x):
+            order = np.argsort(np.asarray(series.x, dtype=float), kind="stable")
+            line["low"], line["high"] = ([_rounded(v) for v in _floats(edge)[order]] for edge in series.band)
+        lines.append(line)
+    return {
+        "title": panel.title,
+        "x": _axis(panel.x_label, panel.log_x, axes.get_xlim(), panel.x_ticks),
+        "y": _axis(panel.y_label, panel.log_y, axes.get_ylim(), ()),
+        "xs": columns,
+        "series": lines,
+        "marks": [{"label": m.label, "value": m.value, "axis": m.axis} for m in panel.marks],
+    }
+
+
+def _axis(label: str, log: bool, limits: Sequence[float], ticks: Sequence[tuple[float, str]]) -> Mapping[str, Any]:
+    made: dict[str, Any] = {"label": label, "range": [float(limits[0]), float(limits[1])]}
+    if log:
+        made["log"] = True
+    if ticks:
+        made["ticks"] = [[at, words] for at, words in ticks]
+    return made
+
+
+def _colour(given: str | None, place: int) -> str:
+    """A colour of the style by its name in the page's CSS; any other as it is."""
+    if given is None:
+        return f"--c{place % len(style.COLOURS)}"
+    named = {colour: f"--c{n}" for n, colour in enumerate(style.COLOURS)}
+    named |= {style.INK: "--axis", style.GRID: "--gridline", style.PUBLISHED: "--published"}
+    return named.get(given, given)
+
+
+def _ordered(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """By x, and no x twice: two points above each other stand a hair apart, for uPlot knows a point by its x."""
+    order = np.argsort(x, kind="stable")
+    x, y = np.array(x[order], dtype=float), y[order]
+    hair = max(float(np.ptp(x)) if len(x) else 0.0, 1e-9) * 1e-6
+    for place in range(1, len(x)):
+        if x[place] <= x[place - 1]:
+            x[place] = x[place - 1] + hair
+    return x, y
+
+
+def _rounded(value: float, digits: int = DIGITS) -> float | None:
+    return None if not math.isfinite(value) else float(f"{value:.{digits}g}")
+
+
+def _floats(values: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=float)

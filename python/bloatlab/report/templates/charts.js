@@ -1,0 +1,269 @@
+"use strict";
+// Interactive charts in place of the pictures. Each figure brings its data as JSON; uPlot draws; nothing is fetched.
+(() => {
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (name) => (name.startsWith("--") ? css(name) : name);
+  const short = (v) => (v == null ? "" : Math.abs(v) >= 1e5 ? v.toExponential(2) : String(Number(v.toPrecision(4))));
+  const font = '12px ' + (css("--plain") || "sans-serif");
+  const charts = [];
+
+  // The value nearest to the pointer, for every series has x values of its own.
+  function nearest(u, series, hovered) {
+    const values = u.data[series];
+    if (values[hovered] != null) return hovered;
+    for (let d = 1; d < values.length; d++) {
+      const left = values[hovered - d], right = values[hovered + d];
+      if (left != null || right != null) return left != null ? hovered - d : hovered + d;
+      if (hovered - d < 0 && hovered + d >= values.length) break;
+    }
+    return hovered;
+  }
+
+  // One series of the panel becomes one of uPlot, or three: with the ends of its interval, which have no row in the legend.
+  function columns(panel) {
+    const tables = [], series = [{ label: panel.x.label, value: (u, v) => tick(panel.x, v) }], bands = [], own = [];
+    for (const s of panel.series) {
+      const stroke = () => colour(s.colour), x = panel.xs[s.x], points = s.kind === "points";
+      own.push(series.length);
+      series.push({
+        label: s.label, stroke, width: points ? 0 : 1.5, spanGaps: false, dash: s.dash ? [6, 4] : undefined,
+        value: (u, v) => short(v),
+        points: { show: points, size: s.hollow ? 9 : 6, width: 1.5, stroke, fill: s.hollow ? "rgba(0,0,0,0)" : stroke },
+        paths: points ? () => null : s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
+      });
+      tables.push([x, s.y]);
+      if (s.low) {
+        for (const edge of [s.high, s.low]) {
+          series.push({ label: "", stroke: "rgba(0,0,0,0)", width: 0, points: { show: false }, edge: true });
+          tables.push([x, edge]);
+        }
+        if (!points) bands.push({ series: [series.length - 2, series.length - 1], fill: () => colour(s.colour) + "2e" });
+      }
+    }
+    return { data: tables.length ? uPlot.join(tables) : [[], []], series, bands, own };
+  }
+
+  function tick(axis, value) {
+    if (value == null) return "";
+    const named = (axis.ticks || []).find(([at]) => Math.abs(at - value) < 0.3);
+    return named ? named[1] : short(value);
+  }
+
+  const scale = (axis) => ({ time: false, distr: axis.log ? 3 : 1, range: (u, lo, hi) => (u.zoomed && lo < hi ? [lo, hi] : axis.range) });
+
+  function axis(given, side) {
+    const made = {
+      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? 52 : given.ticks ? 46 : 34,
+      stroke: () => css("--axis"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
+      values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
+    };
+    if (given.log) {
+      const whole = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+      made.grid.filter = made.filter = (u, splits) => splits.map((v) => (whole(v) ? v : null));
+    }
+    if (given.ticks) {
+      made.splits = () => given.ticks.map(([at]) => at);
+      made.values = () => given.ticks.map(([, words]) => words);
+      made.grid = { show: false };
+    }
+    return made;
+  }
+
+  // Levels and moments worth comparing with, and bars through points.
+  function drawMarks(u, panel) {
+    const { ctx, bbox } = u, ratio = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const s of panel.series) {
+      if (s.kind !== "points" || !s.low || !u.series[s.at].show) continue;
+      ctx.strokeStyle = colour(s.colour);
+      ctx.lineWidth = 1.4 * ratio;
+      panel.xs[s.x].forEach((x, n) => {
+        if (s.low[n] == null || s.high[n] == null) return;
+        const at = u.valToPos(x, "x", true);
+        ctx.beginPath();
+        ctx.moveTo(at, u.valToPos(s.low[n], "y", true));
+        ctx.lineTo(at, u.valToPos(s.high[n], "y", true));
+        ctx.stroke();
+      });
+    }
+    ctx.strokeStyle = ctx.fillStyle = css("--published");
+    ctx.setLineDash([5 * ratio, 4 * ratio]);
+    ctx.lineWidth = ratio;
+    ctx.font = 11 * ratio + "px " + (css("--plain") || "sans-serif");
+    let used = -1e9;
+    for (const m of [...panel.marks].sort((a, b) => a.value - b.value)) {
+      const at = u.valToPos(m.value, m.axis, true);
+      ctx.beginPath();
+      if (m.axis === "x") {
+        ctx.moveTo(at, bbox.top);
+        ctx.lineTo(at, bbox.top + bbox.height);
+        ctx.textAlign = "left";
+        const row = at - used < ctx.measureText(m.label).width + 12 * ratio ? 2 : 1;
+        if (m.label) { ctx.fillText(m.label, at + 3 * ratio, bbox.top + 12 * ratio * row); used = row === 1 ? at : -1e9; }
+      } else {
+        ctx.moveTo(bbox.left, at);
+        ctx.lineTo(bbox.left + bbox.width, at);
+        ctx.textAlign = "right";
+        const below = at - bbox.top < 14 * ratio;
+        ctx.fillText(m.label, bbox.left + bbox.width - 3 * ratio, at + (below ? 12 : -4) * ratio);
+      }
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+
+  // uPlot's legend by keyboard, and without rows for the ends of intervals.
+  function legend(u, title) {
+    const table = u.root.querySelector(".u-legend");
+    table.setAttribute("role", "group");
+    table.setAttribute("aria-label", "Series of " + title);
+    for (const part of table.querySelectorAll("tbody, tr")) part.setAttribute("role", "presentation");
+    table.querySelectorAll("tr").forEach((row, n) => {
+      const head = row.querySelector("th"), value = row.querySelector("td");
+      if (value) value.setAttribute("role", "presentation");
+      if (u.series[n].edge) { row.hidden = true; return; }
+      if (n === 0) { head.setAttribute("role", "presentation"); return; }
+      head.setAttribute("role", "button");
+      head.tabIndex = 0;
+      head.setAttribute("aria-pressed", "true");
+      head.addEventListener("keydown", (e) => {
+        if (e.key === "Enter" || e.key === " ") { e.preventDefault(); head.click(); }
+      });
+    });
+  }
+
+  function toggled(u, n) {
+    for (let k = n + 1; u.series[k] && u.series[k].edge; k++) {
+      if (u.series[k].show !== u.series[n].show) u.setSeries(k, { show: u.series[n].show });
+    }
+    const head = u.root.querySelectorAll(".u-legend tr")[n]?.querySelector("th");
+    if (head) head.setAttribute("aria-pressed", String(u.series[n].show));
+  }
+
+  function linked(link) { return charts.filter((c) => c.link === link); }
+
+  function reset(link) {
+    for (const { u, panel } of linked(link)) {
+      u.zoomed = false;
+      u.setScale("x", { min: panel.x.range[0], max: panel.x.range[1] });
+    }
+    for (const button of document.querySelectorAll("button.whole")) if (button.dataset.link === link) button.hidden = true;
+  }
+
+  // Zoom by dragging on one chart, and all that are linked with it and have the same axis follow.
+  function zoom(from, min, max) {
+    for (const { u, panel } of linked(from.link)) {
+      if (panel.x.label !== from.panel.x.label) continue;
+      u.zoomed = true;
+      u.setScale("x", { min, max });
+    }
+    for (const button of document.querySelectorAll("button.whole")) if (button.dataset.link === from.link) button.hidden = false;
+  }
+
+  function build(panel, link, place, height) {
+    const { data, series, bands, own } = columns(panel);
+    panel.series.forEach((s, n) => { s.at = own[n]; });
+    const entry = { link, panel };
+    const u = new uPlot({
+      width: Math.max(240, place.clientWidth), height, series, bands,
+      scales: { x: scale(panel.x), y: { distr: panel.y.log ? 3 : 1, range: () => panel.y.range } },
+      axes: [axis(panel.x, 2), axis(panel.y, 3)],
+      padding: [8, 12, 0, 0],
+      cursor: {
+        dataIdx: nearest, drag: { x: true, y: false, setScale: false },
+        sync: { key: link + "\n" + panel.x.label, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
+        bind: { dblclick: () => () => { reset(link); return null; } },
+        points: { size: 7 },
+      },
+      legend: { live: true },
+      hooks: {
+        draw: [(self) => drawMarks(self, panel)],
+        setSeries: [(self, n) => { if (n != null) toggled(self, n); }],
+        setSelect: [(self) => {
+          const { left, width } = self.select;
+          if (width > 4) zoom(entry, self.posToVal(left, "x"), self.posToVal(left + width, "x"));
+          self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }],
+      },
+    }, data, place);
+    entry.u = u;
+    charts.push(entry);
+    legend(u, panel.title);
+    const over = u.over;
+    over.tabIndex = 0;
+    over.setAttribute("role", "application");
+    over.setAttribute("aria-label", panel.title + ": arrow keys move the reading, plus and minus zoom");
+    over.addEventListener("keydown", (e) => {
+      const x = u.cursor.left == null || u.cursor.left < 0 ? u.bbox.width / devicePixelRatio / 2 : u.cursor.left;
+      const step = { ArrowLeft: -6, ArrowRight: 6 }[e.key];
+      if (step) { e.preventDefault(); u.setCursor({ left: Math.max(0, x + step), top: 10 }); }
+      else if (e.key === "+" || e.key === "-" || e.key === "0") {
+        e.preventDefault();
+        if (e.key === "0") return reset(link);
+        const at = u.posToVal(x, "x"), half = (u.scales.x.max - u.scales.x.min) * (e.key === "+" ? 0.25 : 1);
+        zoom(entry, Math.max(panel.x.range[0], at - half), Math.min(panel.x.range[1], at + half));
+      }
+    });
+    return u;
+  }
+
+  function start(figure) {
+    const given = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+    const grid = figure.querySelector(".live");
+    figure.classList.add("has-live");
+    for (const panel of given.panels) {
+      const box = document.createElement("div"), title = document.createElement("p");
+      title.className = "panel-title";
+      title.textContent = panel.title;
+      box.append(title);
+      grid.append(box);
+      build(panel, given.link, box, given.panels.length === 1 ? 280 : 230);
+    }
+    const button = figure.querySelector("button.whole");
+    button.dataset.link = given.link;
+    button.addEventListener("click", () => reset(given.link));
+  }
+
+  // Only what is in sight is drawn, so that a long report opens at once.
+  function begin() {
+    const seen = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        try { start(target); } catch (error) { target.classList.remove("has-live"); console.error(error); }
+      }
+    }, { rootMargin: "600px" });
+    for (const figure of document.querySelectorAll("figure[data-chart]")) seen.observe(figure);
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      for (const { u } of charts) u.setSize({ width: Math.max(240, u.root.parentElement.clientWidth), height: u.height });
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      for (const { u } of charts) u.redraw(false, true);
+    });
+    placeNotes();
+  }
+
+  // Reasons open beside their cell; without this script they open at the foot of the window.
+  function placeNotes() {
+    document.addEventListener("toggle", (e) => {
+      const note = e.target;
+      if (!note.matches?.("[popover].reason") || e.newState !== "open") return;
+      const button = document.querySelector(`[popovertarget="${note.id}"]`), at = button.getBoundingClientRect();
+      const box = note.getBoundingClientRect();
+      const below = at.bottom + box.height + 8 < innerHeight;
+      note.style.inset = "auto";
+      note.style.translate = "none";
+      note.style.left = Math.max(8, Math.min(at.left, innerWidth - box.width - 8)) + "px";
+      note.style.top = Math.max(8, below ? at.bottom + 6 : at.top - box.height - 6) + "px";
+    }, true);
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

@@ -1,0 +1,189 @@
+"""What every study does in the same way: run its cases, leave its folder, compose its page, print its tables.
+
+A study brings its cases, its measures, its rules, its answer and its own tables; the rest is here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from bloatlab.plots import save_figure
+from bloatlab.report import Answer, Drawn, Page, Prose, Provenance, Section, figure_block, write
+from bloatlab.results import write_json, write_table
+from bloatlab.scenario import Scenario, version
+from bloatlab.studies.claims import Checked, count, tally
+from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.layout import claims_table, facts, seeds, shares_table
+from bloatlab.studies.registry import PUBLICATIONS, Options
+from bloatlab.studies.scorecard import Origin, Scorecard
+from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
+from bloatlab.tables import TextTable
+from bloatlab.terminal import show
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a study's page says before its tables: the heading, a line below it, and the set-up in a paragraph."""
+
+    heading: str
+    subtitle: str
+    lead: str
+    #: How it was run, after `bloatlab reproduce NAME`.
+    flags: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced(ABC):
+    """A study reproduced: what it says, where it is, how many runs it took (`found` of them in the store), how long."""
+
+    scorecard: Scorecard
+    claims: Sequence[Checked]
+    folder: Path
+    runs: int
+    found: int
+    seconds: float
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the stated shares are reached; None for a quick look."""
+        return self.scorecard.met
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / REPORT
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON: `cells`, `claims` and a `summary`."""
+        data = self.scorecard.as_data()
+        data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}
+        return data | {"claims": [claim.as_data() for claim in self.claims]}
+
+    @abstractmethod
+    def tables(self) -> Sequence[TextTable]:
+        """The study's own tables, as a terminal shows them."""
+
+    @abstractmethod
+    def answer(self) -> Answer:
+        """What the study found, computed from its runs."""
+
+    def print(self, console: Console) -> None:
+        """The answer, the tables, claims and shares, for a person at a terminal."""
+        for table in (*self.tables(), claims_table(self.claims), shares_table(self.scorecard)):
+            show(table, console)
+            console.print()
+        self._last_words(console)
+
+    def _last_words(self, console: Console) -> None:
+        """How many runs, which claims hold, whether the shares are reached, the answer, the report."""
+        stored = f" ({self.found} of them kept from before)" if self.found else ""
+        console.print(f"{self.runs} runs{stored} in {self.seconds:.1f} s; {tally(self.claims)}.", highlight=False)
+        match self.met:
+            case True:
+                console.print("[green]The stated shares are reached.[/]")
+            case False:
+                console.print("[bold red]The stated shares are not reached.[/]")
+            case None:
+                console.print(f"[yellow]{self.scorecard.proves_nothing}[/]")
+        answer = self.answer()
+        console.print(f"{answer.question} {answer.sentence}", markup=False, highlight=False)
+        console.print(f"Report: [bold]{self.report}[/]", soft_wrap=True, highlight=False)
+
+
+def simulate(
+    cases: Sequence[Any],
+    scenario: Callable[..., Scenario],
+    seeds: Sequence[int],
+    measure: Measure,
+    options: Options,
+    what: str,
+) -> Gathered[At]:
+    """Every case with every seed; `scenario` takes `case` and `seed`, `what` is said at the progress bar."""
+    points = Grid({"case": cases}, scenario, seeds).points()
+    return gather(points, measure, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
+
+
+def by_case(gathered: Gathered[At]) -> dict[str, list[dict[str, Any]]]:
+    """The measures of every case by its key, in the order of the seeds."""
+    return {str(at["case"]): [dict(row) for row in rows] for at, rows in gathered.rows().items()}
+
+
+def of_first_seed(gathered: Gathered[At]) -> Mapping[str, tuple[Scenario, Mapping[str, pl.DataFrame]]]:
+    """The scenario of every case with seed 1, and the frames that were kept of it."""
+    pairs = zip(gathered.points, gathered.values, strict=True)
+    return {str(p.key["case"]): (p.scenario, value.frames) for p, value in pairs if p.seed == 1}
+
+
+def compose(done: Reproduced, about: About, sections: Sequence[Section]) -> Page:
+    """A study's page: the answer, the verdict, the study's own sections, where it comes from."""
+    card = done.scorecard
+    publication = PUBLICATIONS[card.study]
+    command = f"bloatlab reproduce {card.study} {about.flags}".strip()
+    return Page(
+        title=about.heading,
+        subtitle=about.subtitle,
+        sections=sections,
+        answer=done.answer(),
+        lead=[about.lead],
+        facts=facts(card, done.claims, done.runs),
+        warning=card.proves_nothing,
+        provenance=Provenance(
+            [
+                ("Published values", publication.cited),
+                *([("Read it at", publication.link)] if publication.link else []),
+                ("Ours", f"{done.runs} simulations, {seeds(card)}, by bloatlab {version()}"),
+                ("Written by", command),
+                ("Machine and time", "in provenance.json, beside this page"),
+                ("Every number", "in scorecard.json and runs.parquet, beside this page"),
+            ]
+        ),
+    )
+
+
+def figures_section(drawings: Sequence[Drawn], lead: str) -> Section:
+    """The study's figures."""
+    return Section("Figures", "figures", [figure_block(d) for d in drawings], lead)
+
+
+def bind(
+    done: Reproduced,
+    page: Page,
+    drawings: Sequence[Drawn],
+    runs: pl.DataFrame,
+    scenarios: Mapping[str, Scenario],
+) -> None:
+    """Leave the study's folder as every study leaves it.
+
+    report.html          everything below for a reader
+    scorecard.json       cells, claims and summary as data: what `-f json` prints
+    runs.parquet         one row per run: case, seed, scenario hash and every measure
+    figures/*.svg        the figures, and .png beside each
+    scenarios/*.json     resolved scenarios, first seed, by the name of the case
+    provenance.json      machine, time, versions: the only file that differs between two equal runs
+    """
+    folder = done.folder
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    (folder / "scenarios").mkdir(exist_ok=True)
+    write_json(folder / "scorecard.json", done.as_data())
+    write_table(runs, folder / "runs.parquet")
+    for key, scenario in scenarios.items():
+        write_json(folder / "scenarios" / f"{file_name(key)}.json", scenario.data)
+    for drawing in drawings:
+        save_figure(drawing.figure(), folder / "figures" / drawing.name)
+    write(page, done.report)
+    write_json(folder / "provenance.json", provenance(done.runs, done.seconds, done.found))
+
+
+def rules_prose(doc: str | None) -> list[Prose]:
+    """A module's own words about its rules, as paragraphs: what is printed is what the code says of itself."""
+    paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in (doc or "").split("\n\n")]
+    return [Prose([p]) for p in paragraphs if p]

@@ -1,0 +1,84 @@
+"""Pages in Debian's Chromium, by Playwright: without a network; what goes wrong in them is written down."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+#: Quiet, and without anything that talks to the network by itself.
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass
+class Opened:
+    """A page and what it did: errors in its console, requests for anything but itself."""
+
+    page: Any
+    errors: list[str] = field(default_factory=list[str])
+    requests: list[str] = field(default_factory=list[str])
+
+    def check(self) -> None:
+        """Nothing went wrong and nothing was asked for."""
+        assert self.errors == []
+        assert self.requests == []
+
+
+def chromium() -> str | None:
+    """Where Chromium is."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def opened(
+    browser: Any,
+    file: Path,
+    *,
+    width: int = 1280,
+    height: int = 800,
+    scheme: Literal["light", "dark"] = "light",
+    javascript: bool = True,
+) -> Generator[Opened]:
+    """The file in a fresh context with the network off; checked when it is left."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        offline=True,
+        java_script_enabled=javascript,
+        reduced_motion="reduce",
+    )
+    found = Opened(context.new_page())
+    found.page.on("console", lambda m: found.errors.append(m.text) if m.type in {"error", "warning"} else None)
+    found.page.on("pageerror", lambda e: found.errors.append(str(e)))
+    found.page.on("dialog", lambda d: (found.errors.append(f"dialog: {d.message}"), d.dismiss()))
+    found.page.on("request", lambda r: found.requests.append(r.url) if r.url != file.as_uri() else None)
+    try:
+        found.page.goto(file.as_uri())
+        yield found
+        found.check()
+    finally:
+        context.close()
+
+
+def serious(page: Any) -> list[str]:
+    """What axe-core calls serious or critical, with the first place of each."""
+    axe = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(f"() => {{ {axe} }}")
+    found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run()).violations")
+    return [
+        f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:160]} {v['nodes'][0].get('failureSummary', '')[:300]}"
+        for v in found
+        if v["impact"] in {"serious", "critical"}
+    ]
