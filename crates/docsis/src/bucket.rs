@@ -8,7 +8,7 @@
 //! then both buckets -= s (they may go negative), and the next packet may be asked for after txtime
 //! ```
 //!
-//! Source: SPEC 3.3 (ns-2 DelayLinkTb); document 001, 2.2.1.
+//! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
 //! Departs: ns-2 keeps reals; here a token is 1e-9 bit, so that rate x time is an exact integer and nothing is lost however
 //! long a run is. txtime is rounded up to a nanosecond; what was gained by waiting longer stays in the bucket.
 
@@ -153,7 +153,7 @@ impl TokenBucket {
 mod tests {
     use super::*;
 
-    /// Upstream of document 001: 5 Mbit/s, 10 MB, 20 Mbit/s.
+    /// Upstream of CableLabs 2012: 5 Mbit/s, 10 MB, 20 Mbit/s.
     fn upstream() -> TokenBucket {
         TokenBucket::new(&ShaperParams {
             max_sustained_rate: BitRate(5_000_000),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn ceiling_of_600_seconds() {
-        // SPEC 3.6: 10 MB + 5e6/8 x 600 = 385.000 MB, that is 256 666 whole packets of 1500 B and 1000 B of a next one
+        // 10 MB + 5e6/8 x 600 = 385.000 MB, that is 256 666 whole packets of 1500 B and 1000 B of a next one
         let (bytes, last) = saturate(&mut upstream(), Time::ZERO, Time(600_000_000_000), 1500);
         assert_eq!(bytes, 256_666 * 1500);
         assert!(385_000_000 - bytes < 1500);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // SPEC 3.6: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The 1522 B that the peak bucket lets pass at once make
+        // 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The 1522 B that the peak bucket lets pass at once make
         // it (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn sixteen_idle_seconds_refill_ten_megabytes() {
-        // SPEC 3.6, 5.4: the bucket holds min(B, r T) after an idle time T
+        // the bucket holds min(B, r T) after an idle time T
         let mut b = upstream();
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;

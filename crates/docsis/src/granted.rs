@@ -11,7 +11,7 @@
 //!
 //! Tokens that find the queue empty are thrown away. Byte counts are integers.
 //!
-//! Source: SPEC 3.4 (ns-2 link/docsislink.cc, facts only).
+//! Source: ns-2 link/docsislink.cc, facts only.
 //! Readings: a contention request always succeeds; the last request is the last occasion for one, even if it asked for
 //! nothing, so an idle modem (which has an occasion in every MAP) has one interval's worth of peak tokens; a packet that finds
 //! the modem idle is requested at the next MAP boundary.
@@ -215,7 +215,7 @@ mod tests {
     use std::collections::VecDeque;
     use units::Prob;
 
-    /// SPEC 3.4, example script: 2 Mbit/s, 6.25 MB, 5 Mbit/s, 2 ms; on a channel of 100 Mbit/s.
+    /// The example script of ns-2's DocsisLink: 2 Mbit/s, 6.25 MB, 5 Mbit/s, 2 ms; on a channel of 100 Mbit/s.
     fn params() -> DocsisParams {
         DocsisParams {
             model: Model::DocsisLink2013,

@@ -1,4 +1,4 @@
-//! The upstream transmit queue (TxQ) and its request/grant loop, after document 001 (2012).
+//! The upstream transmit queue (TxQ) and its request/grant loop, after CableLabs 2012.
 //!
 //! ```text
 //! at each MAP:  grant  = min(max_grant, REQ(0))
@@ -18,7 +18,7 @@
 //! A packet that does not fit into what is left of a grant is sent in pieces (continuous concatenation and fragmentation):
 //! it leaves the queue when its first byte is sent and arrives when its last one has been, in a later grant.
 //!
-//! Source: document 001, 2.2.2; SPEC 3.2.
+//! Source: CableLabs 2012 §2.2.2.
 //! Readings: a packet that arrives at the moment of a MAP belongs to that MAP; the queue's limit counts packets (or bytes)
 //! whose transmission has not begun; grants that exceed what the channel carries in an interval queue up on the channel.
 
@@ -201,7 +201,7 @@ impl Mac {
     /// How long a packet that enters now waits for its grant, if grants have their mean size: to the next boundary, two
     /// intervals, and as many more as the bytes need that are then still queued before it.
     ///
-    /// Source: document 001, 2.2.3 a (sojourn time across both queues); the estimate is ours.
+    /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
         let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn transmit_queue_drains_in_76_8_ms_at_5_mbit() {
-        // SPEC 3.6: 32 packets of 1500 B at 5 Mbit/s = 76.8 ms, after the first grant; grants of 1250 B fill each MAP
+        // 32 packets of 1500 B at 5 Mbit/s = 76.8 ms, after the first grant; grants of 1250 B fill each MAP
         let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
         let mut mac = Mac::new(&p, Some(BitRate(5_000_000)));
         for i in 0..32 {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn varied_grants_keep_their_mean_and_range() {
-        // document 001's borderline congestion: 1250 B +- 20 %, so 1000..=1500 B per MAP and 5 Mbit/s on average
+        // CableLabs 2012's borderline congestion: 1250 B +- 20 %, so 1000..=1500 B per MAP and 5 Mbit/s on average
         let p = DocsisParams { max_grant: Some(Bytes(1250)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let draw = MaxGrant::new(p.max_grant, p.grant_variation, 1);
         let mut rng = Rng::named(1, "mac");

@@ -58,7 +58,7 @@ impl ShaperParams {
 /// Which model of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Model {
-    /// Document 001 (2012): the managed queue is shaped into a transmit queue, which requests and is granted.
+    /// CableLabs 2012: the managed queue is shaped into a transmit queue, which requests and is granted.
     #[default]
     #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
@@ -110,7 +110,7 @@ pub struct DocsisParams {
     /// Which model.
     #[serde(default)]
     pub model: Model,
-    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. Default 2 ms (document 001).
+    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. Default 2 ms (CableLabs 2012).
     #[serde(default = "default_map_interval")]
     pub map_interval: Duration,
     /// Moment of the first MAP; the others follow at whole intervals. Default 0.
@@ -123,13 +123,13 @@ pub struct DocsisParams {
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the largest grant that the CMTS gives in a MAP; null for no limit (an uncongested channel; the 2013 model then
-    /// takes what the peak rate carries in an interval). Document 001's `maxgrant_`. Unit: bytes.
+    /// takes what the peak rate carries in an interval). CableLabs 2012's `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// The largest grant is drawn anew in each MAP, uniformly within this share of its mean. Document 001's `mgvar_`.
+    /// The largest grant is drawn anew in each MAP, uniformly within this share of its mean. CableLabs 2012's `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// How much the transmit queue holds, in packets or bytes (2012 model). Default 32p (document 001).
+    /// How much the transmit queue holds, in packets or bytes (2012 model). Default 32p (CableLabs 2012).
     #[serde(default = "default_transmit_limit")]
     pub transmit_limit: Limit,
     /// What happens when the transmit queue is full (2012 model). Default `back_pressure`.

@@ -143,7 +143,7 @@ proptest! {
             sent.push((free, u64::from(*size)));
         }
         // within any span from s to t: at most burst + rate (t - s); at the peak one packet more, because the wait for tokens
-        // replaces the wait for the peak bucket (SPEC 3.3: "else if"); times are rounded up by less than a byte
+        // replaces the wait for the peak bucket ("else if"); times are rounded up by less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {

@@ -12,10 +12,10 @@
 //!         4.5                                          for R > 100
 //! ```
 //!
-//! Source of the first: Cole & Rosenbluth 2001 as doc 001 §3.2.2 quotes it (the logarithm is the natural one: SPEC 4.2), for
+//! Source of the first: Cole & Rosenbluth 2001 as CableLabs 2012 §3.2.2 quotes it (the logarithm is the natural one), for
 //! G.711. Of the rest: ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; of Ie and Bpl: G.113 Appendix I.
 //!
-//! Doc 001 writes the formula with the delay but its MOS columns are those of d = 0 in every independent cell (SPEC 4.2).
+//! CableLabs 2012 writes the formula with the delay but its MOS columns are those of d = 0 in every independent cell.
 //! Give both: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] to compare.
 //!
 //! Departs: G.107's cubic lies below 1 for 0 < R < 6.515 (0.987 at R = 3.1), which no opinion on a scale from 1 to 5 can be, and
@@ -24,7 +24,7 @@
 
 use units::{Duration, math};
 
-/// R without any impairment, as doc 001 has it.
+/// R without any impairment, as CableLabs 2012 has it.
 pub const R_MAX: f64 = 94.2;
 
 /// R of G.107 with every parameter at its default.
@@ -85,7 +85,7 @@ mod tests {
 
     /// Loss in percent (lost + late) and the MOS printed for it.
     ///
-    /// Source: doc 001. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
+    /// Source: CableLabs 2012. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
     /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1, Table 3, the same in Tables 7 and 8.
     const PUBLISHED: [(&str, f64, f64); 27] = [
         ("D01/417", 0.10, 4.4),
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn no_delay_that_the_text_admits_gives_all_of_them() {
-        // SPEC 4.2: with at least 1 ms of access and 20 ms of network, five cells are out of reach
+        // with at least 1 ms of access and 20 ms of network, five cells are out of reach
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_second_run_would_print_another_score() {
-        // SPEC 4.2: CoDel case 06 with run 2's loss of 11.05 % would be 3.3
+        // CoDel case 06 with run 2's loss of 11.05 % would be 3.3
         assert_eq!((mos(r_value(Duration::ZERO, 0.1105)) * 10.0).round(), 33.0);
     }
 

@@ -17,7 +17,7 @@ pub struct PageLoad {
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are kept (at the 5 s pause of doc 001, 91 hours); later ones are only counted, and the median and the
+/// The first 65 536 are kept (at the 5 s pause of CableLabs 2012, 91 hours); later ones are only counted, and the median and the
 /// deviation are those of the kept ones. Statistics are of the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
@@ -36,7 +36,7 @@ pub struct PageSummary {
     pub abandoned: u64,
     /// Median load time (of an even number: the mean of the middle two).
     pub median: Option<Duration>,
-    /// Median absolute deviation from the median, unscaled, as doc 001 prints it.
+    /// Median absolute deviation from the median, unscaled, as CableLabs 2012 prints it.
     pub mad: Option<Duration>,
     /// Mean load time.
     pub mean: Option<Duration>,

@@ -10,7 +10,7 @@
 //! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, judged by the least delay so far) over
 //! the mean length that independent losses would have, 1 / (1 - share).
 //!
-//! Source: doc 001 §3.2.2, SPEC 4.1. The document does not define jitter for the late test; delay above the minimum is the
+//! Source: CableLabs 2012 §3.2.2. The document does not define jitter for the late test; delay above the minimum is the
 //! sensible reading, and is what its 21-packet rows need (at most 50 ms of queue: never late).
 //!
 //! # Late without keeping delays
@@ -125,7 +125,7 @@ pub struct VoipSummary {
     pub r: f64,
     /// Opinion score of `r`.
     pub mos: f64,
-    /// E-model rating with plr only: what doc 001 prints.
+    /// E-model rating with plr only: what CableLabs 2012 prints.
     pub r_loss_only: f64,
     /// Opinion score of `r_loss_only`.
     pub mos_loss_only: f64,

@@ -10,7 +10,7 @@ const BINS: u32 = 65_536;
 /// One bin for each length 0..=limit while that is at most 65 535; above, bins of the smallest power of two of lengths that
 /// fits. Values above the limit count in the last bin. Mean and maximum are exact.
 ///
-/// For doc 001 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
+/// For CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWeighted {
     /// Nanoseconds in each bin.

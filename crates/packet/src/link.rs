@@ -32,7 +32,7 @@ impl LinkView {
 
     /// How long `bytes` in the queue take to leave: at the peak rate while tokens last, then at the sustained rate.
     ///
-    /// Source: RFC 8034 §4.2 (latency prediction from the token bucket); SPEC 1.11, 3.4.
+    /// Source: RFC 8034 §4.2 (latency prediction from the token bucket).
     pub fn expected_delay(&self, bytes: u64) -> Duration {
         let burst = bytes.min(self.tokens.0);
         self.peak_rate.time_for(burst) + self.rate.time_for(bytes - burst)

@@ -57,7 +57,7 @@ fn a_shorter_delay_overtakes_nobody() {
 
 #[test]
 fn a_service_flow_follows_its_schedule() {
-    // SPEC 3.4's kind of schedule: 10 s each at 5, 2.5 and 5 Mbit/s after the burst is spent
+    // a schedule: 10 s each at 5, 2.5 and 5 Mbit/s after the burst is spent
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     let mut marks = Vec::new();
     for (end, rate) in [(10, 5_000_000), (20, 2_500_000), (30, 5_000_000), (40, 5_000_000)] {
@@ -111,7 +111,7 @@ fn the_discipline_sees_tokens_and_what_waits_behind() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // SPEC 3.4: q <= tokens: 8 q / peak; else the rest at the sustained rate: 4 s + 4 s
+    // q <= tokens: 8 q / peak; else the rest at the sustained rate: 4 s + 4 s
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));
     assert_eq!(view.downstream_delay, Duration::from_millis(4));

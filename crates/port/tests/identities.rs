@@ -1,4 +1,4 @@
-//! Numbers that need no tuning: SPEC 3.6 and 5.4, through the whole port.
+//! Numbers that follow from the parameters alone, through the whole port.
 
 mod common;
 use common::{Bench, FLOW, ms};
@@ -26,7 +26,7 @@ fn a_plain_link_stores_and_forwards() {
 
 #[test]
 fn longest_waits_of_document_001() {
-    // SPEC 3.6: limit x 12 000 bit / rate: 417 and 21 packets at 20 and 5 Mbit/s; one less under the ns-2 convention
+    // limit x 12 000 bit / rate: 417 and 21 packets at 20 and 5 Mbit/s; one less under the ns-2 convention
     for (limit, rate, ns2, wait) in [
         (417, 20, false, 250.2),
         (417, 5, false, 1000.8),
@@ -63,7 +63,7 @@ fn shaper_ceiling_and_burst_phase() {
 
 #[test]
 fn bursty_file_takes_14_seconds() {
-    // SPEC 5.4: 18.75 MB = 5.333 s at 20 Mbit/s + 8.667 s at 5 Mbit/s
+    // 18.75 MB = 5.333 s at 20 Mbit/s + 8.667 s at 5 Mbit/s
     let mut b =
         Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.burst(ms(0.0), 12_500, 1500);
@@ -102,7 +102,7 @@ fn first_packet_latency() {
 
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
-    // SPEC 3.6: 32 packets of 50 B pass 20 Mbit/s in 0.64 ms, less than a MAP: a burst of 100 overflows 32 places.
+    // 32 packets of 50 B pass 20 Mbit/s in 0.64 ms, less than a MAP: a burst of 100 overflows 32 places.
     let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
@@ -136,7 +136,7 @@ fn back_pressure_keeps_packets_in_the_managed_queue() {
 
 #[test]
 fn borderline_congestion_fills_the_transmit_queue() {
-    // document 001, 3.1.3: grants of 1250 B +- 20 % per 2 ms against a flow of 20, then 5 Mbit/s: the transmit queue overflows
+    // CableLabs 2012 §3.1.3: grants of 1250 B +- 20 % per 2 ms against a flow of 20, then 5 Mbit/s: the transmit queue overflows
     // while tokens last, and the channel carries 5 Mbit/s
     let congested = "max_grant = 1250\ngrant_variation = '20%'";
     let mut b = modem("droptail = { limit = '417p' }", &format!("{congested}\ntransmit_queue = 'drop'"));

@@ -1,6 +1,6 @@
 //! Queue disciplines.
 //!
-//! The taxonomy is that of document 000: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
+//! The taxonomy is that of ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
 //! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow).
 //!
 //! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a

@@ -8,7 +8,8 @@ use units::{BitRate, Bytes, Limit, Problem};
 /// Drop an arrival of `s` bytes iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, time x rate); with
 /// `ns2_off_by_one`, iff `>=`, so that a limit of 21 packets stores 20.
 ///
-/// Source: SPEC 1.1.   Units: bytes on the wire.   Departs: ns-2's byte mode counts `limit` in mean packets; ours in bytes.
+/// Source: tc pfifo and bfifo; ns-2 queue/drop-tail.   Units: bytes on the wire.
+/// Departs: ns-2's byte mode counts `limit` in mean packets; ours in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Room {
     limit: Limit,
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn both_conventions_in_each_unit() {
-        // SPEC 1.1: limit 21 stores 21, or 20 under ns-2
+        // limit 21 stores 21, or 20 under ns-2
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));

@@ -32,7 +32,7 @@ pub trait Params {
     }
 }
 
-/// The three types of document 000.
+/// The three types of ARRIS 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Queues per flow and a scheduler among them.
@@ -48,7 +48,7 @@ pub enum Kind {
 pub struct Info {
     /// Name in a scenario.
     pub name: &'static str,
-    /// Type in the taxonomy of document 000.
+    /// Type in the taxonomy of ARRIS 2013.
     pub kind: Kind,
     /// A control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
     pub law: bool,
@@ -378,53 +378,53 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
 // own and for the queues of fair disciplines. `others`: everything else that implements `Params` (fair, class).
 disciplines! {
     single {
-        "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo; SPEC 1.1",
+        "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo",
             "First in, first out; drops arrivals (or heads) when full";
     }
     law {
-        "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012; SPEC 1.9",
+        "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
             "Controlled delay: drops heads while the sojourn time stays above the target";
-        "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3; SPEC 1.18",
+        "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
             "CoDel whose count falls gradually, and BLUE against what does not respond";
-        "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ; SPEC 1.2",
+        "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
             "Random early detection: drops arrivals with a probability that grows with the average queue";
-        "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999; SPEC 1.4",
+        "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999",
             "Adaptive RED: RED whose probability follows the load";
-        "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO); SPEC 1.3",
+        "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO)",
             "Weighted RED: thresholds by precedence or DSCP; RIO as an option";
-        "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie; SPEC 1.10",
+        "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
             "Proportional integral controller: drops arrivals to hold the delay at a target";
-        "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034; SPEC 1.11",
+        "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
             "The PIE of cable modems: delay predicted from the service flow's tokens";
         "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
             "A drop probability that overflow raises and an idle link lowers";
-        "lred" Lred(law::lred::LredParams), B, "Document 000, Figure 10; SPEC 1.14",
+        "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
             "Latency-based RED: drops heads with a probability that grows with their sojourn time";
     }
     others {
-        "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq; SPEC 1.12",
+        "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq",
             "Stochastic fairness queueing: hashed queues in round robin";
-        "sfq_hss" SfqHss(fair::SfqHssParams), A, "document 000; SPEC 1.13, 5.1",
+        "sfq_hss" SfqHss(fair::SfqHssParams), A, "ARRIS 2013",
             "SFQ with hashing and serial search: a hash to a group, the first unused queue in it";
-        "perfect" Perfect(fair::PerfectParams), A, "document 000 figures 5 to 7; SPEC 1.12, 5.11",
+        "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
             "Perfect isolation: a queue for each flow, packet round robin; forced collisions";
-        "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc; SPEC 1.8",
+        "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
             "Deficit round robin: hashed queues, byte-fair; the longest pays";
-        "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013; SPEC 1.16",
+        "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
             "CoDel in each of many bins, packet round robin, new bins first";
-        "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8); SPEC 1.15",
+        "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",
             "CoDel in each of many queues, DRR++ among them, sparse flows first";
-        "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie; SPEC 1.17",
+        "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie",
             "PIE in each of many queues, DRR++ among them, sparse flows first";
-        "fair" Fair(fair::FairParams), A, "SPEC 1.8, 1.12-1.17",
+        "fair" Fair(fair::FairParams), A, "1.12-1.17",
             "Any classifier x scheduler x law x overflow";
-        "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997; SPEC 1.5",
+        "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
             "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
-        "cbt" Cbt(class::CbtParams), B, "doc 003 (Parris, Jeffay & Smith, MMCN 1999); SPEC 1.6",
+        "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
             "Class-based thresholds: one FIFO, a share of the buffer per class, RED within TCP's";
-        "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000; SPEC 1.7",
+        "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000",
             "Class-based thresholds that follow the number of active flows of each class";
-        "cbq" Cbq(class::CbqParams), A, "doc 003; Shreedhar & Varghese 1995; SPEC 1.8",
+        "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
             "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
     }
 }

@@ -1,4 +1,4 @@
-//! FRED, CBT, D-CBT and CBQ against open-loop sources on a link: shares, thresholds, and document 003's illustration.
+//! FRED, CBT, D-CBT and CBQ against open-loop sources on a link: shares, thresholds, and MMCN 1999's illustration.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn spec(text: &str) -> Spec {
 }
 
 const MBIT: f64 = 1e6;
-/// Document 003's link.
+/// MMCN 1999's link.
 const LINK: f64 = 10.0 * MBIT;
 
 /// Six sessions of 210 kbit/s: 700 B datagrams, code point AF41.
@@ -21,7 +21,7 @@ fn sessions() -> Vec<Source> {
     (0..6).map(|_| Source::udp(0.21 * MBIT, 700).dscp(34)).collect()
 }
 
-/// Document 003 (SPEC 1.2, 1.5): on 9.9 Mbit/s, 10 and 1 Mbit/s that do not respond.
+/// MMCN 1999: on 9.9 Mbit/s, 10 and 1 Mbit/s that do not respond.
 fn two_flows(queue: &str) -> (f64, f64) {
     let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
     let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
@@ -44,7 +44,7 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
 
 #[test]
 fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
-    // SPEC 1.6: B_c = C q_c / sum q. Three classes under pressure, in packets and in bytes
+    // B_c = C q_c / sum q. Three classes under pressure, in packets and in bytes
     let queues = [
         r#"{"cbt":{}}"#,
         r#"{"cbt":{"limit":"90KB","classes":[

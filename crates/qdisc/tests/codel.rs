@@ -53,7 +53,7 @@ fn unlimited() -> CodelParams {
 
 #[test]
 fn constant_backlog_is_dropped_on_the_square_root_schedule() {
-    // SPEC 1.9: the n-th drop comes at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k): +100, +70.71, +57.74, +50 ms ...
+    // the n-th drop comes at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k): +100, +70.71, +57.74, +50 ms ...
     // Above from 1000 ms on, so t0 = 1100 ms; ACM Queue asks for a second interval, so t0 = 1200 ms there.
     for (variant, t0) in
         [(Variant::Rfc8289, 1100.0), (Variant::Draft01, 1100.0), (Variant::Kmn, 1100.0), (Variant::AcmQueue, 1200.0)]

@@ -116,7 +116,7 @@ fn packet_round_robin_takes_one_of_each_whatever_its_size() {
     b.offer("aaab", 1500);
     b.offer("bcc", 40);
     assert_eq!(b.take(7), "abcabca");
-    // a lone packet behind ten backlogged flows waits ten packets at most: SPEC 5.11, 10 x 2.4 ms = 24 ms at 5 Mbit/s
+    // a lone packet behind ten backlogged flows waits ten packets at most: 10 x 2.4 ms = 24 ms at 5 Mbit/s
     b.offer(&"abcdefghij".repeat(5), 1500);
     b.take(3);
     b.offer("z", 1500);

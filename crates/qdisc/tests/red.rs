@@ -220,7 +220,7 @@ fn presets_and_automatic_values() {
         (r.min, r.max, r.max_p, r.gentle, law.weight().unwrap())
     };
     assert_eq!(set(RedVariant::Floyd93, 8_000_000), (5.0, 15.0, 0.02, false, 0.002));
-    // document 003
+    // MMCN 1999
     assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
     let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
     assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));

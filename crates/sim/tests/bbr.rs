@@ -1,4 +1,4 @@
-//! BBR through a bottleneck: what document 002 found of it, and what its model must find.
+//! BBR through a bottleneck: what CSC458 found of it, and what its model must find.
 
 mod common;
 use common::{number, run, series};
@@ -23,7 +23,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let sent = |o| number(o, "links.up.utilisation");
     assert!(sent(&bbr) > 0.95, "{}", sent(&bbr));
     let queue = |o| number(o, "links.up.queue_packets.mean");
-    // document 002 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
+    // CSC458 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
     // not even in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));

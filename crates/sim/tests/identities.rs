@@ -1,4 +1,4 @@
-//! Numbers that follow from the parameters alone, through whole worlds: SPEC 3.6, 5.4, 5.5, 5.7, 5.8, 5.9.
+//! Numbers that follow from the parameters alone, through whole worlds: 5.9.
 
 mod common;
 use common::{modem, number, read, run, series};
@@ -29,7 +29,7 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // SPEC 3.6: 10 MB + 5e6/8 B/s x 600 s = 385.000 MB is what the buckets let pass; a window that starts small uses some
+    // 10 MB + 5e6/8 B/s x 600 s = 385.000 MB is what the buckets let pass; a window that starts small uses some
     // credit late but loses none, unless the link idles when the bucket is full: in the first second or so
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
@@ -44,7 +44,7 @@ fn the_ceiling_of_600_seconds() {
 
 #[test]
 fn the_burst_phase() {
-    // SPEC 5.4: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB, then 5 Mbit/s
+    // 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB, then 5 Mbit/s
     let apps = "record.interval = \"1ms\"\n";
     let cbr = "[app.cbr]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.cbr = { rate = \"40mbit\", size = 1500 }\n";
     let toml =
@@ -59,7 +59,7 @@ fn the_burst_phase() {
 
 #[test]
 fn longest_waits() {
-    // SPEC 3.6: the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one less. The
+    // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one less. The
     // datagrams come every 12 us, so that some arrive at the very moment at which a place becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
@@ -149,7 +149,7 @@ fn a_call_of_ten_minutes() {
 
 #[test]
 fn equal_loss_for_all() {
-    // SPEC 5.9: with an unresponsive load U on a full link of C, TCP gets C - U (1 - p), p being the loss of the load
+    // with an unresponsive load U on a full link of C, TCP gets C - U (1 - p), p being the loss of the load
     let apps = r#"
         [app.blast]
         from = "a"
@@ -167,13 +167,13 @@ fn equal_loss_for_all() {
     let tcp = number(&outcome, "apps.ftp.wire_bytes") * 8.0 / 100.0 / 1e6;
     let law = 10.0 - 11.26 * (1.0 - p);
     assert!((tcp - law).abs() < 0.05 * law, "{tcp} and {law} Mbit/s at a loss of {p}");
-    // SPEC 5.9 expects some 25 % where TCP keeps 200 kB/s (1.6 Mbit/s)
+    // arithmetic: 25 % where TCP keeps 200 kB/s (1.6 Mbit/s)
     assert!((0.11..0.4).contains(&p) && tcp > 0.0, "{p} {tcp}");
 }
 
 #[test]
 fn waiting_for_a_constant_service() {
-    // SPEC 5.7: M/D/1 waits rho / (2 (1 - rho)) services. Many slow sources, each shaken over its whole spacing, come near
+    // M/D/1 waits rho / (2 (1 - rho)) services. Many slow sources, each shaken over its whole spacing, come near
     // a Poisson stream: what is missing is the variance over times as long as one source's spacing, here 400 / rho services,
     // when a busy period lasts some 1 / (1 - rho)^2.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
@@ -211,7 +211,7 @@ fn utilisation(tcp: &str, buffer: u32) -> f64 {
 
 #[test]
 fn buffers_that_keep_a_line_busy() {
-    // SPEC 5.8: the bandwidth-delay product is 125 kB or 83 packets of 1500 B
+    // the bandwidth-delay product is 125 kB or 83 packets of 1500 B
     let reno = [83, 2].map(|b| utilisation("rfc", b));
     assert!(reno[0] > 0.995, "{reno:?}");
     // without a buffer the window swings between a half and the whole: 75 %
@@ -225,7 +225,7 @@ fn buffers_that_keep_a_line_busy() {
 
 #[test]
 fn windows_under_random_loss() {
-    // SPEC 5.5, Mathis: W = sqrt(3 / (2 b p)), b packets to an acknowledgement
+    // Mathis: W = sqrt(3 / (2 b p)), b packets to an acknowledgement
     for (b, p, w) in [(1, 0.001, 38.7), (2, 0.001, 27.4), (1, 0.004, 19.4)] {
         let apps = format!(
             "[tcp.one]\npreset = \"rfc\"\nack_every = {b}\nreceive_window = \"1GB\"\n[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"one\"\ntraffic.ftp = {{ flows = 4 }}\n"
@@ -239,7 +239,7 @@ fn windows_under_random_loss() {
 
 #[test]
 fn one_cubic_flow_and_codel() {
-    // issue 2: under CoDel one CUBIC flow of document 001 leaves a part of the line idle at 100 ms, and fills it at 20 ms
+    // issue 2: under CoDel one CUBIC flow of CableLabs 2012 leaves a part of the line idle at 100 ms, and fills it at 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"

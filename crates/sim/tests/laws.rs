@@ -76,7 +76,7 @@ fn red_keeps_the_queue_between_its_thresholds() {
 
 #[test]
 fn lred_settles_near_min_th() {
-    // SPEC 1.14, 7: the plateau at MINth 200 ms lies between 190 and 230 ms of latency, of which sojourn is all but 25 ms;
+    // 7: the plateau at MINth 200 ms lies between 190 and 230 ms of latency, of which sojourn is all but 25 ms;
     // ten flows need more than Pmin here, so the sojourn time is at or above MINth (the mean of a sawtooth: a little below)
     let seen = bottleneck("lred = {}", 10);
     assert!((190.0..230.0).contains(&seen.sojourn_ms), "{} ms", seen.sojourn_ms);

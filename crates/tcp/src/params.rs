@@ -16,7 +16,7 @@ pub enum CongestionControl {
     /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.
     #[serde(rename = "cubic")]
     Cubic,
-    /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.   Source: SPEC 2.1.
+    /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.
     #[serde(rename = "cubic-2.6.22")]
     Cubic2622,
     /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source: RFC 6817.
@@ -44,7 +44,7 @@ pub enum CubicForm {
 pub enum HyStart {
     /// By loss or at ssthresh only.
     Off,
-    /// Linux' HyStart: ACK trains and delay increase.   Source: SPEC 2.2; Ha & Rhee 2008.
+    /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
     Hystart,
 }
 

@@ -22,7 +22,7 @@ pub const PRESETS: &[(&str, &str)] = &[
     ),
     (
         "ns2-cubic-2.6.22",
-        "ns-2 Agent/TCP/Linux as in document 001: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the timer",
+        "ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the timer",
     ),
     (
         "ns2-fulltcp-sack",
@@ -134,7 +134,7 @@ fn ledbat() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: what ns-2's agents share.
+/// What ns-2's agents share.
 fn ns2() -> TcpParams {
     TcpParams {
         mss: 1460,
@@ -180,7 +180,7 @@ fn ns2() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: Agent/TCP/Linux with the CUBIC of 2.6.22, `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
+/// Agent/TCP/Linux with the CUBIC of 2.6.22, `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
 ///
 /// Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes, which
 /// the second one does not wait for.
@@ -208,7 +208,7 @@ fn ns2_cubic_2622() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: Agent/TCP/Reno; one-way, no timestamps, `singledup_`.
+/// Agent/TCP/Reno; one-way, no timestamps, `singledup_`.
 ///
 /// Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data; it times one segment per
 /// round trip.
@@ -226,7 +226,7 @@ fn ns2_reno() -> TcpParams {
     }
 }
 
-/// SPEC 2.1: Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes. `nodelay_` is false: an object's last,
+/// Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes. `nodelay_` is false: an object's last,
 /// short segment waits until all before it is acknowledged.
 fn ns2_fulltcp_sack() -> TcpParams {
     TcpParams {

@@ -50,7 +50,7 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // doc 001: SYN and ACK 50 B with ns-2's ten bytes of time stamps; Agent/TCP/Linux with them: 1510 (measured in ns-2 2.35)
+    // CableLabs 2012: SYN and ACK 50 B with ns-2's ten bytes of time stamps; Agent/TCP/Linux with them: 1510 (measured in ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -84,7 +84,7 @@ fn initial_windows() {
 
 #[test]
 fn syn_times_of_document_001() {
-    // SPEC 2.1: 3, 6, 12, 24, 48, 60, 60, ... after the first SYN at 1 s
+    // 3, 6, 12, 24, 48, 60, 60, ... after the first SYN at 1 s
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, |_, _, _| Fate::Drop);
     n.now = Time(1_000_000_000);
     n.connect(1000, false);
@@ -430,7 +430,7 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
 
 #[test]
 fn response_function_of_reno() {
-    // SPEC 5.5: W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
+    // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
     let p = TcpParams { recovery: Recovery::Sack, limited_transmit: true, ..preset("ns2-reno") };
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");

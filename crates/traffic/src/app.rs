@@ -131,37 +131,37 @@ macro_rules! applications {
 }
 
 applications! {
-    "ftp" Ftp(ftp::FtpParams), "tcp", "doc 001 3.2.1, doc 000",
+    "ftp" Ftp(ftp::FtpParams), "tcp", "CableLabs 2012 §3.2.1, ARRIS 2013",
         "File transfers: endless, repeated, or bursty with pauses",
         r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#;
-    "game" Game(game::GameParams), "tcp", "doc 000",
+    "game" Game(game::GameParams), "tcp", "ARRIS 2013",
         "An on-line game: one message every few seconds over one connection",
         r#"{ "message": "10KB", "interval": "2s" }"#;
-    "bittorrent" Bittorrent(bittorrent::BittorrentParams), "tcp", "doc 000; BEP 3",
+    "bittorrent" Bittorrent(bittorrent::BittorrentParams), "tcp", "ARRIS 2013; BEP 3",
         "A member of a swarm: fifty peers, ten of them unchoked at a time",
         r#"{ "peers": 50, "active": 10 }"#;
-    "video" Video(video::VideoParams), "tcp", "SPEC 4.6; FESTIVE, CoNEXT 2012",
+    "video" Video(video::VideoParams), "tcp", "FESTIVE, CoNEXT 2012",
         "Adaptive-bitrate video: segments at a rate chosen for each, a buffer, stalls",
         r#"{ "segment": "4s", "buffer": "30s" }"#;
-    "short" Short(short::ShortParams), "tcp", "doc 000, short-lived flows",
+    "short" Short(short::ShortParams), "tcp", "ARRIS 2013, short-lived flows",
         "Small transfers with Poisson arrivals, a connection each",
         r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
-    "burst" Burst(burst::BurstParams), "tcp or udp", "doc 000, single large bursts",
+    "burst" Burst(burst::BurstParams), "tcp or udp", "ARRIS 2013, single large bursts",
         "One large burst (or one every so often), all at once",
         r#"{ "bytes": "1MB", "transport": "udp" }"#;
     "ping" Ping(ping::PingParams), "udp", "RFC 792, RFC 2681",
         "Echo requests and replies: the round-trip time and its losses",
         r#"{ "interval": "100ms" }"#;
-    "cbr" Cbr(cbr::CbrParams), "udp", "doc 001 3.2.1, doc 003",
+    "cbr" Cbr(cbr::CbrParams), "udp", "CableLabs 2012 §3.2.1, MMCN 1999",
         "Datagrams at a constant rate",
         r#"{ "rate": "1mbit", "size": 1000 }"#;
-    "proshare" Proshare(proshare::ProshareParams), "udp", "doc 003, SPEC 4.6",
+    "proshare" Proshare(proshare::ProshareParams), "udp", "MMCN 1999",
         "A video conference of 210 kbit/s: audio every 100 ms, and video frames cut into datagrams",
         r#"{ "packet": 700 }"#;
-    "voip" Voip(voip::VoipParams), "udp", "doc 001 3.2.2",
+    "voip" Voip(voip::VoipParams), "udp", "CableLabs 2012 §3.2.2",
         "A G.711 call: 218-byte frames every 20 ms",
         r#"{ "late_after": "60ms", "network_delay": "20ms" }"#;
-    "web" Web(web::WebParams), "tcp", "doc 001 3.2.3, Appendix A",
+    "web" Web(web::WebParams), "tcp", "CableLabs 2012 §3.2.3, Appendix A",
         "A user who loads pages of 100 objects from four servers",
         r#"{ "page": "listed", "think": "5s" }"#;
 }

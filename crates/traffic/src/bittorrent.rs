@@ -1,6 +1,6 @@
 //! A BitTorrent-like swarm, seen from one of its members: many connections, few of them active at a time.
 //!
-//! Source: doc 000 (up to about fifty peers, about ten active); SPEC 4.6; BEP 3 (messages, choking, optimistic unchoking);
+//! Source: ARRIS 2013 (up to about fifty peers, about ten active); BEP 3 (messages, choking, optimistic unchoking);
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
 //!
 //! ```text

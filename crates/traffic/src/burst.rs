@@ -1,6 +1,6 @@
 //! One-off large bursts: many bytes at once, over TCP or as datagrams.
 //!
-//! Source: doc 000, Considerations for all schemes ("single large bursts").
+//! Source: ARRIS 2013, Considerations for all schemes ("single large bursts").
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval

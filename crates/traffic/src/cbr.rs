@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate, or at random times with that mean rate.
 //!
-//! Source: doc 001 §3.2.1 (1 Mbit/s beside TCP), doc 003 (the unresponsive blast).
+//! Source: CableLabs 2012 §3.2.1 (1 Mbit/s beside TCP), MMCN 1999 (the unresponsive blast).
 //!
 //! ```text
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)

@@ -1,7 +1,7 @@
 //! File transfers: endless, repeated, or bursty.
 //!
-//! Source: doc 001 §3.2.1 (one endless transfer; five sessions that repeat a moderately sized file; 18.75 MB then 16 s of
-//! silence), doc 000 (90 MB objects, 4 s apart, ten sessions), SPEC 4.4.
+//! Source: CableLabs 2012 §3.2.1 (one endless transfer; five sessions that repeat a moderately sized file; 18.75 MB then 16 s of
+//! silence), ARRIS 2013 (90 MB objects, 4 s apart, ten sessions).
 //!
 //! Each flow runs through its files alone:
 //!
@@ -71,7 +71,7 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// The bursty user of doc 001 §3.2.1: 18.75 MB, then 16 s of silence, over one connection.
+    /// The bursty user of CableLabs 2012 §3.2.1: 18.75 MB, then 16 s of silence, over one connection.
     pub fn bursty() -> Self {
         Self { size: Some(Bytes(18_750_000)), pause: Duration::from_secs(16), new_connection: false, ..Self::default() }
     }

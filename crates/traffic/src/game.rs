@@ -1,6 +1,6 @@
 //! An on-line game over TCP: one message every few seconds over one connection.
 //!
-//! Source: doc 000, Simulation Baseline (10 KB every 2 s; the latency of its packets is what the document plots); SPEC 4.5.
+//! Source: ARRIS 2013, Simulation Baseline (10 KB every 2 s; the latency of its packets is what the document plots).
 //!
 //! Message k is written at start + k * interval, whether or not the one before has arrived. A message *starts* when it is
 //! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the

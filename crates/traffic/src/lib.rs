@@ -6,17 +6,17 @@
 //!
 //! | name | what | source |
 //! |---|---|---|
-//! | [`ftp`] | endless, repeated or bursty file transfers | doc 001 §3.2.1, doc 000 |
-//! | [`game`] | one TCP message every few seconds over one connection | doc 000 |
-//! | [`bittorrent`] | a member of a swarm | doc 000, BEP 3 |
-//! | [`video`] | adaptive-bitrate video | SPEC 4.6 |
-//! | [`short`] | small transfers that come and go | doc 000 |
-//! | [`burst`] | many bytes at once | doc 000 |
+//! | [`ftp`] | endless, repeated or bursty file transfers | CableLabs 2012 §3.2.1, ARRIS 2013 |
+//! | [`game`] | one TCP message every few seconds over one connection | ARRIS 2013 |
+//! | [`bittorrent`] | a member of a swarm | ARRIS 2013, BEP 3 |
+//! | [`video`] | adaptive-bitrate video | FESTIVE, CoNEXT 2012 |
+//! | [`short`] | small transfers that come and go | ARRIS 2013 |
+//! | [`burst`] | many bytes at once | ARRIS 2013 |
 //! | [`ping`] | echo requests | RFC 792 |
-//! | [`cbr`] | UDP datagrams with exact spacing | doc 001 §3.2.1, doc 003 |
-//! | [`proshare`] | a video conference: audio and video datagrams | doc 003, SPEC 4.6 |
-//! | [`voip`] | a G.711 call | doc 001 §3.2.2 |
-//! | [`web`] | a user who loads pages | doc 001 §3.2.3, Appendix A |
+//! | [`cbr`] | UDP datagrams with exact spacing | CableLabs 2012 §3.2.1, MMCN 1999 |
+//! | [`proshare`] | a video conference: audio and video datagrams | MMCN 1999 |
+//! | [`voip`] | a G.711 call | CableLabs 2012 §3.2.2 |
+//! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions. kB = 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A
 //! machine starts on [`Application::start`] and goes on for as long as its host delivers events: stopping is the host's

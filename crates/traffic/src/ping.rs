@@ -1,6 +1,6 @@
 //! Echo requests, as `ping` sends them.
 //!
-//! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay); SPEC 4.7 (ten a second beside a download).
+//! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay); default: ten a second.
 //!
 //! ```text
 //!   request k leaves `from` at  start + k * interval;  the server answers at once with as many bytes

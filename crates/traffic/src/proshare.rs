@@ -8,7 +8,7 @@
 //!
 //! Audio and video start at random moments of their first interval, so that sessions do not tick together.
 //!
-//! Source: document 003 (six sessions of 210 kbit/s each); SPEC 4.6 for the packets, with low confidence: vary `packet`, or
+//! Source: MMCN 1999 (six sessions of 210 kbit/s each). The sizes of the packets are ours: vary `packet`, or
 //! compare with a smooth `cbr` of the same rate.
 
 use crate::demand::times;

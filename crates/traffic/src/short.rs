@@ -1,6 +1,6 @@
 //! Short flows: small transfers that come and go, as those of a busy web.
 //!
-//! Source: doc 000, Considerations for all schemes ("short-lived flows"); the arrival model is the usual one of the
+//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"); the arrival model is the usual one of the
 //! flow-level literature (Poisson arrivals, sizes drawn independently).
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! Adaptive-bitrate video: segments fetched one after the other, at a rate chosen for each.
 //!
-//! Source: SPEC 4.6 (segments of 2 to 10 s, 30 s of buffer, 0.8 x the harmonic mean of the last five throughputs, a ladder
-//! from 0.35 to 8 Mbit/s); the harmonic mean is that of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
+//! Parameters: segments of 2 to 10 s, 30 s of buffer, 0.8 x the harmonic mean of the last five throughputs, a ladder
+//! from 0.35 to 8 Mbit/s; the harmonic mean is that of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
 //!
 //! ```text
 //!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes

@@ -1,7 +1,7 @@
 //! A telephone call: G.711 with 20 ms of speech in a packet.
 //!
-//! Source: doc 001 §3.2.2, SPEC 4.1. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
-//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of doc 001. The call sends one way, without silence suppression;
+//! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
+//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of CableLabs 2012. The call sends one way, without silence suppression;
 //! a conversation is two of them.
 //!
 //! The judgement (lost, late, E-model) is made by `measure::VoipMeter`, which takes [`VoipParams::late_after`] and
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ten_minutes_of_g711() {
-        // SPEC 4.1: 30 000 frames of 218 B in 600 s; 30 000 * 218 B = 6.54 MB (SPEC 3.6)
+        // 30 000 frames of 218 B in 600 s; 30 000 * 218 B = 6.54 MB
         let mut fake = Fake::new(&[0]);
         let mut app = VoipParams::default().build();
         fake.run(&mut app, Time(Duration::from_secs(600).0));

@@ -44,6 +44,7 @@ fn a_slice_of_fresh_inputs_holds() {
 fn an_input_that_fails_is_made_smaller_and_saved() {
     let target = Target {
         name: "planted",
+        minute: 0,
         about: "fails for any input with a 7 in it",
         longest: 64,
         text: false,

@@ -1,6 +1,6 @@
 //! A small web server on port 80 of every host: what `curl` and browsers in the other namespace fetch.
 //!
-//! `GET /` (or any path that is no number) answers with 177 669 bytes, the page of the CSC458 kit (SPEC 4.7); `GET /N`
+//! `GET /` (or any path that is no number) answers with 177 669 bytes, the page of the CSC458 kit; `GET /N`
 //! with N bytes. HTTP/1.1, one request a connection.   Source: RFC 9112.
 
 use super::{Token, tcp_socket, watch};

@@ -91,5 +91,5 @@ impl Bench {
     }
 }
 
-/// The service flow of document 001's upstream.
+/// The service flow of CableLabs 2012's upstream.
 pub const FLOW: &str = "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";

@@ -10,7 +10,7 @@
 //! zero; the average is then that of a class that sends as many packets as the link: one that sends fewer gets more than its
 //! threshold, one that sends more gets less. By `time` the average is that of the clock, whatever arrives.
 //!
-//! Source: Floyd & Jacobson 1993 §4, SPEC 1.2 (`arrivals`); `time` is ours.
+//! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: ns-2, ns-3 and ALTQ fold in the current sample (0) after the decay of an idle queue.
 
 use crate::law::early::Weight;

@@ -10,8 +10,8 @@
 //! With `borrow` (the default) a class also takes what the others leave, so the link never idles while something waits;
 //! without, it has its share and no more. Each class's queue drops at its tail, or early under RED on its own occupancy.
 //!
-//! Source: document 003 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
-//! 1995 for the scheduler; SPEC 1.8.
+//! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
+//! 1995 for the scheduler.
 //! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their limit;
 //! ours needs no estimator: round robin by deficit gives the shares exactly, and a class that may not borrow is shaped.
 
@@ -66,7 +66,7 @@ fn weight() -> f64 {
     WEIGHT
 }
 
-/// Parameters of CBQ. The defaults serve document 003's workload.
+/// Parameters of CBQ. The defaults serve MMCN 1999's workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbqParams {

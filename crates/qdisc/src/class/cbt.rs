@@ -11,7 +11,7 @@
 //!
 //! The state is one account per class, whatever the number of flows. Thresholds are in packets or bytes.
 //!
-//! Source: document 003 (Parris, Jeffay & Smith, MMCN 1999); SPEC 1.6.
+//! Source: Parris, Jeffay & Smith, MMCN 1999.
 //! Departs: the weights of the averages of other classes than TCP are not published; ours default to RED's 0.002. A class
 //! that has nothing queued decays as an idle RED queue does, by elapsed packet times: otherwise it would keep its average.
 
@@ -66,12 +66,12 @@ fn default_weight() -> f64 {
 }
 
 impl Class {
-    /// A class of document 003, with its weight.
+    /// A class of MMCN 1999, with its weight.
     pub fn new(name: &str, matches: Match, test: Test) -> Self {
         Self { name: name.to_owned(), matches, test, weight: WEIGHT, sampling: Sampling::default() }
     }
 
-    /// The three classes of document 003 with these tests: TCP, marked datagrams (video AF41, voice EF), all others.
+    /// The three classes of MMCN 1999 with these tests: TCP, marked datagrams (video AF41, voice EF), all others.
     pub fn of_document_003(tests: [Test; 3]) -> Vec<Self> {
         let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
         let [tcp, tagged, other] = tests;
@@ -98,7 +98,7 @@ impl Class {
     }
 }
 
-/// Parameters of CBT. The defaults are document 003's.
+/// Parameters of CBT. The defaults are MMCN 1999's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbtParams {
@@ -111,7 +111,7 @@ pub struct CbtParams {
 }
 
 impl Default for CbtParams {
-    /// Document 003: 60 packets; TCP under RED 15/30/0.1; marked datagrams up to 10 packets, all others up to 2.
+    /// MMCN 1999: 60 packets; TCP under RED 15/30/0.1; marked datagrams up to 10 packets, all others up to 2.
     fn default() -> Self {
         let th = |n| Test::Threshold(Limit::Packets(n));
         Self {

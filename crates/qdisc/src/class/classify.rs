@@ -8,7 +8,7 @@
 //! A match whose packets are a true part of another's is the more specific one. Two matches that share packets although
 //! neither lies inside the other are ambiguous, and refused; so are matches that leave packets without a class.
 //!
-//! Source: document 003 (TCP, marked UDP, all others).   Departs: nothing is said there of how classes are configured.
+//! Source: MMCN 1999 (TCP, marked UDP, all others).   Departs: nothing is said there of how classes are configured.
 
 use crate::Cx;
 use packet::{Flags, FlowTuple, PacketMeta, Protocol};

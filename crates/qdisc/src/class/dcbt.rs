@@ -7,7 +7,7 @@
 //!   all else                                  as CBT
 //! ```
 //!
-//! Source: Chung & Claypool, NOSSDAV 2000, of which only abstracts are at hand; document 003 (future work); SPEC 1.7.
+//! Source: Chung & Claypool, NOSSDAV 2000, of which only abstracts are at hand; MMCN 1999 (future work).
 //! Departs: a design with stated choices. (1) Shares are counted in the unit of `min_th`, bytes by default: flows that
 //! send small packets would lose by packets. (2) Tagged traffic has a slack of 2, as it sends in bursts of a frame.
 //! (3) A flow stops being active between one and one and a quarter `active_for` after its last packet. (4) TCP keeps CBT's
@@ -44,7 +44,7 @@ pub struct DcbtParams {
 }
 
 impl Default for DcbtParams {
-    /// Document 003's classes: TCP under RED 15/30/0.1, marked datagrams with two shares, all others with one.
+    /// MMCN 1999's classes: TCP under RED 15/30/0.1, marked datagrams with two shares, all others with one.
     fn default() -> Self {
         let share = |slack| Test::Share { slack };
         Self {

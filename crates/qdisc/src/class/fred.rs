@@ -11,7 +11,7 @@
 //!
 //! avg is updated on accepted arrivals and on departures, and on an arrival that finds nothing queued; not on drops.
 //!
-//! Source: Lin & Morris, SIGCOMM 1997; SPEC 1.5.
+//! Source: Lin & Morris, SIGCOMM 1997.
 //! Departs: the sources disagree at avg >= max_th, so both readings are offered ([`ManyFlows`]).
 
 use super::average::{Average, Sampling};
@@ -34,7 +34,7 @@ pub enum ManyFlows {
     DropAll,
 }
 
-/// Parameters of FRED. The geometry is document 003's, the rest the paper's.
+/// Parameters of FRED. The geometry is MMCN 1999's, the rest the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FredParams {
@@ -57,7 +57,7 @@ pub struct FredParams {
 }
 
 impl Default for FredParams {
-    /// Document 003's 60/15/30, 0.002 and 0.1 (SPEC 1.5: the same geometry is assumed for FRED).
+    /// MMCN 1999's 60/15/30, 0.002 and 0.1 (the same geometry is assumed for FRED).
     fn default() -> Self {
         let RedTest { min_th, max_th, max_p } = RedTest::default();
         let limit = Limit::Packets(60);

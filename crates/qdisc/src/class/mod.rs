@@ -1,4 +1,4 @@
-//! One FIFO, or few queues, with accounts per class or per flow (document 003): state that grows with classes, not flows.
+//! One FIFO, or few queues, with accounts per class or per flow (MMCN 1999): state that grows with classes, not flows.
 //!
 //! | name | queues | accounts | what they decide |
 //! |---|---|---|---|

@@ -4,7 +4,7 @@
 //!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     1 from max_th on
 //! ```
 //!
-//! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait); SPEC 1.2, 1.6.
+//! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait).
 
 use super::average::{Average, Sampling};
 use crate::ClassCount;
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
 
-/// Document 003's weight of the average.
+/// MMCN 1999's weight of the average.
 pub const WEIGHT: f64 = 0.002;
 
 /// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit.
@@ -29,7 +29,7 @@ pub struct RedTest {
 }
 
 impl Default for RedTest {
-    /// Document 003.
+    /// MMCN 1999.
     fn default() -> Self {
         Self { min_th: Limit::Packets(15), max_th: Limit::Packets(30), max_p: Prob::new(0.1).unwrap_or_default() }
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_gap_between_drops_is_uniform() {
-        // SPEC 1.2: with p_b = 1/20 constant, the gap is uniform on 1..20: mean 10.5, variance (20^2 - 1)/12 = 33.25
+        // with p_b = 1/20 constant, the gap is uniform on 1..20: mean 10.5, variance (20^2 - 1)/12 = 33.25
         let mut red = Red::new(&RedTest { max_p: Prob::new(0.1).unwrap(), ..RedTest::default() });
         let mut rng = Rng::named(3, "red");
         let avg = 22.5; // half way: p_b = 0.05

@@ -10,7 +10,7 @@
 //! A flow is one direction of a connection: packets that travel back are another flow, with the 5-tuple reversed. While a
 //! packet of a flow waits, the flow keeps its queue: neither perturbation nor a freed queue of its group reorders it.
 //!
-//! Source: McKenney 1990; document 000 (64 groups x 4); RFC 8290 §4.1.3; SPEC 1.12, 1.13.
+//! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
 //! Departs: SFQ as published reorders a flow when the hash is perturbed; here the flow moves once its queue is empty of it.
 //! Serial search and set-associative hashing (CAKE) are one thing but for what happens in a full group.
 
@@ -91,10 +91,10 @@ pub struct SerialSearchParams {
     pub groups: u32,
     /// Queues in each group.
     pub ways: u32,
-    /// Which queue of a full group a further session shares; document 000 does not say.
+    /// Which queue of a full group a further session shares; ARRIS 2013 does not say.
     pub when_full: WhenFull,
     /// How long a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
-    /// document 000 does not say.
+    /// ARRIS 2013 does not say.
     pub timeout: Duration,
     /// Header fields that are hashed.
     pub key: HashKey,

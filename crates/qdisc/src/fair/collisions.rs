@@ -3,7 +3,7 @@
 //! A trial offers one packet of each of n sessions with random 5-tuples, all of which stay, and looks at their queues after
 //! each. So one trial answers for every number of sessions up to n, and the discipline is the one that a scenario runs.
 //!
-//! Source: document 000 Figures 8 and 9; SPEC 5.1 for the closed forms that the tests compare with.
+//! Source: ARRIS 2013 Figures 8 and 9 for the closed forms that the tests compare with.
 
 use super::{Fair, FairParams};
 use crate::{Cx, QueueDiscipline};
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn serial_search_collides_as_the_closed_form_says() {
-        // SPEC 5.1, 64 groups of 4: P(any) 1.30461 % of 35 sessions, 6.88047 % of 50, 15.07773 % of 60;
+        // 64 groups of 4: P(any) 1.30461 % of 35 sessions, 6.88047 % of 50, 15.07773 % of 60;
         // a given session in an overfull group: 0.190 % of 35, 0.722 % of 50
         let found = run(r#""sfq_hss""#, 60, 20_000);
         for (n, p) in [(35, 0.013_046_1), (50, 0.068_804_7), (60, 0.150_777_3)] {
@@ -112,7 +112,7 @@ mod tests {
             assert!(near(found[n - 1].given_in_full_group, 20_000, p), "{n}: {:?}", found[n - 1]);
         }
         assert!(found[..4].iter().all(|c| *c == Collisions::default()));
-        // 3 groups of 2, 5 sessions: 1 - 0.629630 free of collisions, by brute force over all 3^5 maps (SPEC 5.1)
+        // 3 groups of 2, 5 sessions: 1 - 0.629630 free of collisions, by brute force over all 3^5 maps
         let found = run(r#"{"sfq_hss":{"groups":3,"ways":2}}"#, 5, 20_000);
         assert!(near(found[4].any, 20_000, 0.629_630), "{:?}", found[4]);
     }

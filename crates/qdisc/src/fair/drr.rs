@@ -5,7 +5,7 @@
 //! full          the head of the queue with most bytes goes, until the arrival fits
 //! ```
 //!
-//! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults; SPEC 1.8.   Units: bytes on the wire.
+//! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults.   Units: bytes on the wire.
 //! Departs: the hash is of the 5-tuple, where ns-2 hashes node addresses.
 
 use super::params::{Preset, preset};

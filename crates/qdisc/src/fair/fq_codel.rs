@@ -14,7 +14,7 @@
 //! from in the one and never in the other. And Linux counts what overflow drops as CoDel's drops (`overflow_counts`), of which
 //! the RFC says nothing.
 //!
-//! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; SPEC 1.15; for Linux, its drop rates as measured (ten
+//! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; for Linux, its drop rates as measured (ten
 //! flows at 5 Mbit/s and 50 ms).   Units: bytes on the wire.
 //! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's;
 //! `variant = "linux"` takes its 16-bit arithmetic.

@@ -6,7 +6,7 @@
 //! full      half of the queue with most bytes, from its head, at most drop_batch packets
 //! ```
 //!
-//! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law; SPEC 1.17.   Units: bytes on the wire.
+//! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
 //! Departs: Linux drops the arrival when `limit` is reached; this and ns-3 drop from the longest queue. Linux counts the memory
 //! of its packet buffers in `memory_limit`.
 

@@ -4,7 +4,7 @@
 //! h = lookup3(a, b, c; salt)     32 bits       index of n = h x n >> 32  (h mod n for a uniform h, without the division)
 //! ```
 //!
-//! Source: Bob Jenkins, lookup3 (public domain), as Linux's and ns-2's jhash_3words use it; RFC 8290 §4.1.3; SPEC 1.12, 1.15.
+//! Source: Bob Jenkins, lookup3 (public domain), as Linux's and ns-2's jhash_3words use it; RFC 8290 §4.1.3.
 
 use packet::FlowTuple;
 use schemars::JsonSchema;

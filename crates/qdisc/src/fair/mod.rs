@@ -12,7 +12,7 @@
 //! Every registered discipline of this room is a choice of the four with its source's defaults; `fair` leaves all four open,
 //! and a text composes by name (`"sfq_hss + pie"`).
 //!
-//! Source: McKenney 1990; document 000; RFC 8290; SPEC 1.8, 1.12-1.17.
+//! Source: McKenney 1990; ARRIS 2013; RFC 8290.
 //! Bounds: enqueue and dequeue take constant time, but for the longest queue (see `Queues::longest`, only on overflow), a group's
 //! ways, rounds without credit (see `Scheduler::turn`) and the law's timer (one look at each active queue).
 

@@ -1,13 +1,13 @@
 //! Who pays when the memory that all queues share is full.
 //!
 //! ```text
-//! tail      the arrival                                                        (document 000, read literally)
+//! tail      the arrival                                                        (ARRIS 2013, read literally)
 //! longest   the queue with most bytes or packets, the arrival counted in: its head or tail, again until the arrival fits;
 //!           batch: up to `batch` packets or half of its bytes at once
 //! ns2_sfq   the arrival, if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
 //! ```
 //!
-//! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch); SPEC 1.12, 1.15.
+//! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch).
 
 use super::classifier::at_least_one;
 use packet::Backlog;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn ns2_sfq_by_hand() {
-        // SPEC 1.12, ns-2's defaults: 40 packets, 16 queues, so a share is 40 / 16 = 2
+        // ns-2's defaults: 40 packets, 16 queues, so a share is 40 / 16 = 2
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
         // alone, a queue grows until own >= (40 - own) / 2: at 13 the free space is 27, half of it 13
         assert!(fits(12, 12) && !fits(13, 13));

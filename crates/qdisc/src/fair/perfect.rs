@@ -6,8 +6,8 @@
 //!
 //! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
 //!
-//! Source: document 000 Figures 5 to 7; SPEC 1.12, 5.11.
-//! Departs: none known; document 000 does not state the overflow rule, so it is a parameter.
+//! Source: ARRIS 2013 Figures 5 to 7.
+//! Departs: none known; ARRIS 2013 does not state the overflow rule, so it is a parameter.
 
 use super::params::{Preset, preset};
 use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
@@ -27,14 +27,14 @@ pub struct PerfectParams {
     pub shared_dscp: Vec<u8>,
     /// Bytes of a turn; null: one packet a turn.
     pub quantum: Option<Bytes>,
-    /// Who pays when the shared memory is full; tail is the literal reading of document 000.
+    /// Who pays when the shared memory is full; tail is the literal reading of ARRIS 2013.
     pub overflow: Overflow,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,
 }
 
 impl Default for PerfectParams {
-    /// Document 000; 1000 packets, as droptail.
+    /// ARRIS 2013; 1000 packets, as droptail.
     fn default() -> Self {
         Self {
             limit: Limit::Packets(1000),

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc;
-//! SPEC 1.8, 1.12, 1.15, 1.16.   Units: bytes on the wire.
+//! 1.16.   Units: bytes on the wire.
 //! Departs: in DRR, heads that a law drops are not charged; the head behind them is sent on the deficit that the first was
 //! measured by, and may overdraw it by less than a packet.
 

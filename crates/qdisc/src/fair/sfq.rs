@@ -9,7 +9,7 @@
 //! linux      127p   1024    bytes, 1514      tail of the longest queue (packets)       127p
 //! ```
 //!
-//! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; document 000; SPEC 1.12.   Units: bytes on the wire.
+//! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
 //! Departs: McKenney leaves sizes open, so 128 packets and queues are Linux's. Linux keeps 128 slots behind 1024 hash values and
 //! drops an arrival that finds no slot; here every hash value can have a queue. Perturbation does not reorder a flow (see
 //! `classifier`), as Linux since 2011, which moves the packets along.

@@ -6,7 +6,7 @@
 //! full: the tail of the bin with most packets
 //! ```
 //!
-//! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013; SPEC 1.16, 3.7.
+//! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013.
 //! With `isolate_cbr`, constant-rate flows share the last bin, and the others are hashed among the rest (ns-2 `isolate_`, which
 //! its code calls experimental).
 //! Departs: among equally full bins the one made first pays, where ns-2 moves on; a queue sees no application, so constant-rate

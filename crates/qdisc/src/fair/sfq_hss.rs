@@ -5,7 +5,7 @@
 //! P(no full group overflows) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
 //! ```
 //!
-//! Source: document 000 ("hashing/serial searching"); SPEC 1.13, 5.1.
+//! Source: ARRIS 2013 ("hashing/serial searching").
 //! Departs: none known; what the document leaves open (which queue is shared, when a session ends, who pays on overflow) are
 //! parameters. Its "Ethertype" is read as the IP protocol.
 
@@ -30,14 +30,14 @@ pub struct SfqHssParams {
     pub when_full: WhenFull,
     /// How long a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
     pub timeout: Duration,
-    /// Who pays when the shared memory is full; tail is the literal reading of document 000.
+    /// Who pays when the shared memory is full; tail is the literal reading of ARRIS 2013.
     pub overflow: Overflow,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,
 }
 
 impl Default for SfqHssParams {
-    /// Document 000: 64 groups of 4. 1000 packets, as droptail.
+    /// ARRIS 2013: 64 groups of 4. 1000 packets, as droptail.
     fn default() -> Self {
         let SerialSearchParams { groups, ways, when_full, timeout, .. } = SerialSearchParams::default();
         Self {

@@ -7,7 +7,7 @@
 //! feng1999    avg comes below min: max_p <- max_p / 3;  avg comes above max: max_p <- 2 max_p
 //! ```
 //!
-//! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999; SPEC 1.4.
+//! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
 //! Departs: where nothing arrives, Floyd's rule sees the average of the last arrival (ns-2 adapts on arrivals only); here too the
 //! adaptation is done at the first arrival after each half second, once. Feng's rule is kept within `bottom` and `top` too.
 
@@ -19,9 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
 
-/// Largest additive step of max_p, and the share of max_p that it may not exceed. Source: SPEC 1.4 (alpha).
+/// Largest additive step of max_p, and the share of max_p that it may not exceed (alpha).
 const ALPHA: (f64, f64) = (0.01, 0.25);
-/// The lower and upper end of the band that the average should be in, as shares of [min, max]. Source: SPEC 1.4.
+/// The lower and upper end of the band that the average should be in, as shares of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);
 
 /// Whose rule moves max_p.
@@ -76,7 +76,7 @@ pub struct AredParams {
 }
 
 impl Default for AredParams {
-    /// SPEC 1.4; ns-2's values where the paper leaves them to RED.
+    /// ns-2's values where the paper leaves them to RED.
     fn default() -> Self {
         let p = |p| Prob::new(p).unwrap_or_default();
         Self {

@@ -12,7 +12,7 @@
 //! do. (Whether drop_next was past is asked before a beginning moves it: after a silence of more than an interval, a first
 //! packet above target makes the second one due.)
 //!
-//! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc; SPEC 1.18.
+//! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16). As in ns-3, the delay has to be above `target`
 //! alone; CAKE's shaper asks for four packet times as well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore
 //! leave 4 % of the line unused, 5 % with ECN, and 1 and 2 % at a target of 10 ms. Like CAKE's, the last packet of the queue is

@@ -10,7 +10,7 @@
 //!                           now >= drop_next: drop (or mark), count++
 //! ```
 //!
-//! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012; SPEC 1.9.
+//! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012.
 //! The law is shown one head at a time, so the loops of the published pseudo-code become [`Turn`], what the next head means.
 //! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
 
@@ -20,9 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Problem, Rng, Time};
 
-/// Where a learned maxpacket starts. Source: draft-nichols-tsvwg-codel-01 and ns-2 (SPEC 1.9).   Unit: bytes.
+/// Where a learned maxpacket starts. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
-/// Above this count the kmn revision keeps [`KMN_KEEP`] of it instead of subtracting 2 (they meet at 128). Source: SPEC 1.9.
+/// Above this count the kmn revision keeps [`KMN_KEEP`] of it instead of subtracting 2 (they meet at 128).
 const KMN_KNEE: u32 = 126;
 /// See [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
@@ -95,7 +95,7 @@ pub enum Sojourn {
     /// Time in this queue.
     #[default]
     Queue,
-    /// Time in this queue, and the expected wait in the modem's transmit queue behind it (document 001, 2.2.3 a).
+    /// Time in this queue, and the expected wait in the modem's transmit queue behind it (CableLabs 2012 §2.2.3 a).
     QueueAndTransmit,
 }
 

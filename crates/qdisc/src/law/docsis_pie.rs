@@ -15,8 +15,8 @@
 //! quiet           both delays < target/2, drop_prob = 0, burst_allowance = 0
 //! ```
 //!
-//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode; SPEC 1.11. The states' names are those of SPEC 1.11 (the
-//! appendix: INACTIVE, QUENCHING_BURST, PROTECT_BURST). It does not mark: DOCSIS 3.1 defines no ECN for it.
+//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode. The states' names are CableLabs' (the
+//! appendix's: INACTIVE, QUENCHING_BURST, PROTECT_BURST). It does not mark: DOCSIS 3.1 defines no ECN for it.
 //! Departs: on a link without a token bucket the prediction is q / rate. The clock of the updates is a grid from the start of
 //! the run and stands still while an update changes nothing (INACTIVE, nothing waits, drop_prob 0, last delay 0).
 
@@ -36,7 +36,7 @@ const MIN_PKTSIZE: u64 = 64;
 const LATENCY_LOW: Duration = Duration::from_millis(5);
 /// LATENCY_HIGH: above it, drop_prob grows by 0.02 more per update. Source: RFC 8034 §A.1.
 const LATENCY_HIGH: Duration = Duration::from_millis(200);
-/// The Target Buffer where no limit is given. Source: SPEC 1.11 (current MULPI).
+/// The Target Buffer where no limit is given. Source: current MULPI.
 const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
 /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.

@@ -9,7 +9,7 @@
 //! spacing   p_a(p_b, count), so that drops are evenly spread (see Spacing)
 //! ```
 //!
-//! Source: Floyd & Jacobson, ToN 1(4) 1993; ns-2 queue/red.cc and ALTQ altq_red.c as described in SPEC 1.2.
+//! Source: Floyd & Jacobson, ToN 1(4) 1993; the behaviour of ns-2's queue/red.cc and ALTQ's altq_red.c.
 //! Units: the average in packets or bytes, as the thresholds are ([`Measure`]).
 
 use super::View;

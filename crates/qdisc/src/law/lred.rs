@@ -8,7 +8,7 @@
 //! integral   p_i <- [p_i + integral (x / min_th - 1) dt], 0 to p_max, dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
 //! ```
 //!
-//! Source: document 000, Figure 10; SPEC 1.14. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
+//! Source: ARRIS 2013 Figure 10. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
 //! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there. Its conclusion recommends "Latency-based WRED",
 //! WRED being RED with packet priority added: that is `profiles`, whose values the document leaves open.
 //! Departs: the document leaves open how an average is taken; `weight` is an EWMA over the heads that are looked at, and 1 is the
@@ -64,7 +64,7 @@ pub struct LredProfile {
     pub p_max: Prob,
 }
 
-/// Parameters of LRED. The defaults are those of document 000, Figure 11.
+/// Parameters of LRED. The defaults are those of ARRIS 2013 Figure 11.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LredParams {

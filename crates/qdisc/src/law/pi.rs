@@ -6,7 +6,7 @@
 //!                  drop_prob <- drop_prob + p
 //! ```
 //!
-//! Source: RFC 8033 §4.2, §5.5; RFC 8034 §A; SPEC 1.10, 1.11.   Units: delays in seconds, alpha and beta in 1/s.
+//! Source: RFC 8033 §4.2, §5.5; RFC 8034 §A.   Units: delays in seconds, alpha and beta in 1/s.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

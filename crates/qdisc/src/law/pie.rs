@@ -10,7 +10,7 @@
 //! qdelay          the sojourn time of the last departure (0 when the queue is empty), or q / measured departure rate
 //! ```
 //!
-//! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie; SPEC 1.10.
+//! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
 //! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and stands still while the queue is empty,
 //! drop_prob 0 and both delays 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
 //! anew). A measuring cycle of the departure
@@ -33,7 +33,7 @@ pub enum PieVariant {
     /// Linux sch_pie: as RFC 8033, de-randomised, decay 1 - 1/64, +0.02 while the delay exceeds 250 ms, avpkt 1514; an arrival is
     /// judged by the present delay, less than two packets are spared, and departures use up the burst allowance.
     Linux,
-    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), which document 000 means: target 20 ms, every 30 ms, burst 100 ms, delay
+    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), which ARRIS 2013 means: target 20 ms, every 30 ms, burst 100 ms, delay
     /// from the departure rate (10 KB), +0.02 above 200 ms, tuning only below 1 % and 10 %.
     Draft2013,
 }

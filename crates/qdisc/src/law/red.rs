@@ -7,8 +7,7 @@
 //!
 //! The parts (average, ramp, spacing) are in [`super::early`]; this file has RED's parameters and its published versions.
 //!
-//! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); document 003;
-//! SPEC 1.2.
+//! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
 //! Departs: with `spacing = "uniform"` the gap follows the paper's derivation (uniform on 1 ... 1/p_b), whose pseudo-code is one
 //! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ forgets the average after 60 s of idleness
 //! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s; Linux halves the average of an idle time by
@@ -23,9 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time, math};
 
-/// ns-2's automatic thresholds aim at this delay. Source: ns-default.tcl `targetdelay_` (SPEC 1.2).
+/// ns-2's automatic thresholds aim at this delay. Source: ns-default.tcl `targetdelay_`.
 const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
-/// The least automatic `min`. Source: SPEC 1.2.   Unit: packets.
+/// The least automatic `min`. Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
 
 /// A published version: presets for the parameters that are left out.
@@ -37,7 +36,7 @@ pub enum RedVariant {
     Floyd93,
     /// ns-2.35: gentle, wait, byte mode, thresholds and weight from the link's rate, probability 1/10, limit 50 packets.
     Ns2,
-    /// ALTQ as in document 003: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
+    /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
     /// Linux's: one draw per gap, idle times from when the link found nothing, marks above max, too. tc-red(8)'s names and

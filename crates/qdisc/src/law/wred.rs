@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
-//! 28, 31, 33, 35 of 40 packets), SPEC 1.3; RIO: Clark & Fang, ToN 6(4) 1998.
+//! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
 //! Departs: Cisco publishes no pseudo-code: average, spacing and idle times are Floyd & Jacobson's. RIO must know how many
 //! in-packets wait, and a law sees arrivals, refusals and departures only: where a host takes packets out for lack of
 //! shared room, the number is corrected downwards when the queue is shorter, and to 0 when it is empty.

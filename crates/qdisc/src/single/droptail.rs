@@ -10,7 +10,7 @@
 //! packet counts until its last segment has left. n is 2 for senders of up to 1.4 MB/s: `tcp_tso_autosize` makes them of 1 ms
 //! of the pacing rate, and of at least `tcp_min_tso_segs` = 2 segments.
 //!
-//! Source: SPEC 1.1 (ns-2 queue/drop-tail.cc; tc pfifo, bfifo); SPEC 4.7 (super-segments).
+//! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of
 //! a super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees them at
 //! once; so segments that were sent apart may join, too, and one behind a refused one is looked at afresh.

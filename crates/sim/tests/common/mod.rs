@@ -71,7 +71,7 @@ pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -
     (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
 }
 
-/// The modem of document 001: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
+/// The modem of CableLabs 2012: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
 /// 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the run's length; applications are to be added.
 pub const MODEM: &str = r#"
 name = "modem"

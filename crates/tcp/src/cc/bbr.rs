@@ -12,9 +12,9 @@
 //!
 //! It owns the window during a recovery: one round of packet conservation, then the model again.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; document 002 §5; SPEC 2.2.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5.
 //! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs
-//! of document 002 (3.3 packets) they decide the queue. As the maximum of what ACKs say, BtlBw is above the truth by as much as
+//! of CSC458 (3.3 packets) they decide the queue. As the maximum of what ACKs say, BtlBw is above the truth by as much as
 //! ACKs come unevenly: 50 us in a round trip of 20 ms are 0.25 % of it, and a quarter of the margin that drains the queue.
 //! Where a fifth of what is delivered is lost, at the same rate in two intervals in a row, the path is taken for policed and that
 //! rate is kept to for 48 rounds ([`long_term`]), also as in Linux.

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn k_of_the_sources() {
-        // doc 001: beta 0.8, W_max 167: K = cbrt(167 * 0.2 / 0.4) = cbrt(83.5) = 4.371 s
+        // CableLabs 2012: beta 0.8, W_max 167: K = cbrt(167 * 0.2 / 0.4) = cbrt(83.5) = 4.371 s
         assert!((k(0.4, 167.0, 0.8 * 167.0) - 4.371).abs() < 1e-3);
         // RFC 9438, beta 0.7, W_max 100: cbrt(75) = 4.217 s
         assert!((k(0.4, 100.0, 70.0) - 4.217).abs() < 1e-3);

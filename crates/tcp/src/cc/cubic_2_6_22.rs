@@ -1,4 +1,4 @@
-//! CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it: the CUBIC of document 001.
+//! CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it: the CUBIC of CableLabs 2012.
 //!
 //! ```text
 //! bic_target = C (t - K)^3 + W_max,  t = now + min_rtt - epoch_start,  K = cbrt((W_max - cwnd) / C)
@@ -11,7 +11,7 @@
 //! timeout:     ssthresh as above, then all state is forgotten
 //! ```
 //!
-//! Source: SPEC 2.1; Ha, Rhee & Xu 2008. Windows are whole segments.
+//! Source: Ha, Rhee & Xu 2008. Windows are whole segments.
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
 //! ns-2.
 

@@ -6,7 +6,7 @@
 //! either:     ssthresh = cwnd.   Below a window of 16 nothing is watched, and no round begins.
 //! ```
 //!
-//! Source: Ha & Rhee 2008; SPEC 2.2 (Linux' constants).
+//! Source: Ha & Rhee 2008 (Linux' constants).
 
 use super::{RateSample, Window};
 use units::{Duration, Time};

@@ -1,6 +1,6 @@
 //! LEDBAT: a window that keeps the queueing delay it causes at a target, and yields to everybody else.
 //!
-//! Source: RFC 6817 §2.4.2 (the sender's algorithm), §2.5 (parameters), §3.4 (filters); SPEC 2.2.
+//! Source: RFC 6817 §2.4.2 (the sender's algorithm), §2.5 (parameters), §3.4 (filters).
 //!
 //! ```text
 //! delay          = TSval - TSecr of an ACK: when the receiver sent it less when the data left; offset of the clocks included

@@ -1,6 +1,6 @@
 //! A user who loads web pages.
 //!
-//! Source: doc 001 §3.2.3 and Appendix A; SPEC 4.3.
+//! Source: CableLabs 2012 §3.2.3 and Appendix A.
 //!
 //! ```text
 //!   think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
@@ -21,7 +21,7 @@
 //! take what is left. A page is reported when nothing of it is under way any more; with fewer objects than it should have,
 //! it was not loaded. (ns-2 retries SYNs for ever, so there nothing fails.)
 //!
-//! Not stated in doc 001, hence parameters: the size of a GET, whether connections are kept, the order in which the 24
+//! Not stated in CableLabs 2012, hence parameters: the size of a GET, whether connections are kept, the order in which the 24
 //! connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
 
 mod params;

@@ -17,9 +17,9 @@ const MAX_OBJECTS: u32 = 100_000;
 /// Size of the html file of Appendix A in bytes.
 pub const LISTED_HTML: u64 = 102_400;
 
-/// The 25 object sizes in bytes of each of the four servers.   Source: doc 001 Appendix A.
+/// The 25 object sizes in bytes of each of the four servers.   Source: CableLabs 2012 Appendix A.
 ///
-/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the 614 400 that the text aims at; SPEC 6).
+/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the 614 400 that the text aims at).
 #[rustfmt::skip]
 pub const LISTED: [[u32; 25]; 4] = [
     [
@@ -46,7 +46,7 @@ pub const LISTED: [[u32; 25]; 4] = [
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<Page>)]
 pub enum Page {
-    /// Objects of one size, the same number on each server (doc 001 §3.2.3).
+    /// Objects of one size, the same number on each server (CableLabs 2012 §3.2.3).
     Uniform(Uniform),
     /// The sizes of Appendix A: html 102 400 B and 100 objects, 614 402 B in all, on four servers.
     Listed,
@@ -84,7 +84,7 @@ impl Default for Uniform {
 ///
 /// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (the document
 /// does not say what to do with 0; an empty object could not be seen to arrive). Object i lives on server i modulo servers.
-/// The draws come from the application's own random stream.   Source: doc 001 Appendix A.
+/// The draws come from the application's own random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
@@ -172,14 +172,14 @@ pub struct WebParams {
     pub html_server: u32,
     /// Connections to each server that fetch objects at the same time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. Not stated in doc 001; 200 to 250 fits its tables (SPEC 3.6). Default 250.
+    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012; 200 to 250 fits its tables. Default 250.
     pub request: Bytes,
     /// Time from a loaded page to the next GET. Default 5s.
     pub think: Duration,
     /// Pages to load; without it, until the end. Default none.
     pub pages: Option<u64>,
     /// Keep each connection for all objects of its slot in one page (true), or open one for each object (false, which fits
-    /// doc 001: SPEC 3.6). Default false.
+    /// CableLabs 2012, as its study shows). Default false.
     pub persistent: bool,
     /// What ends the fetching from a server: `asked` (default) or `retrieved`.
     pub quota: Quota,

@@ -7,7 +7,7 @@ use units::{Bytes, Duration, math};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
-/// Round trips of doc 001 §3.2.3.
+/// Round trips of CableLabs 2012 §3.2.3.
 const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
 
 fn run(params: WebParams, fake: &mut Fake, until: u64) -> Web {
