@@ -8,6 +8,7 @@ Build a scenario, run it, look at frames:
     result.summary["apps"]["voip"]["voip"]["plr_percent"]
     result.table("queue_series").filter(pl.col("link") == "up")
     bloatlab.save(result, "runs/modem")
+    result.plot("overview", "modem.svg")
 
 Simulation happens in the compiled core (`bloatlab._core`); everything here shapes what goes in and what comes out.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bloatlab import live, parts
     from bloatlab.differences import diff
+    from bloatlab.plots import plot
     from bloatlab.results import open_result, save
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
     from bloatlab.simulation import Result, run
@@ -38,6 +40,7 @@ __all__ = [
     "open_result",
     "parse",
     "parts",
+    "plot",
     "run",
     "save",
     "schema",
@@ -50,6 +53,7 @@ _HOMES = {
     "Result": "simulation",
     "run": "simulation",
     "diff": "differences",
+    "plot": "plots",
     "open_result": "results",
     "save": "results",
     "Scenario": "scenario",

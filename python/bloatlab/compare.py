@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from bloatlab.scenario import Scenario, from_dict
+from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number
 
@@ -222,11 +222,7 @@ def _rate(scenario: Scenario, link: str) -> float | None:
     given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
     if given is None:
         return None
-    text = str(given)
-    for unit, factor in (("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)):
-        if text.endswith(unit):
-            return float(text.removesuffix(unit)) * factor
-    return float(text)
+    return quantity(given)
 
 
 def _finite(value: float) -> float | None:

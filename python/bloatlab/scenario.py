@@ -183,6 +183,29 @@ def toml(value: Any) -> str:
             raise ScenarioError([f"{value}: {type(value).__name__} has no place in a scenario"])
 
 
+_SCALES: Mapping[str, float] = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "bit": 1.0,
+    "kbit": 1e3,
+    "mbit": 1e6,
+    "gbit": 1e9,
+}
+
+
+def quantity(text: str) -> float:
+    """A duration of a resolved scenario in s, or a rate in bit/s: "250ms" is 0.25. Raises `ValueError` for others."""
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(digits) :]
+    if unit not in _SCALES:
+        raise ValueError(f"{text}: neither a duration nor a rate")
+    return float(digits) * _SCALES[unit]
+
+
 def problems(error: ValueError) -> list[str]:
     """The lines of a `ScenarioError`, one per problem."""
     first = error.args[0] if error.args else ""

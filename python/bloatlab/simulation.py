@@ -72,6 +72,10 @@ class Result:
         """What differs between this result and another, opened or in a folder: `bloatlab.diff`."""
         return importlib.import_module("bloatlab.differences").diff(self, other)
 
+    def plot(self, kind: str | None = None, output: str | Path | None = None, **options: Any) -> Any:
+        """This result as a figure: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
+        return importlib.import_module("bloatlab.plots").plot(self, kind=kind, output=output, **options)
+
     def __repr__(self) -> str:
         """The run in a few lines: a line per link and per application, and the names of the tables."""
         summary = self.summary

@@ -20,6 +20,7 @@ from bloatlab.cli import (
     lab,
     listing,
     live,
+    plot,
     reproduce,
     run,
     schema,
@@ -48,7 +49,8 @@ Run it on the wall clock, with real programs over kernel TCP (as root):
 Run it over a grid of values and seeds, as a table:
     bloatlab sweep grid.toml -o runs/grid.csv
 
-Say what differs between two results:
+See what happened, and what differs between two results:
+    bloatlab plot runs/droptail runs/codel -o both.svg
     bloatlab diff runs/droptail runs/codel
 
 Reproduce a published study, every number beside ours:
@@ -84,6 +86,7 @@ for _name, _module in (
     ("lab", lab),
     ("reproduce", reproduce),
     ("show", show),
+    ("plot", plot),
     ("diff", diff),
     ("list", listing),
     ("schema", schema),

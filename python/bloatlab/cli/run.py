@@ -13,7 +13,10 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as Bar
 
 from bloatlab.cli.common import BadInput, fresh, scenario, writing
+from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
+from bloatlab.plots import SUFFIXES
+from bloatlab.plots.kinds import Asked
 from bloatlab.results import FILES, save
 from bloatlab.simulation import Progress, Result, run
 
@@ -28,6 +31,9 @@ def command(
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
     pcap: Annotated[bool, Parameter(negative=())] = False,
     pcap_link: str | None = None,
+    plot: Annotated[
+        tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1), negative=())
+    ] = None,
     force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> int:
@@ -53,6 +59,9 @@ def command(
         Wireshark reads.
     pcap_link
         That link; without it the slowest. Implies --pcap.
+    plot
+        Draw the overview, too: into a file (.svg, .png, .pdf, .html), or without one into FILE-overview.svg in this
+        folder. `bloatlab plot` draws other kinds.
     force
         Replace what an earlier run has left in the folder.
     quiet
@@ -61,6 +70,9 @@ def command(
     pcap = pcap or pcap_link is not None
     if pcap and output is None:
         raise BadInput("--pcap: give a folder for the captures with -o")
+    picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
+    if picture is not None and picture.suffix.lower() not in SUFFIXES:
+        raise BadInput(f"--plot {picture}: a plot's file ends in {', '.join(SUFFIXES)}")
     resolved = scenario(file, sets)
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
@@ -75,9 +87,12 @@ def command(
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
+    if picture is not None:
+        draw([result], picture, Asked())
     if not quiet:
         print_result(result, Console())
         where = f", kept in {output}" if output is not None else ""
+        where += f", drawn in {picture}" if picture is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0
 

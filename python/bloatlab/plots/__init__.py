@@ -1,5 +1,7 @@
 """Tables into figures: one style, SVG for pages and papers, PNG beside it. matplotlib is imported on first use."""
 
 from bloatlab.plots.draw import Mark, Panel, Series, figure, save_figure, svg_text
+from bloatlab.plots.plot import SUFFIXES, plot
+from bloatlab.plots.subjects import Unfit
 
-__all__ = ["Mark", "Panel", "Series", "figure", "save_figure", "svg_text"]
+__all__ = ["SUFFIXES", "Mark", "Panel", "Series", "Unfit", "figure", "plot", "save_figure", "svg_text"]

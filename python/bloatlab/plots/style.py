@@ -6,7 +6,9 @@ in SVG, so it can be searched and takes the page's own font.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 #: Ink of axes and text: grey enough to sit behind the data, dark enough for both papers.
 INK = "#6b7480"
@@ -55,3 +57,62 @@ RC: dict[str, Any] = {
     "ytick.color": INK,
     "ytick.labelsize": 8.5,
 }
+
+#: Beside the colour, so that lines are told apart in grey, too: solid, dashed, dotted, dash-dot ...
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (6, 1.6, 1.4, 1.6)), (0, (9, 2)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+#: Ticks of drops and of marks.
+DROP, MARK = "#b0413e", "#8a5fbf"
+
+Width = Literal["column", "page", "slide"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A figure's width in inches, its text in points, and how many dots per inch a PNG has."""
+
+    inches: float
+    text: float
+    dpi: float
+
+
+#: A column of a paper, a page of it (1280 pixels as PNG), a slide.
+WIDTHS: Mapping[Width, Size] = {
+    "column": Size(3.5, 7.0, 300.0),
+    "page": Size(7.2, 8.0, 1280.0 / 7.2),
+    "slide": Size(13.33, 15.0, 144.0),
+}
+
+
+def colour(place: int) -> str:
+    """The colour of the line at this place."""
+    return COLOURS[place % len(COLOURS)]
+
+
+def dashes(place: int) -> Any:
+    """The dashes of the line at this place; with the colour they repeat after 36 lines only."""
+    return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
+
+
+#: Ticks in points, at a text of 9 points.
+_TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
+
+
+def rc(width: Width) -> dict[str, Any]:
+    """The look at one width. Names of people's own are text: nothing between dollar signs is mathematics."""
+    size = WIDTHS[width]
+    scale = size.text / 9.0
+    sized = {k: v * scale for k, v in RC.items() if k.endswith(("size", "linewidth")) and isinstance(v, (int, float))}
+    ticks = {f"{axis}tick.major.{key}": of * scale for axis in "xy" for key, of in _TICKS.items()}
+    ticks |= {
+        f"{axis}tick.minor.{key}": of * scale * 0.6 for axis in "xy" for key, of in _TICKS.items() if key != "pad"
+    }
+    own = ticks | {
+        "savefig.bbox": None,
+        "text.parse_math": False,
+        "axes.titleweight": "normal",
+        "legend.handlelength": 2.6,
+        "axes.labelpad": 4.0 * scale,
+    }
+    return {k: v for k, v in RC.items() if k != "axes.prop_cycle"} | sized | own

@@ -1,0 +1,86 @@
+"""`bloatlab plot`: results as pictures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from bloatlab.cli.common import BadInput, writing
+from bloatlab.plots import Unfit
+from bloatlab.plots.kinds import NAMES, Asked
+from bloatlab.plots.kinds import kind as kind_named
+from bloatlab.plots.plot import drawing_of, suffix_of
+from bloatlab.plots.style import Width
+from bloatlab.results import ResultError
+from bloatlab.simulation import Result
+
+
+def command(
+    *results: Path,
+    kind: Annotated[str | None, Parameter(name=["--kind", "-k"])] = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    width: Annotated[Width, Parameter(name=["--width", "-w"])] = "page",
+    of: str | None = None,
+    x: str | None = None,
+    columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
+    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
+) -> int:
+    """Draw results: what happened in one run, several runs overlaid, or a sweep.
+
+    Of runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence. Of a sweep: lines (the
+    default), heatmap, pareto. --list says what each shows.
+
+    Parameters
+    ----------
+    results
+        Folders that `bloatlab run -o` or `bloatlab live -o` kept; several are overlaid. Or the table of a sweep
+        (.parquet, .csv, .json), its grid (.toml, for runs that the store has), or the folder of a study.
+    kind
+        What to draw.
+    output
+        File ending in .svg, .png, .pdf or .html. Default: the first result's name and the kind, in this folder.
+    width
+        For a column of a paper (89 mm), its page, or a slide.
+    of
+        A link, an application, or sojourn, delay or rtt: what a distribution is of, which flow a sequence shows.
+    x
+        The axis along x of a sweep's plot.
+    columns
+        Which measures of a sweep, by dotted path; * stands for anything. May be given again.
+    list_
+        Say what each kind shows, and draw nothing.
+    """
+    if list_:
+        for name in NAMES:
+            sys.stdout.write(f"{name:10}{kind_named(name).says}\n")
+        return 0
+    if not results:
+        raise BadInput("nothing to plot: bloatlab plot RESULT...")
+    place = output or Path(f"{_stem(results[0])}-{kind or 'plot'}.svg")
+    draw(results, place, Asked(width, of, x, columns), kind)
+    sys.stderr.write(f"drawn in {place}\n")
+    return 0
+
+
+def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str | None = None) -> None:
+    """Results into a file. Raises `BadInput`."""
+    try:
+        suffix_of(output)
+        drawn = drawing_of(results, kind, asked)
+    except (Unfit, ResultError) as error:
+        raise BadInput(str(error)) from None
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{results[0]}: not a text file") from None
+    writing(output, lambda: drawn.write(output))
+
+
+def _stem(result: Path) -> str:
+    """The first part of a file's name for what is drawn of `result`."""
+    name = result.resolve().name or "plot"
+    return name.split(".", maxsplit=1)[0] or "plot"

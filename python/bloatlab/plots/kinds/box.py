@@ -1,0 +1,48 @@
+"""Delay in a box each: the middle half, the median, 5 to 95 % as whiskers, 99 % as a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bloatlab.plots import style
+from bloatlab.plots.delays import lacks, what
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kinds.cdf import asked_for
+from bloatlab.plots.sheet import settle, sheet
+from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.subjects import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw(runs: Sequence[Run], asked: Asked) -> Figure:
+    """A box per result, or per part of one result, the first on top."""
+    found = asked_for(runs, asked)
+    size = WIDTHS[asked.width]
+    inches = size.text / 72.0 * (3.0 * len(found) + 6.0)
+    of = sheet(asked.width, max(inches / size.inches, 0.25))
+    axes = of.figure.subplots()
+    seats = range(len(found), 0, -1)
+    for place, (seat, one) in enumerate(zip(seats, found, strict=True)):
+        colour = style.colour(place)
+        five, low, middle, high, most, far = (one.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
+        axes.plot([five, low], [seat, seat], color=colour, linestyle="-")
+        axes.plot([high, most], [seat, seat], color=colour, linestyle="-")
+        axes.barh(seat, high - low, 0.5, low, facecolor=colour, edgecolor=colour, alpha=0.35, linewidth=1.0)
+        axes.plot([middle, middle], [seat - 0.27, seat + 0.27], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axes.plot([far], [seat], linestyle="none", marker=".", color=colour, markersize=size.text * 0.7)
+    axes.set_yticks(list(seats), [one.label for one in found])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(0.4, len(found) + 0.6)
+    axes.set_xlim(0.0, 1.03 * max(one.quantile(0.99) for one in found) or 1.0)
+    axes.set_xlabel(what(runs, found))
+    between = "; " if of.wide else ";\n"
+    axes.set_title(f"line: median; box: middle half{between}whiskers: 5 to 95 %; dot: 99 %", fontsize=of.text * 0.9)
+    settle(of)
+    return of.figure
+
+
+KIND = Kind("box", "delay in a box each: median, middle half, 5 to 95 %, 99 %", "runs", lacks, draw)

@@ -1,0 +1,170 @@
+"""Throughput against delay: up and to the right is better.
+
+Each result is a point (its means) in an ellipse: the contour of one standard deviation of a normal distribution with
+the covariance of its windows of time. A queue that trades one for the other lies on a slant.
+
+    windows    of 1 s, or a 60th of the measured time if that is more
+    axes       the eigenvectors of the covariance, half as long each as the root of its eigenvalue
+
+Source: Winstein and Balakrishnan 2013 (TCP ex Machina), Figure 4; flent's plot "ellipsis".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from bloatlab.plots import style
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.labels import safe
+from bloatlab.plots.measures import Array, bins, bottleneck, flows, link_series, pings
+from bloatlab.plots.places import free_labels
+from bloatlab.plots.sheet import Sheet, legend, sheet
+from bloatlab.plots.subjects import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """What a result got in each window: delay in ms and rate in Mbit/s."""
+
+    label: str
+    delay: Array
+    rate: Array
+
+    def contour(self, points: int = 96) -> tuple[Array, Array]:
+        """The ellipse of one standard deviation around the means."""
+        centre = np.array([[self.delay.mean()], [self.rate.mean()]])
+        covariance = np.cov(self.delay, self.rate)
+        lengths, ways = np.linalg.eigh(covariance)
+        turn = np.linspace(0.0, 2.0 * np.pi, points)
+        circle = np.stack([np.cos(turn), np.sin(turn)])
+        x, y = ways @ (np.sqrt(np.maximum(lengths, 0.0))[:, None] * circle) + centre
+        return x, y
+
+
+def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
+    """A cloud per run, or per application of one run; and what its delay is."""
+    if len(runs) == 1:
+        return _apps(runs[0]), "one-way delay (ms)"
+    if all(pings(run) and flows(run) for run in runs):
+        return [c for c in map(_pinged, runs) if c is not None], "round-trip time (ms)"
+    link = bottleneck(runs)
+    if link is None:
+        return [], ""
+    return [
+        c for c in (_link(run, link) for run in runs) if c is not None
+    ], f"time in the queue of {safe(link, 16)} (ms)"
+
+
+def lacks(runs: Sequence[Run]) -> str | None:
+    """Why there is nothing to lay against each other."""
+    found, _ = clouds(runs)
+    if len(found) < (1 if len(runs) == 1 else len(runs)):
+        return (
+            f"{runs[0].label}: an ellipse needs series of rate and delay, of the same link or of pings, in every result"
+        )
+    return None
+
+
+def _span(run: Run) -> float:
+    return max(1.0, (run.end - run.begin) / 60.0)
+
+
+def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
+    """Of columns `delay` and `bytes` per window; windows in which nothing was sent are left out."""
+    frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
+    if frame.height < 3:
+        return None
+    return Cloud(label, frame["delay"].to_numpy(), frame["bytes"].to_numpy() * 8e-6 / width)
+
+
+def _apps(run: Run) -> list[Cloud]:
+    width, found = _span(run), list[Cloud | None]()
+    for flow in flows(run)[:6]:
+        wide = bins(flow.frame, {"delay_ms_mean": "mean", "wire_bytes": "sum"}, width)
+        found.append(
+            _cloud(safe(flow.label), wide.rename({"delay_ms_mean": "delay", "wire_bytes": "bytes"}), run, width)
+        )
+    return [c for c in found if c is not None]
+
+
+def _link(run: Run, link: str) -> Cloud | None:
+    width = _span(run)
+    weighed = link_series(run, link).with_columns(
+        waited=pl.col("sojourn_ms_mean").fill_nan(0.0) * pl.col("sent_packets")
+    )
+    wide = bins(weighed, {"waited": "sum", "sent_packets": "sum", "sent_bytes": "sum"}, width)
+    wide = wide.select(
+        "t_s", (pl.col("waited") / pl.col("sent_packets")).alias("delay"), pl.col("sent_bytes").alias("bytes")
+    )
+    return _cloud(run.label, wide, run, width)
+
+
+def _pinged(run: Run) -> Cloud | None:
+    width = _span(run)
+    asked = bins(pl.concat(list(pings(run).values())).sort("t_s"), {"rtt_ms": "mean"}, width)
+    sent = pl.concat([f.frame.select("t_s", "wire_bytes") for f in flows(run)]).sort("t_s")
+    sent = bins(sent, {"wire_bytes": "sum"}, width)
+    both = asked.with_columns(pl.col("t_s").round(6)).join(sent.with_columns(pl.col("t_s").round(6)), on="t_s")
+    return _cloud(run.label, both.rename({"rtt_ms": "delay", "wire_bytes": "bytes"}), run, width)
+
+
+def draw(runs: Sequence[Run], asked: Asked) -> Figure:
+    """Ellipses with their names, delay running to the left."""
+    found, delay = clouds(runs)
+    of = sheet(asked.width, _HEIGHT[asked.width])
+    axes = of.figure.subplots()
+    for place, cloud in enumerate(found):
+        x, y = cloud.contour()
+        colour = style.colour(place)
+        axes.fill(x, y, facecolor=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, y, color=colour, linestyle=style.dashes(place))
+        axes.plot(
+            [cloud.delay.mean()], [cloud.rate.mean()], linestyle="none", color=colour,
+            marker=style.MARKERS[place % len(style.MARKERS)], markersize=of.text * 0.6,
+        )  # fmt: skip
+    axes.margins(0.12)
+    axes.autoscale_view()
+    low, high = axes.get_xlim()
+    axes.set_xlim(high, low if low > 0.2 * high else -0.02 * high)
+    axes.set_ylim(0.0, 1.06 * axes.get_ylim()[1])
+    axes.set_xlabel(f"{delay}, less to the right")
+    axes.set_ylabel("throughput (Mbit/s)")
+    axes.annotate(
+        "better ↗", (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", color=style.INK, fontsize=of.text,
+    )  # fmt: skip
+    _names(of, axes, found)
+    return of.figure
+
+
+def _names(of: Sheet, axes: Axes, found: Sequence[Cloud]) -> None:
+    """Each name above its ellipse; where not all have room, a legend."""
+    tops = [cloud.contour() for cloud in found]
+    labels = [
+        (cloud.label, float(x[y.argmax()]), float(y.max()), style.colour(place))
+        for place, (cloud, (x, y)) in enumerate(zip(found, tops, strict=True))
+    ]
+    before = list(axes.texts)
+    if free_labels(of, axes, labels):
+        for text in [t for t in axes.texts if t not in before]:
+            text.remove()
+        legend(of, [cloud.label for cloud in found], axes=axes)
+
+
+KIND = Kind(
+    "ellipse",
+    "throughput against delay, an ellipse of one standard deviation each; up and right is better",
+    "runs",
+    lacks,
+    draw,
+)

@@ -1,0 +1,134 @@
+"""Who gets what: the goodput of every flow, stacked, and Jain's index of the flows under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bloatlab.plots import style
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.labels import safe
+from bloatlab.plots.measures import Array, Flow, bins, flows, step_of, window
+from bloatlab.plots.sheet import Sheet, beside, fits_beside, settle, sheet
+from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.subjects import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST = 4
+
+
+def lacks(runs: Sequence[Run]) -> str | None:
+    """Why there are no flows to stack."""
+    if len(runs) > _MOST:
+        return f"flows are drawn for at most {_MOST} results at once"
+    for run in runs:
+        if not flows(run):
+            return f"{run.label}: no flow has a series; record.apps names the applications that have one"
+    return None
+
+
+def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
+    """Where bins begin, s, and of each flow the goodput in each, Mbit/s (a row per flow)."""
+    width = max(window(run), step_of(found[0].frame))
+    t = np.arange(0.0, run.end - width * 1e-6, width)
+    rates = np.zeros((len(found), len(t)))
+    for row, flow in enumerate(found):
+        wide = bins(flow.frame, {"goodput_bytes": "sum"}, width)
+        place = np.round(wide["t_s"].to_numpy() / width).astype(int)
+        kept = place < len(t)
+        rates[row, place[kept]] = np.nan_to_num(wide["goodput_bytes"].to_numpy()[kept]) * 8e-6 / width
+    return t, rates
+
+
+def jain(rates: Array) -> Array:
+    """Jain's index in each bin over the flows under way (first payload to last); NaN for fewer than two."""
+    under_way = np.zeros(rates.shape, dtype=bool)
+    for row, rate in enumerate(rates):
+        some = np.flatnonzero(rate > 0.0)
+        if len(some):
+            under_way[row, some[0] : some[-1] + 1] = True
+    count = under_way.sum(axis=0)
+    squares = (rates**2).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        index = rates.sum(axis=0) ** 2 / (count * squares)
+    return np.where((count >= 2) & (squares > 0.0), index, np.nan)
+
+
+def draw(runs: Sequence[Run], asked: Asked) -> Figure:
+    """Two panels per result, all on the same scales: beside each other, or at a column's width one under the other."""
+    column = asked.width == "column"
+    deep, across = (len(runs), 1) if column else (1, len(runs))
+    tall = 0.9 if column else 0.55
+    stacks = [stacked(flows(run), run) for run in runs]
+    indices = [jain(rates[[_tcp(flow) for flow in flows(run)]]) for run, (_, rates) in zip(runs, stacks, strict=True)]
+    fair = any(np.isfinite(index).any() for index in indices)
+    parts = [3.0, 1.3] if fair else [3.0]
+    of = sheet(asked.width, tall * deep * (1.0 if fair else 0.75))
+    grid = of.figure.subplots(
+        len(parts) * deep, across, sharex=True, squeeze=False, gridspec_kw={"height_ratios": parts * deep}
+    )
+    top = max(float(rates.sum(axis=0).max(initial=0.0)) for _, rates in stacks) * 1.03 or 1.0
+    for place, run in enumerate(runs):
+        row, col = (len(parts) * place, 0) if column else (0, place)
+        upper: Axes = grid[row, col]
+        if len(runs) > 1:
+            upper.set_title(run.label)
+        edges = _stack(upper, *stacks[place])
+        upper.set_xlim(0.0, run.end)
+        upper.set_ylim(0.0, top)
+        if col == 0:
+            upper.set_ylabel("goodput (Mbit/s)")
+        if column or place == len(runs) - 1:
+            _named(of, upper, flows(run), stacks[place][1], asked)
+        if fair:
+            lower: Axes = grid[row + 1, col]
+            lower.stairs(indices[place], edges, baseline=None, color=style.INK, linewidth=1.2)
+            lower.set_ylim(0.0, 1.05)
+            lower.set_ylabel("Jain's index" if col == 0 else "")
+    for axes in grid[-1]:
+        axes.set_xlabel("time (s)")
+    of.figure.align_ylabels(list(grid[:, 0]))
+    settle(of)
+    return of.figure
+
+
+def _tcp(flow: Flow) -> bool:
+    """Whether a flow has a window. Datagrams come at a rate of their own, whatever others get."""
+    column = flow.frame.get_column("cwnd_bytes", default=None)
+    return column is None or bool(column.fill_nan(None).is_not_null().any())
+
+
+def _stack(axes: Axes, t: Array, rates: Array) -> Array:
+    """The flows on top of each other; returns the edges of their bins."""
+    edges = np.append(t, 2.0 * t[-1] - t[-2] if len(t) > 1 else t[-1] + 1.0)
+    base = np.zeros(len(t))
+    for row, rate in enumerate(rates):
+        shade = 0.85 - 0.35 * (row // len(style.COLOURS) % 2)
+        axes.stairs(base + rate, edges, baseline=base, fill=True, color=style.colour(row), alpha=shade)
+        base = base + rate
+    return edges
+
+
+def _named(of: Sheet, axes: Axes, found: Sequence[Flow], rates: Array, asked: Asked) -> None:
+    """Each flow's name where it ends, as long as there is room."""
+    height = WIDTHS[asked.width].inches * (0.9 if asked.width == "column" else 0.55) * 0.6
+    if len(found) < 2 or not fits_beside(of, height, len(found)):
+        return
+    last = rates[:, -max(1, rates.shape[1] // 20) :].mean(axis=1)
+    middles = (np.cumsum(last) - last / 2.0) / axes.get_ylim()[1]
+    beside(
+        axes,
+        [
+            (safe(f.label, 16), min(1.0, float(m)), style.colour(i))
+            for i, (f, m) in enumerate(zip(found, middles, strict=True))
+        ],
+        of.text,
+    )
+
+
+KIND = Kind("flows", "the goodput of every flow, stacked, and Jain's index over time", "runs", lacks, draw)

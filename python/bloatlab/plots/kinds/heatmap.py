@@ -1,0 +1,81 @@
+"""One measure over two axes of a sweep: a field per place, the median over seeds written in it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from bloatlab.differences import direction
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.labels import safe
+from bloatlab.plots.sheet import settle, sheet
+from bloatlab.plots.subjects import Sweep
+from bloatlab.plots.sweeps import Axis, along, axes, lacks, measures, over_seeds, words
+from bloatlab.tables import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _lacks(of: Sweep) -> str | None:
+    if lacks(of) is not None:
+        return lacks(of)
+    varying = [a for a in axes(of) if len(a.values) > 1]
+    return (
+        None
+        if len(varying) >= 2
+        else f"{of.label}: a heat map needs two axes with several values; there is {len(varying)}"
+    )
+
+
+def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
+    """The median over seeds (and over further axes) at each place: a row per value of `y`, NaN where there is none."""
+    found = np.full((len(y.values), len(x.values)), np.nan)
+    for j, down in enumerate(y.values):
+        for i, across in enumerate(x.values):
+            at = over_seeds(of.frame.filter((pl.col(x.name) == across) & (pl.col(y.name) == down)), column)
+            found[j, i] = at.median if at is not None and math.isfinite(at.median) else np.nan
+    return found
+
+
+def draw(of: Sweep, asked: Asked) -> Figure:
+    """The darker, the worse, where one way is worse; viridis is read without colour, too."""
+    x, others = along(of, asked.x)
+    y = others[0]
+    column = measures(of, asked.columns, most=1)[0]
+    values = field(of, x, y, column)
+    page = sheet(asked.width, min(1.2, (0.35 if asked.width == "column" else 0.2) + 0.075 * len(y.values)))
+    grid = page.figure.subplots()
+    grid.grid(visible=False)
+    shades = "viridis" if direction(column) == "more is better" else "viridis_r"
+    positive = values[np.isfinite(values)]
+    wide = len(positive) > 0 and positive.min() > 0.0 and positive.max() / positive.min() > 30.0
+    drawn = grid.imshow(np.log10(values) if wide else values, cmap=shades, aspect="auto")
+    grid.set_xticks(range(len(x.values)), [safe(str(v), 16) for v in x.values])
+    grid.set_yticks(range(len(y.values)), [safe(str(v), 20) for v in y.values])
+    grid.tick_params(length=0)
+    grid.set_xlabel(safe(x.name, 32))
+    grid.set_ylabel(safe(y.name, 32))
+    if values.size <= 200:
+        shade: Any = drawn.cmap
+        for (j, i), value in np.ndenumerate(np.log10(values) if wide else values):
+            red, green, blue, _ = shade(drawn.norm(value)) if np.isfinite(value) else (1.0, 1.0, 1.0, 1.0)
+            ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.55 else "black"
+            text = _text(float(values[j, i]))
+            grid.text(i, j, text, ha="center", va="center", color=ink, fontsize=page.text * 0.95)
+    over = f", median over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
+    grid.set_title(words(column) + over + (" (shades: logarithmic)" if wide else ""))
+    settle(page)
+    return page.figure
+
+
+def _text(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return number(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2)
+
+
+KIND = Kind("heatmap", "one measure over two axes, the median over seeds in each field", "sweep", _lacks, draw)

@@ -1,0 +1,115 @@
+"""A sweep's measures along one axis: medians over seeds, the central 80 % shaded; a line per place of the others."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from bloatlab.plots import style
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.labels import safe
+from bloatlab.plots.sheet import Sheet, curve, legend, settle, sheet
+from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.subjects import Sweep, Unfit
+from bloatlab.plots.sweeps import Axis, along, groups, lacks, measures, over_seeds, words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More lines than this are no picture.
+_MOST = 18
+
+
+def draw(of: Sweep, asked: Asked) -> Figure:
+    """A panel per measure; along an axis of names, dots with intervals under each other."""
+    x, others = along(of, asked.x)
+    columns = measures(of, asked.columns)
+    lines = [name for name, _ in groups(of, others)] if others else []
+    if len(lines) > _MOST:
+        raise Unfit(
+            f"{of.label}: {len(lines)} lines along {x.name}; at most {_MOST}: choose another axis with --x, or heatmap"
+        )
+    if x.amounts is None:
+        return _dots(of, asked, x, others, columns)
+    across = 1 if asked.width == "column" else min(2, len(columns))
+    rows = -(-len(columns) // across)
+    page = sheet(asked.width, (0.62 if across == 1 else 0.36) * rows + 0.06)
+    grid = page.figure.subplots(rows, across, squeeze=False, sharex=True).ravel()
+    for axes, column in zip(grid, columns, strict=False):
+        for place, (_, found) in enumerate(groups(of, others)):
+            _line(axes, x, found, column, place)
+        axes.set_ylabel(words(column))
+        if min(x.drawn) > 0 and max(x.drawn) / min(x.drawn) >= 8.0:
+            axes.set_xscale("log")
+            axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
+            axes.set_xticks([], minor=True)
+        low, high = axes.dataLim.intervaly
+        if 0.0 <= low < 0.5 * high:
+            axes.set_ylim(0.0, 1.06 * high)
+        axes.margins(x=0.03)
+    for axes in grid[len(columns) :]:
+        axes.set_visible(False)
+    for axes in grid[max(0, len(columns) - across) : len(columns)]:
+        axes.set_xlabel(x.label)
+        axes.tick_params(labelbottom=True)
+    if lines:
+        legend(page, lines)
+    settle(page)
+    return page.figure
+
+
+def _line(axes: Axes, x: Axis, rows: pl.DataFrame, column: str, place: int) -> None:
+    spreads = [over_seeds(rows.filter(pl.col(x.name) == value), column) for value in x.values]
+    t = np.array(x.drawn)
+    middle, low, high = (
+        np.array([getattr(s, name) if s is not None and math.isfinite(getattr(s, name)) else np.nan for s in spreads])
+        for name in ("median", "low", "high")
+    )
+    kept = np.isfinite(low) & np.isfinite(high)
+    axes.fill_between(t[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
+    curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
+
+
+def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
+    """A row per name, a panel per measure beside each other; dots of other axes lie a little apart."""
+    size = WIDTHS[asked.width]
+    names = [name for name, _ in groups(of, others)] if others else []
+    if asked.width == "column":
+        columns = columns[:2]
+    inches = size.text / 72.0 * (1.5 * len(x.values) * max(1.0, 0.45 * len(names)) + 7.0)
+    page = sheet(asked.width, max(0.35, inches / size.inches))
+    grid = page.figure.subplots(1, len(columns), squeeze=False, sharey=True).ravel()
+    for axes, column in zip(grid, columns, strict=True):
+        for place, (_, rows) in enumerate(groups(of, others)):
+            shift = 0.6 * ((place + 0.5) / max(1, len(names)) - 0.5)
+            for seat, value in enumerate(x.values):
+                found = over_seeds(rows.filter(pl.col(x.name) == value), column)
+                if found is None or not math.isfinite(found.median):
+                    continue
+                colour, y = style.colour(place), seat + shift
+                ends = [v for v in (found.low, found.high) if math.isfinite(v)]
+                axes.plot(ends, [y] * len(ends), color=colour, linewidth=1.0)
+                marker = style.MARKERS[place % len(style.MARKERS)]
+                axes.plot([found.median], [y], linestyle="none", marker=marker, markersize=3.2, color=colour)
+        _wrapped(page, axes, words(column), len(columns))
+        axes.margins(x=0.06)
+    grid[0].set_yticks(range(len(x.values)), [safe(str(v), 24) for v in x.values])
+    grid[0].set_ylim(len(x.values) - 0.4, -0.6)
+    grid[0].set_ylabel(x.label)
+    if names:
+        legend(page, names, lines=False)
+    settle(page)
+    return page.figure
+
+
+def _wrapped(page: Sheet, axes: Axes, label: str, beside: int) -> None:
+    room = WIDTHS[page.width].inches * 72.0 / beside / (page.text * 0.62)
+    axes.set_xlabel("\n".join(textwrap.wrap(label, max(10, int(room * 0.85)))))
+
+
+KIND = Kind("lines", "measures along one axis: medians over seeds, the central 80 % shaded", "sweep", lacks, draw)

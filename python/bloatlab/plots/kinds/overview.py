@@ -1,0 +1,103 @@
+"""What happened, on one page: a sentence computed from the run, wait and rates over time, delays, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bloatlab.plots import style
+from bloatlab.plots.delays import chosen, what
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kinds.cdf import draw_cdf
+from bloatlab.plots.kinds.series import lacks
+from bloatlab.plots.labels import safe
+from bloatlab.plots.sentence import scores, sentence
+from bloatlab.plots.sheet import Sheet, headline, legend, settle, sheet
+from bloatlab.plots.strips import Strip, draw_strip, mark_changes, strips
+from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.subjects import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: What the strips of a page show, best first: the wait, then who got what.
+_WAIT = ("sojourn", "rtt", "queue")
+
+#: Most results for which a table of scores has room.
+_MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
+
+
+def draw(runs: Sequence[Run], asked: Asked) -> Figure:
+    """Two strips under one clock; below them the distribution of delay and the scores."""
+    found = {strip.name: strip for strip in strips(runs)}
+    stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
+    stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]
+    stack = [_with_ticks(stack[0], found), *stack[1:]]
+    rows = scores(runs) if len(runs) <= _MOST_COLUMNS[asked.width] else []
+    column = asked.width == "column"
+    of = sheet(asked.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
+    headline(of, sentence(runs), [run.label for run in runs])
+    upper, lower = _areas(of, stack, rows, column=column)
+    inches = WIDTHS[asked.width].inches * (0.34 if column else 0.2) * 0.75
+    for axes, strip in zip(upper, stack, strict=True):
+        draw_strip(of, axes, strip, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1)
+        axes.tick_params(labelbottom=axes is upper[-1])
+    upper[-1].set_xlabel("time (s)")
+    mark_changes(of, upper, runs[0])
+    delays = chosen(runs, asked.of)
+    if delays:
+        draw_cdf(lower[0], delays)
+        lower[0].set_xlabel(what(runs, delays))
+        if len(runs) == 1:
+            legend(of, [one.label for one in delays], axes=lower[0])
+    else:
+        lower[0].set_visible(False)
+    if rows:
+        _scores(of, lower[-1], runs, rows)
+    settle(of)
+    return of.figure
+
+
+def _with_ticks(strip: Strip, found: dict[str, Strip]) -> Strip:
+    """The wait with the ticks of the queue's drops."""
+    queue = found.get("queue")
+    return strip if queue is None or strip is queue else Strip(strip.name, strip.y_label, strip.lines, queue.ticks)
+
+
+def _areas(of: Sheet, stack: Sequence[Strip], rows: Sequence[object], *, column: bool) -> tuple[list[Axes], list[Axes]]:
+    """Axes of the strips, one under the other, and of what is below them."""
+    below = (2 if column else 1) if rows else 1
+    heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
+    grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    upper: list[Axes] = []
+    for row in range(len(stack)):
+        upper.append(of.figure.add_subplot(grid[row, 0], sharex=upper[0] if upper else None))
+    if column or not rows:
+        return upper, [of.figure.add_subplot(grid[len(stack) + i, 0]) for i in range(below)]
+    inner = grid[len(stack), 0].subgridspec(1, 2, width_ratios=[1.0, 1.05])
+    return upper, [of.figure.add_subplot(inner[0, i]) for i in range(2)]
+
+
+def _scores(of: Sheet, axes: Axes, runs: Sequence[Run], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """A table: what the people behind the link got, a column per result."""
+    axes.set_axis_off()
+    count = len(runs)
+    step = 1.0 / (len(rows) + (1.4 if count > 1 else 0.4))
+    right = [1.0 - 0.5 * (count - 1 - i) / count for i in range(count)]
+    top = 1.0 - 0.4 * step
+    look: dict[str, Any] = {"transform": axes.transAxes, "fontsize": of.text, "va": "center"}
+    if count > 1:
+        inches = style.WIDTHS[of.width].inches * (0.46 if of.wide else 0.85)
+        room = max(4, int(0.5 * inches * 72.0 / (of.text * 0.66) / count) - 1)
+        for i, run in enumerate(runs):
+            axes.text(right[i], top, safe(run.label, room), ha="right", color=style.colour(i), **look)
+        top -= step
+    for i, (name, cells) in enumerate(rows):
+        y = top - i * step
+        axes.text(0.0, y, name, ha="left", color=style.INK, **look)
+        for x, cell in zip(right, cells, strict=True):
+            axes.text(x, y, cell, ha="right", color=style.INK, **look)
+
+
+KIND = Kind("overview", "one page that says what happened (the default)", "runs", lacks, draw)

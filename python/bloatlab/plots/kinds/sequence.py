@@ -1,0 +1,142 @@
+"""One TCP flow, packet by packet: sent, sent again, dropped, acknowledged, from a capture at both ends of a link.
+
+The left capture has the packets as they arrive at the link's queue (also those that it drops) and the ACKs that have
+come back; the right one what came across. A segment that the left has once more than the right was dropped between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bloatlab.plots import style
+from bloatlab.plots.captures import Segment, segments
+from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.sheet import settle, sheet
+from bloatlab.plots.subjects import Run, Unfit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEFT, RIGHT = "left.pcap", "right.pcap"
+
+_HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
+
+
+@dataclass
+class Trace:
+    """A flow's segments: (time in s, first byte in kB), sorted by what became of them, and its ACKs."""
+
+    name: str
+    sent: list[tuple[float, float]] = field(default_factory=list)
+    again: list[tuple[float, float]] = field(default_factory=list)
+    dropped: list[tuple[float, float]] = field(default_factory=list)
+    marked: list[tuple[float, float]] = field(default_factory=list)
+    acked: list[tuple[float, float]] = field(default_factory=list)
+
+
+def lacks(runs: Sequence[Run]) -> str | None:
+    """Why there is no trace."""
+    if len(runs) > 1:
+        return "a sequence is drawn of one result at a time"
+    folder = runs[0].captures
+    if folder is None or not (folder / LEFT).exists() or not (folder / RIGHT).exists():
+        return f"{runs[0].label}: holds no packet trace; record one with bloatlab run FILE -o DIR --pcap"
+    return None
+
+
+def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
+    """The flow of `of` (an application) with most data, or of all. Raises `Unfit` where there is none."""
+    left = list(segments(folder / LEFT))
+    data = Counter[tuple[bytes, int, bytes, int]]()
+    for one in left:
+        data[one.flow] += max(0, one.length)
+    wanted = [flow for flow, amount in data.most_common() if amount and (of is None or of in _apps(flow, run))]
+    if not wanted:
+        raise Unfit(f"{run.label}: the capture has no TCP data" + (f" of {of}" if of else ""))
+    flow = wanted[0]
+    return _sorted(left, segments(folder / RIGHT), flow, next(iter(_apps(flow, run)), ""))
+
+
+def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
+    """The applications that a flow may be of: application n, in the order of names from 1, listens on port n."""
+    names = sorted(run.apps)
+    return [names[port - 1] for port in (flow[1], flow[3]) if 1 <= port <= len(names)]
+
+
+def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int], name: str) -> Trace:
+    came = Counter((one.sequence, one.length) for one in right if one.flow == flow and one.length > 0)
+    found = Trace(name)
+    begin = next(one.sequence for one in left if one.flow == flow)
+    mine = [one for one in left if one.flow == flow and one.length > 0]
+    seen: Counter[tuple[int, int]] = Counter()
+    offered = Counter((one.sequence, one.length) for one in mine)
+    for one in mine:
+        key = one.sequence, one.length
+        point = one.t, _since(one.sequence, begin)
+        # which of several equal segments was dropped no capture says: the first ones
+        lost = offered[key] - came[key]
+        (found.dropped if seen[key] < lost else found.again if seen[key] else found.sent).append(point)
+        seen[key] += 1
+        if one.marked:
+            found.marked.append(point)
+    back = (flow[2], flow[3], flow[0], flow[1])
+    found.acked = [(one.t, _since(one.acknowledged, begin)) for one in left if one.flow == back]
+    return found
+
+
+def _since(sequence: int, begin: int) -> float:
+    """How many kB from the first byte of the flow; sequence numbers wrap at 2^32."""
+    return ((sequence - begin) & 0xFFFFFFFF) / 1e3
+
+
+def draw(runs: Sequence[Run], asked: Asked) -> Figure:
+    """Segments as dots, drops as crosses, the ACKs as a line below them."""
+    run = runs[0]
+    if run.captures is None:
+        raise Unfit(lacks(runs) or "")
+    try:
+        found = trace(run.captures, run, asked.of)
+    except ValueError as error:
+        raise Unfit(str(error)) from None
+    of = sheet(asked.width, _HEIGHT[asked.width])
+    axes = of.figure.subplots()
+    acked = np.array(found.acked).reshape(-1, 2)
+    axes.plot(acked[:, 0], acked[:, 1], drawstyle="steps-post", color=style.colour(2), linewidth=1.0)
+    looks = (
+        (found.sent, ".", style.colour(0), 0.35, "sent"),
+        (found.again, "^", style.colour(1), 0.6, "sent again"),
+        (found.marked, "d", style.MARK, 0.6, "marked"),
+        (found.dropped, "x", style.DROP, 0.6, "dropped"),
+    )
+    words = [("acknowledged", style.colour(2), "-", "none")]
+    for points, marker, colour, size, word in looks:
+        if points:
+            xy = np.array(points)
+            axes.plot(xy[:, 0], xy[:, 1], linestyle="none", marker=marker, markersize=of.text * size, color=colour)
+            words.append((f"{word} ({len(points):,})".replace(",", "\u202f"), colour, "none", marker))
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("sequence number (kB from the first)")
+    _legend(of.figure, words)
+    settle(of)
+    return of.figure
+
+
+def _legend(figure: Figure, words: Sequence[tuple[str, str, str, str]]) -> None:
+    from matplotlib.lines import Line2D  # noqa: PLC0415  comes with the first figure
+
+    look: Any = Line2D
+    handles = [look([], [], color=c, linestyle=line, marker=marker, markersize=4) for _, c, line, marker in words]
+    figure.legend(
+        handles, [word for word, *_ in words], loc="outside upper left", ncols=5 if figure.get_figwidth() > 5 else 3
+    )
+
+
+KIND = Kind(
+    "sequence", "one TCP flow packet by packet; needs a packet trace (bloatlab run --pcap)", "runs", lacks, draw
+)

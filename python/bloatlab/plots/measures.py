@@ -1,0 +1,228 @@
+"""Numbers of runs in the shapes that plots draw: series over equal bins, and distributions. Nothing here draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bloatlab.plots.subjects import Run
+
+Array = NDArray[np.float64]
+
+#: About how many bins a rate over time is drawn with: fewer hide what happens, more show single packets.
+BINS = 150
+
+Quantity = Literal["sojourn", "delay", "rtt"]
+QUANTITIES: Mapping[Quantity, str] = {
+    "sojourn": "time in the queue (ms)",
+    "delay": "one-way delay (ms)",
+    "rtt": "round-trip time (ms)",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line over time: where its bins begin, s, and a value each; `top` is the greatest of each bin."""
+
+    label: str
+    t: Array
+    y: Array
+    top: Array | None = None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values in ascending order and how often each is; of histograms the middle of each bin."""
+
+    label: str
+    quantity: Quantity
+    values: Array
+    counts: Array
+
+    def quantile(self, q: float) -> float:
+        """The least value that a part `q` of all does not exceed (nearest rank)."""
+        total = self.counts.sum()
+        rank = max(1.0, np.ceil(q * total - 1e-9))
+        return float(self.values[np.searchsorted(np.cumsum(self.counts), rank)])
+
+    def shares(self) -> Array:
+        """The part of all at or below each value."""
+        return np.cumsum(self.counts) / self.counts.sum()
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return float(np.average(self.values, weights=self.counts))
+
+
+# --------------------------------------------------------------------------------------------------------- over time
+
+
+def window(run: Run) -> float:
+    """A width of bins in s, of the form 1, 2 or 5 times a power of ten, that makes about `BINS` of the run."""
+    target = run.end / BINS
+    power = 10.0 ** np.floor(np.log10(target))
+    return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= target * 0.999))
+
+
+def bins(
+    frame: pl.DataFrame, columns: Mapping[str, Literal["sum", "mean", "max", "last"]], width: float
+) -> pl.DataFrame:
+    """Rows of one series (`t_s` ascending) in wider bins; `t_s` is where each begins. What a bin has not is NaN."""
+    how = {
+        name: {
+            "sum": pl.col(name).fill_nan(None).sum(),
+            "mean": pl.col(name).fill_nan(None).mean(),
+            "max": pl.col(name).fill_nan(None).max(),
+            "last": pl.col(name).fill_nan(None).last(),
+        }[way]
+        for name, way in columns.items()
+    }
+    place = (pl.col("t_s") / width + 1e-6).floor()
+    wide = frame.group_by(place.alias("bin")).agg(**how).sort("bin")
+    return wide.select(
+        (pl.col("bin") * width).alias("t_s"), *(pl.col(c).cast(pl.Float64).fill_null(np.nan) for c in columns)
+    )
+
+
+def step_of(frame: pl.DataFrame) -> float:
+    """How wide the bins of a series are, s; 0 for fewer than two."""
+    t = frame["t_s"].unique().sort() if "t_s" in frame.columns else pl.Series([])
+    return float(t[1] - t[0]) if len(t) > 1 else 0.0
+
+
+def recorded(run: Run) -> list[str]:
+    """Links with a series, the one whose packets waited longest first."""
+    frame = run.table("queue_series")
+    names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
+    return sorted(names, key=lambda name: -((run.links.get(name, {}).get("sojourn_ms") or {}).get("mean") or 0.0))
+
+
+def busy(run: Run) -> list[str]:
+    """Of these, the links in which packets waited at all: for a tenth of the longest mean, or 1 ms, at least."""
+    found = recorded(run)
+    mean = {n: (run.links.get(n, {}).get("sojourn_ms") or {}).get("mean") or 0.0 for n in found}
+    return [n for n in found if mean[n] >= max(1.0, 0.1 * mean[found[0]])] or found[:1]
+
+
+def bottleneck(runs: Sequence[Run]) -> str | None:
+    """The link, recorded in all runs, whose packets waited longest in one of them."""
+    common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
+    means = {
+        name: max((run.links.get(name, {}).get("sojourn_ms") or {}).get("mean") or 0.0 for run in runs)
+        for name in common
+    }
+    return max(sorted(means), key=lambda name: means[name], default=None)
+
+
+def link_series(run: Run, link: str) -> pl.DataFrame:
+    """The rows of one link."""
+    return run.table("queue_series").filter(pl.col("link") == link)
+
+
+def rate(frame: pl.DataFrame, column: str, width: float, label: str) -> Line:
+    """Mbit/s of a column of bytes."""
+    width = max(width, step_of(frame))
+    total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
+    wide = bins(total, {column: "sum"}, width)
+    return Line(label, wide["t_s"].to_numpy(), wide[column].to_numpy() * 8e-6 / width)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One direction of a flow that carries data."""
+
+    app: str
+    number: int
+    direction: str
+    label: str
+    frame: pl.DataFrame
+
+
+def flows(run: Run) -> list[Flow]:
+    """The flows with a series that carry payload, each direction by itself, in the order of the table; no pings."""
+    frame = run.table("flow_series")
+    if frame.height:
+        frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))
+    if not frame.height:
+        return []
+    parts = frame.partition_by("app", "flow", "direction", maintain_order=True, as_dict=True)
+    kept = {
+        (str(app), int(number), str(way)): part
+        for (app, number, way), part in parts.items()
+        if float(part["goodput_bytes"].fill_nan(0.0).sum()) > 0.0
+    }
+    several = {app for app, number, _ in kept if number > 0}
+    both = {(app, number) for app, number, way in kept if way == "reverse" and (app, number, "forward") in kept}
+
+    def label(app: str, number: int, way: str) -> str:
+        words = app + (f" {number + 1}" if app in several else "")
+        return words + (" back" if way == "reverse" and (app, number) in both else "")
+
+    return [Flow(app, number, way, label(app, number, way), part) for (app, number, way), part in kept.items()]
+
+
+def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
+    """When packets of a link's queue were dropped (or marked): the begin of each bin with any, s."""
+    frame = link_series(run, link)
+    if column not in frame.columns:
+        return np.zeros(0)
+    return frame.filter(pl.col(column) > 0)["t_s"].to_numpy()
+
+
+def pings(run: Run) -> dict[str, pl.DataFrame]:
+    """Of each ping that was answered its rows, by application."""
+    frame = run.table("pings")
+    if not frame.height:
+        return {}
+    answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
+    return {str(app): part for (app,), part in answered.partition_by("app", maintain_order=True, as_dict=True).items()}
+
+
+# ------------------------------------------------------------------------------------------------------ distributions
+
+
+def distributions(run: Run) -> list[Distribution]:
+    """Every distribution of delay that a run has: round trips of pings, one-way delays, times in queues."""
+    found = [
+        Distribution(app, "rtt", *_counted(part.filter(pl.col("t_s") >= run.begin)["rtt_ms"].to_numpy()))
+        for app, part in pings(run).items()
+        if part.filter(pl.col("t_s") >= run.begin).height
+    ]
+    frame = run.table("delay_histogram")
+    if frame.height:
+        parts = frame.partition_by("app", "direction", maintain_order=True, as_dict=True)
+        for (app, way), part in parts.items():
+            both = (app, "forward") in parts and (app, "reverse") in parts
+            label = f"{app} back" if way == "reverse" and both else str(app)
+            found += _histogram(label, "delay", part)
+    frame = run.table("sojourn_histogram")
+    for link in recorded(run):
+        found += _histogram(link, "sojourn", frame.filter(pl.col("link") == link))
+    return found
+
+
+def _counted(values: Array) -> tuple[Array, Array]:
+    found, counts = np.unique(values, return_counts=True)
+    return found, counts.astype(np.float64)
+
+
+def _histogram(label: str, quantity: Quantity, frame: pl.DataFrame) -> list[Distribution]:
+    frame = frame.filter(pl.col("count") > 0).sort("lower_ms")
+    if not frame.height:
+        return []
+    middle = (frame["lower_ms"].to_numpy() + frame["upper_ms"].to_numpy()) / 2.0
+    return [Distribution(label, quantity, middle, frame["count"].to_numpy().astype(np.float64))]
+
+
+def at(summary: Mapping[str, Any], path: str) -> float | None:
+    """The number at a dotted path of a summary; None where there is none."""
+    value: Any = summary
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return None if value is None or isinstance(value, str) else float(value)

@@ -1,0 +1,198 @@
+"""A sheet to draw on: one figure at a paper's width, with the parts that every kind uses.
+
+matplotlib is imported when the first sheet is made. A name of a person's own may hold anything: it is drawn as text,
+and never becomes a label of matplotlib's own, of which some (with an underscore in front) mean something there.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bloatlab.plots import style
+from bloatlab.plots.draw import thin
+from bloatlab.plots.measures import Array
+from bloatlab.plots.style import Width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: What marks a label at the right edge; also the group that it is in, in SVG.
+_BESIDE = "beside"
+
+#: How tall a line of text is, over its size.
+_LINE = 1.25
+
+
+@contextmanager
+def drawing(width: Width) -> Generator[None]:
+    """The look of a sheet, for everything that makes or writes it."""
+    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
+
+    look: Any = style.rc(width)
+    with rc_context(look), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name in a script that the font has not
+        yield
+
+
+@dataclass
+class Sheet:
+    """A figure that is being drawn, its width, and what its axes have beside them."""
+
+    figure: Figure
+    width: Width
+
+    @property
+    def text(self) -> float:
+        """The size of text, in points."""
+        return style.WIDTHS[self.width].text
+
+    @property
+    def wide(self) -> bool:
+        """Whether there is room for things beside each other."""
+        return self.width != "column"
+
+
+def sheet(width: Width, height: float) -> Sheet:
+    """An empty figure; `height` is over its width. Used within `drawing`."""
+    from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
+
+    inches = style.WIDTHS[width].inches
+    figure = NewFigure(figsize=(inches, inches * height), layout="constrained")
+    gap = style.WIDTHS[width].text / 72.0
+    layout: Any = figure.get_layout_engine()
+    layout.set(w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)
+    return Sheet(figure, width)
+
+
+def headline(of: Sheet, text: str, labels: Sequence[str] = ()) -> None:
+    """A sentence above everything, wrapped to the width; below it a legend, if there are several labels."""
+    size = of.text * 1.15
+    columns = int(style.WIDTHS[of.width].inches * 72.0 / (size * 0.68))
+    wrapped = "\n".join(textwrap.wrap(text, columns))
+    if len(labels) > 1:
+        legend(of, labels, title=wrapped)
+    else:
+        of.figure.suptitle(wrapped, fontsize=size, x=0.01, ha="left", color=style.INK, fontweight="bold")
+
+
+def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
+    """A line in the colour and dashes of its place. Gaps (NaN) are left out."""
+    kept = np.isfinite(x) & np.isfinite(y)
+    x, y = thin(x[kept], y[kept])
+    look: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
+    axes.plot(x, y, drawstyle="steps-post" if step else "default", **look)
+
+
+def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
+    """What lies between two lines, lightly."""
+    kept = np.isfinite(low) & np.isfinite(high)
+    axes.fill_between(x[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
+
+
+def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, title: str = "", axes: Axes | None = None) -> None:
+    """One legend for the whole sheet (or for one of its axes), above it: the lines of places 0, 1, 2 ..."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    handles = [
+        Line2D(
+            [], [], color=style.colour(i), linestyle=style.dashes(i) if lines else "none",
+            marker="none" if lines else style.MARKERS[i % len(style.MARKERS)],
+        )
+        for i in range(len(labels))
+    ]  # fmt: skip
+    longest = max(map(len, labels))
+    room = style.WIDTHS[of.width].inches * (0.5 if axes is not None and of.wide else 1.0)
+    across = max(1, min(len(labels), int(room * 72.0 / (of.text * (0.6 * longest + 5.0)))))
+    numbers = [str(i) for i in range(len(labels))]
+    if axes is None:
+        drawn = of.figure.legend(handles, numbers, loc="outside upper left", ncols=across)
+    else:
+        drawn = axes.legend(
+            handles, numbers, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=across, borderaxespad=0.2
+        )
+    if title:
+        look: Any = {"size": of.text * 1.15, "weight": "bold"}
+        drawn.set_title(title, prop=look)
+        drawn.get_title().set_color(style.INK)
+        drawn.set_alignment("left")
+    for text, label in zip(drawn.get_texts(), labels, strict=True):
+        text.set_text(label)
+
+
+def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) -> None:
+    """Labels at the right edge: text, height as a part of the axes, colour. `settle` moves them apart."""
+    for text, at, colour in labels:
+        drawn = axes.annotate(
+            text, (1.0, at), xycoords="axes fraction", xytext=(3, 0), textcoords="offset points",
+            ha="left", va="center", color=colour, fontsize=size * 0.95, annotation_clip=False,
+        )  # fmt: skip
+        drawn.set_gid(_BESIDE)
+
+
+def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
+    """For `beside`: each line's name at the height where the line ends. `y` limits are final."""
+    low, high = axes.get_ylim()
+    found: list[tuple[str, float, str]] = []
+    for name, y, place in lines:
+        finite = y[np.isfinite(y)]
+        level = float(np.mean(finite[-3:])) if len(finite) else low
+        found.append((name, min(1.0, max(0.0, (level - low) / ((high - low) or 1.0))), style.colour(place)))
+    return found
+
+
+def fits_beside(of: Sheet, height: float, count: int) -> bool:
+    """Whether so many labels fit at the edge of axes that are `height` inches high."""
+    return count * of.text * _LINE <= height * 72.0 * 0.95
+
+
+def settle(of: Sheet) -> None:
+    """Lay the sheet out, and move labels at the right edge apart until none lies over another."""
+    of.figure.draw_without_rendering()
+    for axes in of.figure.axes:
+        texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]
+        if len(texts) < 2:
+            continue
+        height = axes.get_window_extent().height * 72.0 / of.figure.dpi
+        need = of.text * 0.95 * _LINE
+        order = sorted(texts, key=lambda text: text.xy[1])
+        places = spread([text.xy[1] * height for text in order], need, height)
+        for text, place in zip(order, places, strict=True):
+            text.xy = (1.0, place / height)
+
+
+def spread(places: Sequence[float], need: float, room: float) -> list[float]:
+    """Ascending places, each `need` from the next and as near to where it was as that allows, within [0, `room`]."""
+    moved = list(places)
+    for _ in range(200):
+        worst = 0.0
+        for i in range(1, len(moved)):
+            short = need - (moved[i] - moved[i - 1])
+            if short > 1e-6:
+                moved[i - 1] -= short / 2.0
+                moved[i] += short / 2.0
+                worst = max(worst, short)
+        over = max(0.0, moved[-1] - room)
+        moved = [m - over for m in moved] if over else moved
+        under = max(0.0, -moved[0])
+        moved = [m + under for m in moved] if under and moved[-1] + under <= room + 1e-6 else moved
+        if worst < 0.01 and not over:
+            break
+    return moved
+
+
+def rug(of: Sheet, axes: Axes, times: Array, at: float, colour: str) -> None:
+    """Ticks at moments, at a height of the axes; those that fall on one pixel are drawn once."""
+    low, high = axes.get_xlim()
+    seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
+    look: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}
+    level = np.full(len(seen), at)
+    look |= {"color": colour, "transform": axes.get_xaxis_transform(), "clip_on": False, "zorder": 4}
+    axes.plot(seen, level, linestyle="none", **look)

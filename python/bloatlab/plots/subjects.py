@@ -1,0 +1,180 @@
+"""What can be drawn: runs (simulated or live), and tables of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bloatlab.plots.labels import told_apart
+from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
+from bloatlab.simulation import Result
+from bloatlab.sweep import Store, declared, default_store, fingerprint
+
+#: The table that a study leaves in its folder.
+STUDY_TABLE = "runs.parquet"
+
+
+class Unfit(ValueError):  # noqa: N818  it is the input that does not fit
+    """What was asked for cannot be drawn; the message is one line for a person."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. `scenario` is None for what was measured without one; `captures` is the folder that may hold them."""
+
+    label: str
+    tables: Mapping[str, pl.DataFrame]
+    summary: Mapping[str, Any]
+    scenario: Mapping[str, Any] | None = None
+    captures: Path | None = None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table; one without columns where there is none."""
+        return self.tables.get(name, pl.DataFrame())
+
+    @property
+    def links(self) -> Mapping[str, Any]:
+        """What the summary has of each link."""
+        return self.summary.get("links", {})
+
+    @property
+    def apps(self) -> Mapping[str, Any]:
+        """What the summary has of each application."""
+        return self.summary.get("apps", {})
+
+    @property
+    def begin(self) -> float:
+        """When measuring began, s."""
+        return float(self.summary.get("warm_up_s", 0.0))
+
+    @property
+    def end(self) -> float:
+        """When the run ended, s."""
+        return float(self.summary["duration_s"])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Many runs: a row each, the columns before `seed` being the axes."""
+
+    label: str
+    frame: pl.DataFrame
+    axes: tuple[str, ...]
+
+    @property
+    def values(self) -> list[str]:
+        """The columns that hold numbers that were measured."""
+        return [
+            name
+            for name, kind in self.frame.schema.items()
+            if name not in {*self.axes, "seed", "scenario_hash"} and kind.is_numeric()
+        ]
+
+
+Subject = Run | Sweep
+
+
+def subjects(given: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
+    """Results, tables, or the places that hold them, labelled by what tells them apart: runs, or one table of many.
+
+    Raises `Unfit`; `ResultError` for a folder that is no result; `OSError` where something cannot be read.
+    """
+    found = [_subject(of, place) for place, of in enumerate(given, start=1)]
+    runs = [of for of in found if isinstance(of, Run)]
+    sweeps = [of for of in found if isinstance(of, Sweep)]
+    if not found:
+        raise Unfit("nothing to plot: give a result's folder, or the table of a sweep")
+    if runs and sweeps:
+        raise Unfit(f"{sweeps[0].label}: is a table of many runs, {runs[0].label} is one run; plot them apart")
+    if sweeps:
+        return _joined(sweeps)
+    labels = told_apart([run.label for run in runs], [run.scenario for run in runs])
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
+    match of:
+        case Result():
+            return _run(of, str(of.summary.get("name", f"result {place}")))
+        case pl.DataFrame():
+            return _sweep(of, f"table {place}")
+        case _:
+            return _opened(Path(of))
+
+
+def _run(result: Result, label: str, captures: Path | None = None) -> Run:
+    return Run(label, result.tables, result.summary, result.scenario.data, captures)
+
+
+def _opened(path: Path) -> Subject:
+    if path.is_dir():
+        if (path / STUDY_TABLE).exists() and not (path / SUMMARY).exists():
+            return _sweep(read_table(path / STUDY_TABLE), path.resolve().name)
+        if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*/*.parquet")):
+            raise Unfit(f"{path}: is a store of many sweeps; name the grid file of one, which finds its runs there")
+        return _run(open_result(path), path.resolve().name, path)
+    suffix = path.suffix.removeprefix(".")
+    if suffix in FORMS:
+        try:
+            return _sweep(read_table(path), path.stem)
+        except pl.exceptions.PolarsError as error:
+            raise Unfit(f"{path}: a table cannot be read: {str(error).splitlines()[0]}") from None
+    if suffix == "toml":
+        return _kept(path)
+    path.stat()  # says what is not there
+    raise Unfit(
+        f"{path}: neither a result's folder nor a table of a sweep (.parquet, .csv, .json) nor its grid (.toml)"
+    )
+
+
+def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
+    if "seed" not in frame.columns or not frame.columns.index("seed"):
+        raise Unfit(f"{label}: is no table of a sweep: there are no axes before a column seed")
+    if not frame.height:
+        raise Unfit(f"{label}: the table has no rows")
+    return Sweep(label, frame, tuple(frame.columns[: frame.columns.index("seed")]))
+
+
+def _kept(path: Path) -> Sweep:
+    """The runs of a grid file that the store has. Raises `Unfit` where it lacks some."""
+    try:
+        asked = declared.load(path)
+    except declared.GridError as error:
+        raise Unfit(str(error)) from None
+    try:
+        shelf = declared.SUMMARY.shelf(Store(default_store()))
+    except fingerprint.Unsure as unsure:
+        raise Unfit(f"{path}: nothing can be kept: {unsure}") from None
+    points = asked.grid.points()
+    kept = [shelf.get(point.seeded()) for point in points]
+    missing = sum(of is None for of in kept)
+    if missing:
+        raise Unfit(f"{path}: {missing} of {len(points)} runs are not kept; run them first: bloatlab sweep {path}")
+    rows = [
+        {**point.key.labels(), "seed": point.seed, "scenario_hash": point.seeded().hash, **of.row}
+        for point, of in zip(points, kept, strict=True)
+        if of is not None
+    ]
+    return _sweep(pl.DataFrame(rows, infer_schema_length=None), path.stem)
+
+
+def _joined(sweeps: Sequence[Sweep]) -> Sweep:
+    """Several tables as one, with an axis that tells them apart."""
+    first = sweeps[0]
+    if len(sweeps) == 1:
+        return first
+    for other in sweeps[1:]:
+        if other.axes != first.axes:
+            axes = ", ".join(other.axes), ", ".join(first.axes)
+            raise Unfit(f"{other.label}: has the axes {axes[0]}, {first.label} has {axes[1]}; plot them apart")
+    labels = told_apart([s.label for s in sweeps], [None] * len(sweeps))
+    axis = "table" if "table" not in first.frame.columns else "table of"
+    frames = [
+        s.frame.insert_column(0, pl.Series(axis, [n] * s.frame.height)) for s, n in zip(sweeps, labels, strict=True)
+    ]
+    joined = pl.concat(frames, how="diagonal_relaxed")
+    return Sweep(" and ".join(labels), joined, (axis, *first.axes))

@@ -1,0 +1,173 @@
+"""What plots of a sweep share: its axes in order, its measures by pattern, and medians with intervals over seeds."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from bloatlab.plots.labels import safe
+from bloatlab.plots.subjects import Sweep, Unfit
+from bloatlab.scenario import quantity
+from bloatlab.tables import Spread, spread
+
+#: What is drawn unless columns are named, as far as a table has it.
+SHOWN = (
+    "links.*.sojourn_ms.p99",
+    "apps.*.voip.mos",
+    "apps.*.web.page_load_s.median",
+    "apps.*.ping.induced_ms",
+    "apps.*.files.median_s",
+    "links.*.utilisation",
+    "apps.*.goodput_mbit",
+)
+
+#: Words for the last part of a column's path, with the unit.
+_UNITS = {
+    "_ms": "ms", "_s": "s", "_mbit": "Mbit/s", "_percent": "%", "_packets": "packets", "_bytes": "bytes", "_mb": "MB",
+    "_kb": "kB",
+}  # fmt: skip
+
+
+#: Parts of a path that people write otherwise.
+_NAMES = {
+    "mos": "MOS", "rtt": "RTT", "sojourn": "time in queue", "p50": "median", "p90": "90 %", "p95": "95 %",
+    "p99": "99 %", "voip": "",
+}  # fmt: skip
+
+
+def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
+    """The columns to draw: those that patterns name, or the first few that say most. Raises `Unfit`."""
+    known = of.values
+    some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
+    found: dict[str, None] = {}
+    for pattern in columns or SHOWN:
+        names = fnmatch.filter(known, pattern)
+        if columns and not names:
+            raise Unfit(f"{of.label}: no column {pattern}; there is {some}")
+        found |= {n: None for n in names if columns or _varies(of.frame[n])}
+    if not found:
+        found = {n: None for n in known if _varies(of.frame[n])}
+    return list(found)[: len(found) if columns else most]
+
+
+def _varies(column: pl.Series) -> bool:
+    finite = column.cast(pl.Float64).drop_nulls().drop_nans()
+    return len(finite) > 0 and finite.min() != finite.max()
+
+
+def unit(column: str) -> str:
+    """A column's unit, by its name; empty where it says none."""
+    parts = column.split(".")
+    for part in reversed(parts[-2:]):
+        for suffix, name in _UNITS.items():
+            if part.endswith(suffix):
+                return name
+    return ""
+
+
+def words(column: str) -> str:
+    """A column's name for an axis: its path without the first word, with the unit."""
+    parts = column.split(".")
+    parts = parts[1:] if parts[0] in {"links", "apps"} and len(parts) > 2 else parts
+    name = " ".join(parts)
+    for suffix, of in _UNITS.items():
+        name = name.replace(f"{suffix} ", " ").removesuffix(suffix) if of == unit(column) else name
+    name = " ".join(filter(None, (_NAMES.get(word, word) for word in name.replace("_", " ").split())))
+    name = safe(name, 48)
+    return f"{name} ({unit(column)})" if unit(column) else name
+
+
+def amount(value: Any) -> float | None:
+    """A value of an axis as a number: itself, or the duration or rate that it says; None where it is a name."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    try:
+        return quantity(str(value))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a sweep: its values in order, and as numbers where all of them are."""
+
+    name: str
+    values: list[Any]
+    amounts: list[float] | None
+
+    @property
+    def label(self) -> str:
+        """Its name, with the unit where its values are numbers of one."""
+        return safe(self.name, 32) + (f" ({self.scale[1]})" if self.scale[1] else "")
+
+    @property
+    def scale(self) -> tuple[float, str]:
+        """What to divide its amounts by, and the unit then."""
+        texts = [v for v in self.values if isinstance(v, str)]
+        if self.amounts is None or not texts:
+            return 1.0, ""
+        if texts[0].endswith("bit"):
+            return 1e6, "Mbit/s"
+        return (1e-3, "ms") if max(self.amounts) < 1.0 else (1.0, "s")
+
+    @property
+    def drawn(self) -> list[float]:
+        """Its amounts in its unit."""
+        return [a / self.scale[0] for a in self.amounts or []]
+
+
+def axis(of: Sweep, name: str) -> Axis:
+    """One axis: in order of its amounts where it has some, else as the table has them."""
+    values = of.frame[name].unique(maintain_order=True).to_list()
+    amounts = [amount(v) for v in values]
+    if any(a is None for a in amounts) or len(values) < 2:
+        return Axis(name, values, None)
+    numbers = [a for a in amounts if a is not None]
+    order = sorted(range(len(values)), key=lambda i: numbers[i])
+    return Axis(name, [values[i] for i in order], [numbers[i] for i in order])
+
+
+def axes(of: Sweep) -> list[Axis]:
+    """The axes that vary."""
+    found = [axis(of, name) for name in of.axes]
+    return [a for a in found if len(a.values) > 1] or found[:1]
+
+
+def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
+    """The axis along x, and the others. Without a wish it is the first with numbers, else the longest."""
+    found = axes(of)
+    if wanted is not None:
+        if wanted not in of.axes:
+            raise Unfit(f"{of.label}: no axis {wanted}; there is {', '.join(of.axes)}")
+        chosen = axis(of, wanted)
+    else:
+        numeric = [a for a in found if a.amounts is not None]
+        chosen = numeric[0] if numeric else max(found, key=lambda a: len(a.values))
+    return chosen, [a for a in found if a.name != chosen.name]
+
+
+def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each combination of these axes, under its name."""
+    if not by:
+        yield of.label, of.frame
+        return
+    for key, rows in of.frame.group_by([a.name for a in by], maintain_order=True):
+        yield safe(", ".join(str(k) for k in key)), rows
+
+
+def over_seeds(rows: pl.DataFrame, column: str) -> Spread | None:
+    """Median and central 80 % of what is a number; None for none."""
+    numbers = [float(v) for v in rows[column].drop_nulls() if not math.isnan(float(v))]
+    return spread(numbers) if numbers else None
+
+
+def lacks(of: Sweep) -> str | None:
+    """Why a table has nothing to draw."""
+    return None if of.values else f"{of.label}: the table has no column of numbers that were measured"

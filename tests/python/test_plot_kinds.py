@@ -1,0 +1,417 @@
+"""Plots: what they draw is what the tables say, worked out another way; and nothing lies over anything."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import bloatlab
+from bloatlab.plots import Unfit, plot
+from bloatlab.plots.kinds import NAMES, kinds
+from bloatlab.plots.kinds.ellipse import Cloud
+from bloatlab.plots.kinds.flows import jain
+from bloatlab.plots.kinds.pareto import front
+from bloatlab.plots.measures import Distribution, bins, distributions
+from bloatlab.plots.sheet import spread
+from bloatlab.plots.subjects import subjects
+
+BASE: dict[str, Any] = {
+    "name": "two uploads and a call",
+    "duration": "20s",
+    "link": {
+        "up": {
+            "from": "home",
+            "to": "net",
+            "rate": "3mbit",
+            "delay": "10ms",
+            "both_ways": True,
+            "changes": [{"at": "12s", "rate": "2mbit"}],
+        }
+    },
+    "app": {
+        "upload": {"from": "home", "to": ["net"], "start": "2s", "traffic": {"ftp": {"flows": 2}}},
+        "call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}},
+        "echo": {"from": "home", "to": ["net"], "traffic": {"ping": {}}},
+    },
+}
+
+RUN_KINDS = [kind.name for kind in kinds("runs")]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same house behind drop-tail, with a packet trace, and behind CoDel."""
+    place = tmp_path_factory.mktemp("plots")
+    for name, queue in (("droptail", {"droptail": {"limit": "80p"}}), ("codel", {"codel": {}})):
+        (place / name).mkdir()
+        captures = place / name if name == "droptail" else None
+        bloatlab.save(bloatlab.run(BASE, sets={"link.up.queue": queue}, captures=captures), place / name)
+    return place / "droptail", place / "codel"
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    """A sweep of two axes and three seeds, whose measures are known."""
+    rows = [
+        {
+            "rate": rate,
+            "queue": queue,
+            "seed": seed,
+            "scenario_hash": "x",
+            "links.up.sojourn_ms.p99": 100.0 * place + i + seed,
+            "apps.call.voip.mos": 4.0 - place + 0.1 * i,
+        }
+        for i, rate in enumerate(["1mbit", "5mbit", "20mbit"])
+        for place, queue in enumerate(["codel", "droptail 50p"])
+        for seed in (1, 2, 3)
+    ]
+    return pl.DataFrame(rows)
+
+
+def line(figure: Figure, axes: int = 0, number: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    of = figure.axes[axes].lines[number]
+    return np.asarray(of.get_xdata(), dtype=float), np.asarray(of.get_ydata(), dtype=float)
+
+
+def texts(figure: Figure) -> list[Text]:
+    """Everything written, but ticks' labels that are not shown."""
+    figure.draw_without_rendering()
+    every: list[Any] = figure.findobj(Text)
+    shown = [t for t in every if t.get_visible() and t.get_text().strip()]
+    hidden = _hidden(figure)
+    return [t for t in shown if t not in hidden]
+
+
+def _hidden(figure: Figure) -> set[Text]:
+    """Labels of ticks that exist and are not drawn: beyond the limits, or of axes that show none."""
+    hidden: set[Text] = set()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            on = axis.get_tick_params()
+            shown = axes.get_visible() and axes.axison and on.get("labelbottom", on.get("labelleft", True))
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                within = min(low, high) - 1e-9 <= tick.get_loc() <= max(low, high) + 1e-9
+                hidden |= {tick.label2} if shown and within else {tick.label1, tick.label2}
+    return hidden
+
+
+def overlapping(figure: Figure) -> list[tuple[str, str]]:
+    boxes = [(t.get_text(), t.get_window_extent()) for t in texts(figure)]
+    return [
+        (a, b)
+        for (a, one), (b, two) in itertools.combinations(boxes, 2)
+        if one.x0 < two.x1 - 1 and two.x0 < one.x1 - 1 and one.y0 < two.y1 - 1 and two.y0 < one.y1 - 1
+    ]
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("kind", RUN_KINDS)
+def test_no_text_lies_over_another_or_beyond_the_edge(folders: tuple[Path, Path], kind: str, width: Any):
+    for given in (folders[:1], folders) if kind != "sequence" else (folders[:1],):
+        figure = plot(*given, kind=kind, width=width)
+        assert overlapping(figure) == []
+        for text in texts(figure):
+            box = text.get_window_extent()
+            assert box.x0 >= -1, text.get_text()
+            assert box.x1 <= figure.bbox.x1 + 1, text.get_text()
+        for axes in figure.axes:
+            units = [axes.get_xlabel(), axes.get_ylabel()]
+            assert all("[" not in unit for unit in units)  # units stand as (ms)
+
+
+@pytest.mark.parametrize("width", ["column", "page", "slide"])
+@pytest.mark.parametrize("kind", ["lines", "heatmap", "pareto"])
+def test_no_text_of_a_sweep_lies_over_another(table: pl.DataFrame, kind: str, width: Any):
+    assert overlapping(plot(table, kind=kind, width=width)) == []
+
+
+def test_a_figure_is_as_wide_as_its_paper(folders: tuple[Path, Path], tmp_path: Path):
+    widths: dict[Any, float] = {"column": 3.5, "page": 7.2, "slide": 13.33}
+    for width, inches in widths.items():
+        assert plot(folders[0], kind="box", width=width).get_figwidth() == inches
+    png = tmp_path / "x.png"
+    plot(folders[0], kind="cdf", output=png)
+    assert int.from_bytes(png.read_bytes()[16:20], "big") == 1280  # IHDR's width
+
+
+def test_cdf_is_the_share_of_packets(folders: tuple[Path, Path]):
+    figure = plot(*folders, kind="cdf", of="sojourn")
+    for place, folder in enumerate(folders):
+        frame = bloatlab.open_result(folder).table("sojourn_histogram").filter(pl.col("link") == "up")
+        x, y = line(figure, 0, place)
+        counts = frame["count"].to_numpy().astype(float)
+        middles = (frame["lower_ms"] + frame["upper_ms"]).to_numpy() / 2
+        for at in (0.25, 0.5, 0.9):
+            value = x[np.argmax(y >= at)]
+            before, below = counts[middles < value].sum(), counts[middles <= value].sum()
+            assert before < at * counts.sum() <= below
+    assert figure.axes[0].get_xlabel() == "up: time in the queue (ms)"
+
+
+def test_ccdf_is_what_the_cdf_leaves(folders: tuple[Path, Path]):
+    found = next(d for d in distributions(_run(folders[0])) if d.quantity == "rtt")
+    figure = plot(folders[0], kind="ccdf", of="rtt")
+    x, y = line(figure)
+    pings = bloatlab.open_result(folders[0]).table("pings")["rtt_ms"].drop_nans()
+    for value, share in list(zip(x, y, strict=True))[:: max(1, len(x) // 7)]:
+        assert share == pytest.approx(float((pings > value).sum()) / len(pings))
+    assert figure.axes[0].get_yscale() == "log"
+    assert found.quantile(1.0) == pings.max()
+
+
+def _run(folder: Path) -> Any:
+    found = subjects([folder])
+    assert isinstance(found, list)
+    return found[0]
+
+
+def test_quantiles_are_those_of_the_summary(folders: tuple[Path, Path]):
+    summary = bloatlab.open_result(folders[0]).summary
+    found = {(d.quantity, d.label): d for d in distributions(_run(folders[0]))}
+    for quantity, label, told in (
+        ("sojourn", "up", summary["links"]["up"]["sojourn_ms"]),
+        ("delay", "call", summary["apps"]["call"]["delay_ms"]),
+    ):
+        for q, key in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+            assert found[quantity, label].quantile(q) == pytest.approx(told[key], rel=1e-6)
+
+
+def test_box_shows_the_quartiles(folders: tuple[Path, Path]):
+    figure = plot(folders[0], kind="box", of="rtt")
+    rtts = np.sort(bloatlab.open_result(folders[0]).table("pings")["rtt_ms"].drop_nans().to_numpy())
+
+    def rank(q: float) -> float:
+        return float(rtts[int(np.ceil(q * len(rtts))) - 1])
+
+    box: Any = figure.axes[0].patches[0]
+    assert box.get_x() == pytest.approx(rank(0.25))
+    assert box.get_x() + box.get_width() == pytest.approx(rank(0.75))
+    assert line(figure, 0, 2)[0][0] == pytest.approx(rank(0.5))
+    assert line(figure, 0, 0)[0][0] == pytest.approx(rank(0.05))
+
+
+def test_series_has_rates_queues_ticks_and_changes(folders: tuple[Path, Path]):
+    figure = plot(folders[0], kind="series")
+    assert [a.get_ylabel() for a in figure.axes] == [
+        "rate (Mbit/s)", "queue (packets)", "time in queue (ms)", "window (kB)", "RTT (ms)",
+    ]  # fmt: skip
+    result = bloatlab.open_result(folders[0])
+    # the area under an upload's rate is the bytes that arrived
+    for number, name in ((1, 0), (2, 1)):
+        x, y = line(figure, 0, number)
+        flow = result.table("flows").filter(app="upload", flow=name, direction="forward")
+        assert np.sum(y) * (x[1] - x[0]) / 8e-6 == pytest.approx(flow["wire_bytes"][0], rel=1e-6)
+    words = [t.get_text() for t in texts(figure)]
+    dropped = result.summary["links"]["up"]["dropped_packets"]
+    assert f"{dropped} drops" in words
+    assert "2mbit" in words
+    upright = [np.asarray(of.get_xdata()) for of in figure.axes[0].lines]
+    assert any(len(x) == 2 and x[0] == x[1] == 12.0 for x in upright)
+    queue = result.table("queue_series").filter(link="up")
+    assert figure.axes[1].get_ylim()[1] >= queue["queue_packets_mean"].max() * 0.8  # type: ignore[operator]
+
+
+def test_several_results_have_one_line_each_and_a_legend_of_what_differs(folders: tuple[Path, Path]):
+    figure = plot(*folders, kind="series")
+    (legend,) = figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["droptail 80p", "codel"]
+    looks = [(of.get_color(), of.get_linestyle()) for of in figure.axes[0].lines[:2]]
+    assert looks[0][0] != looks[1][0]
+    assert looks[0][1] != looks[1][1]
+
+
+def test_overview_says_what_happened(folders: tuple[Path, Path]):
+    one, two = (bloatlab.open_result(folder).summary for folder in folders)
+    title = plot(*folders).legends[0].get_title().get_text().replace("\n", " ")
+    first, second = (s["apps"]["call"]["voip"]["mos"] for s in (one, two))
+    assert f"MOS {first:.2f} with droptail 80p and {second:.2f} with codel" in title
+    alone = plot(folders[0])
+    sentence = alone.get_suptitle().replace("\n", " ")
+    assert f"wait {one['links']['up']['sojourn_ms']['p50']:.0f} ms in link up" in sentence
+    words = [t.get_text() for t in texts(alone)]
+    assert "call: MOS (1 to 4.5)" in words
+    assert f"{first:.2f}" in words
+
+
+def test_ellipse_is_the_covariance():
+    # a rising line: the axes of the ellipse are its direction and nothing
+    along = Cloud("x", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    x, y = along.contour()
+    assert np.allclose(y, 2.0 * x)
+    assert np.max(x) == pytest.approx(2.0 + 1.0, rel=1e-3)  # the standard deviation of 1, 2, 3 is 1
+    # independent and equally wide: a circle of one standard deviation
+    square = Cloud("x", np.array([0.0, 0.0, 2.0, 2.0]), np.array([0.0, 2.0, 0.0, 2.0]))
+    x, y = square.contour()
+    assert np.allclose(np.hypot(x - 1.0, y - 1.0), np.sqrt(4.0 / 3.0))
+
+
+def test_up_and_to_the_right_is_better(folders: tuple[Path, Path]):
+    axes = plot(*folders, kind="ellipse").axes[0]
+    left, right = axes.get_xlim()
+    assert left > right
+    assert axes.get_ylim()[0] < axes.get_ylim()[1]
+    assert axes.get_ylabel() == "throughput (Mbit/s)"
+
+
+def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Path]):
+    figure = plot(folders[0], kind="flows")
+    summary = bloatlab.open_result(folders[0]).summary
+    heights = figure.axes[0].patches[-1].get_data()  # type: ignore[attr-defined]
+    width = heights.edges[1] - heights.edges[0]
+    goodput = sum(summary["apps"][app]["goodput_bytes"] for app in ("upload", "call"))
+    assert np.sum(heights.values) * width / 8e-6 == pytest.approx(goodput, rel=1e-6)
+    # (1+3)^2 / (2 (1+9)) = 0.8; alone there is nothing to share; (2+2)^2 / (2 (4+4)) = 1
+    index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
+    assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
+    assert "Jain's index" in figure.axes[1].get_ylabel()
+
+
+def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, Path]):
+    figure = plot(folders[0], kind="sequence")
+    result = bloatlab.open_result(folders[0])
+    flow = result.table("flows").filter(app="upload", direction="forward").sort("wire_bytes")[-1]
+    words = {t.get_text().split(" (")[0]: t.get_text() for t in texts(figure) if "(" in t.get_text()}
+    counts = {
+        k: int("".join(c for c in v if c.isdigit())) for k, v in words.items() if "time" not in k and "seq" not in k
+    }
+    # what arrived at the queue is what was dropped and what came across or is still under way
+    assert counts["dropped"] >= flow["dropped_packets"][0]
+    assert counts["sent"] + counts["sent again"] + counts["dropped"] >= flow["packets"][0]
+    assert figure.axes[0].get_xlabel() == "time (s)"
+
+
+def test_lines_are_medians_and_intervals_over_seeds(table: pl.DataFrame):
+    figure = plot(table, kind="lines")
+    x, y = line(figure, 0, 0)
+    assert list(x) == [1.0, 5.0, 20.0]  # in order of the rate, not of the text
+    assert list(y) == [2.0, 3.0, 4.0]  # codel: the middle of i + 1, i + 2, i + 3
+    band = figure.axes[0].collections[0].get_paths()[0].vertices
+    assert band[:, 1].min() == pytest.approx(1.2)  # type: ignore[index]  # 10 % of 1, 2, 3
+    assert figure.axes[0].get_ylabel() == "up time in queue 99 % (ms)"
+    assert figure.axes[1].get_xlabel() == "rate (Mbit/s)"
+
+
+def test_heatmap_has_the_median_in_every_field(table: pl.DataFrame):
+    figure = plot(table, kind="heatmap", columns=["*sojourn*"])
+    (image,) = figure.axes[0].images
+    assert [t.get_text() for t in figure.axes[0].texts] == ["2.00", "3.00", "4.00", "102", "103", "104"]
+    assert np.asarray(image.get_array()).shape == (2, 3)
+
+
+def test_the_front_is_what_nothing_beats():
+    assert front([(1.0, 1.0), (2.0, 0.0), (0.0, 2.0), (1.0, 0.5), (1.0, 1.0)]) == [0, 1, 2, 4]
+    assert front([(3.0, 3.0), (1.0, 1.0)]) == [0]
+
+
+def test_pareto_points_both_ways_to_better(table: pl.DataFrame):
+    axes = plot(table, kind="pareto").axes[0]
+    assert axes.get_xlim()[0] > axes.get_xlim()[1]  # less delay is to the right
+    assert axes.get_ylim()[0] < axes.get_ylim()[1]
+
+
+def test_bins_keep_sums_means_and_gaps():
+    frame = pl.DataFrame({"t_s": [0.0, 0.1, 0.2, 0.5], "a": [1.0, 2.0, 4.0, 8.0], "b": [1.0, float("nan"), 3.0, 5.0]})
+    wide = bins(frame, {"a": "sum", "b": "mean"}, 0.2)
+    assert wide["t_s"].to_list() == pytest.approx([0.0, 0.2, 0.4])
+    assert wide["a"].to_list() == [3.0, 4.0, 8.0]
+    assert wide["b"].to_list() == [1.0, 3.0, 5.0]
+
+
+def test_nearest_rank():
+    of = Distribution("x", "rtt", np.array([1.0, 2.0, 10.0]), np.array([1.0, 1.0, 2.0]))
+    assert [of.quantile(q) for q in (0.25, 0.5, 0.51, 1.0)] == [1.0, 2.0, 10.0, 10.0]
+
+
+def test_labels_move_apart_and_stay_within():
+    moved = spread([5.0, 5.0, 5.0], 10.0, 100.0)
+    assert all(b - a >= 9.9 for a, b in itertools.pairwise(moved))
+    assert moved[0] >= 0.0
+    assert spread([1.0, 50.0], 10.0, 100.0) == [1.0, 50.0]
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "_$\\frac{1}{0}$", "{x:g}%s\\n\"&amp;'日本"])
+def test_any_name_is_text_everywhere(name: str, tmp_path: Path, recwarn: pytest.WarningsRecorder):
+    link = {"from": "h", "to": "n", "rate": "1mbit", "delay": "5ms", "both_ways": True}
+    app = {"from": "h", "to": ["n"], "traffic": {"ftp": {"flows": 2}}}
+    echo = {"from": "h", "to": ["n"], "traffic": {"ping": {}}}
+    base = {"name": name, "duration": "3s", "link": {name: link}, "app": {name: app, "b" + name: echo}}
+    result = bloatlab.run(base, captures=tmp_path)
+    folder = bloatlab.save(result, tmp_path)
+    for kind in RUN_KINDS:
+        out = tmp_path / f"{kind}{'.html' if kind == 'overview' else '.svg'}"
+        plot(folder, kind=kind, output=out)
+        text = out.read_text(encoding="utf-8")
+        assert "<script" not in text
+        assert "mathdefault" not in text
+    plot(folder, kind="series", output=tmp_path / "x.png")
+    drawn = [t.get_text() for t in texts(plot(folder, kind="series"))]
+    assert any(name[:12].strip() in text for text in drawn)
+    assert [str(w.message) for w in recwarn if "Glyph" not in str(w.message)] == []  # of this test's own drawing
+
+
+def test_the_same_bytes_twice(folders: tuple[Path, Path], tmp_path: Path):
+    for suffix in (".svg", ".png", ".pdf", ".html"):
+        one, two = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+        plot(*folders, kind="cdf", output=one)
+        plot(*folders, kind="cdf", output=two)
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
+    folders: tuple[Path, Path], table: pl.DataFrame, tmp_path: Path
+):
+    cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((folders[1],), {"kind": "sequence"}, "bloatlab run FILE -o DIR --pcap"),
+        ((folders[0],), {"kind": "lines"}, "kinds that fit: overview, series, cdf"),
+        ((table,), {"kind": "cdf"}, "kinds that fit: lines, heatmap, pareto"),
+        ((table, folders[0]), {}, "plot them apart"),
+        ((folders[0],), {"kind": "cfd"}, 'did you mean "cdf"?'),
+        ((folders[0],), {"output": "x.gif"}, ".svg, .png, .pdf, .html"),
+        ((folders[0],), {"kind": "cdf", "of": "nix"}, "--of nix"),
+        ((table,), {"x": "nix"}, "there is rate, queue"),
+        ((table,), {"columns": ["nix*"]}, "no column nix*"),
+        ((table.head(0),), {}, "no rows"),
+        ((table.drop("seed"),), {}, "no table of a sweep"),
+        ((), {}, "nothing to plot"),
+    ]
+    for given, options, words in cases:
+        with pytest.raises(Unfit) as refused:
+            plot(*given, **options)
+        assert words in str(refused.value)
+        assert "\n" not in str(refused.value)
+    quiet = {**BASE, "app": {"call": BASE["app"]["call"]}, "record": {"links": [], "apps": []}}
+    unrecorded = bloatlab.run(quiet)
+    with pytest.raises(Unfit, match="record"):
+        plot(unrecorded)
+
+
+def test_every_kind_is_in_the_list_and_says_what_it_shows():
+    from bloatlab.plots.kinds import kind  # noqa: PLC0415  the name is pytest's parameter above, too
+
+    for name in NAMES:
+        assert kind(name).name == name
+        assert kind(name).says
+
+
+def test_a_result_draws_itself(folders: tuple[Path, Path], tmp_path: Path):
+    result = bloatlab.open_result(folders[0])
+    result.plot("cdf", tmp_path / "x.svg", of="rtt")
+    assert "share at or below" in (tmp_path / "x.svg").read_text()
+    assert bloatlab.plot is plot
+
+
+def test_nothing_loads_matplotlib_before_something_is_drawn():
+    code = "import sys, bloatlab, bloatlab.cli.main, bloatlab.plots.kinds; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
