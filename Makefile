@@ -4,6 +4,7 @@
 #   make test     Rust and Python tests
 #   make check    formats, lints, types, layers, documentation, then test: what CI runs
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
+#   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
 #   make fuzz     attack every door: coverage-guided, ten minutes each             (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
@@ -35,7 +36,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test test-rust test-python check check-rust check-python bench fuzz fuzz-million live-torture venv docs format lock clean
+.PHONY: help run test test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv docs format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -101,6 +102,21 @@ bench:
 	$(PYTHON) tools/bench.py
 	target/release/qdiscs
 
+# ------------------------------------------------------------------------------------------------------- the playground
+
+WASM := target/wasm32-unknown-unknown/web/bloatlab_web.wasm
+
+web/node_modules/.stamp: web/package.json web/package-lock.json
+	cd web && npm ci --ignore-scripts --silent
+	@touch $@
+
+playground: $(VENV)/.core-stamp
+	@tools/preflight.sh $(BIN)/python rust web
+	@$(MAKE) --no-print-directory web/node_modules/.stamp
+	cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
+	$(BIN)/python tools/playground_presets.py web/generated/presets.json
+	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../python/bloatlab/playground/index.html
+
 # Coverage counters by the stable compiler. With --target they stay out of build scripts; a folder of its own keeps them out of
 # everything else.
 COUNTERS := -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 \
@@ -139,4 +155,5 @@ LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url 
 
 clean:
 	rm -rf $(VENV) target dist .pytest_cache .ruff_cache .hypothesis python/bloatlab/*.so
+	rm -rf web/node_modules web/generated python/bloatlab/playground
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

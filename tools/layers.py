@@ -30,7 +30,8 @@ SHELVES: dict[str, int] = {
             ("port", "measure"),
             ("scenario",),
             ("live", "sim"),
-            ("py",),
+            ("face",),
+            ("py", "web"),
             ("floor", "fuzz", "twins"),
             ("speed",),
         )

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Names what this machine lacks, with the Debian package that brings it, before a build fails half-way.
-# Usage: tools/preflight.sh PYTHON python|rust|lint...
+# Usage: tools/preflight.sh PYTHON python|rust|lint|web...
 set -u
 python=$1
 shift
@@ -41,6 +41,18 @@ check_rust() {
 check_lint() {
     cargo fmt --version >/dev/null 2>&1 || lack "cargo fmt" "rustfmt" "or rustup component add rustfmt"
     cargo clippy --version >/dev/null 2>&1 || lack "cargo clippy" "rust-clippy" "or rustup component add clippy"
+}
+
+check_web() {
+    command -v npm >/dev/null 2>&1 || lack "npm" "npm"
+    if ! command -v node >/dev/null 2>&1; then
+        lack "Node" "nodejs"
+    else
+        node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' ||
+            lack "Node 18 or newer (node is $(node --version))" "nodejs"
+    fi
+    [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ] ||
+        lack "Rust's target wasm32-unknown-unknown" "rustup" "then rustup target add wasm32-unknown-unknown"
 }
 
 for part in "$@"; do "check_$part"; done

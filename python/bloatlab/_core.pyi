@@ -73,6 +73,12 @@ def live(
 def live_clean() -> int:
     """End what dead runs have left behind; how many processes there were."""
 
+def as_toml(resolved: str) -> str:
+    """A scenario (canonical JSON) as TOML, without what its defaults say; read back, it is the same.
+
+    Raises `ScenarioError`.
+    """
+
 def catalogue() -> str:
     """JSON: the disciplines, applications and TCP presets that the core knows, each with its parameters and source."""
 

@@ -119,6 +119,13 @@ class Scenario:
         """SHA-256 of the canonical text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    def as_toml(self) -> str:
+        """The scenario as TOML, without what its defaults say. Read back, it is this scenario.
+
+        Raises `ScenarioError` for what TOML cannot say: a seed beyond 2^63 - 1.
+        """
+        return _core.as_toml(self.text)
+
     def with_sets(self, *sets: Override) -> Scenario:
         """This scenario with some values replaced. Raises `ScenarioError`."""
         return parse(self.text, form="json", source=self.name, sets=sets)

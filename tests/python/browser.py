@@ -50,8 +50,9 @@ def opened(
     height: int = 800,
     scheme: Literal["light", "dark"] = "light",
     javascript: bool = True,
+    fragment: str = "",
 ) -> Generator[Opened]:
-    """The file in a fresh context with the network off; checked when it is left."""
+    """The file in a fresh context with the network off; checked when it is left. `fragment` ends its address."""
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=scheme,
@@ -63,9 +64,11 @@ def opened(
     found.page.on("console", lambda m: found.errors.append(m.text) if m.type in {"error", "warning"} else None)
     found.page.on("pageerror", lambda e: found.errors.append(str(e)))
     found.page.on("dialog", lambda d: (found.errors.append(f"dialog: {d.message}"), d.dismiss()))
-    found.page.on("request", lambda r: found.requests.append(r.url) if r.url != file.as_uri() else None)
+    # blob: is a piece of the page's own memory
+    own = (file.as_uri(), "blob:")
+    found.page.on("request", lambda r: found.requests.append(r.url) if not r.url.startswith(own) else None)
     try:
-        found.page.goto(file.as_uri())
+        found.page.goto(file.as_uri() + fragment)
         yield found
         found.check()
     finally:

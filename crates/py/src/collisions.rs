@@ -2,7 +2,6 @@
 
 use crate::refuse;
 use pyo3::prelude::*;
-use scenario::read;
 use units::Problem;
 
 /// For 1 to `sessions` active sessions with random 5-tuples: in how many of `trials` two share a queue, the first session
@@ -19,9 +18,7 @@ pub(crate) fn session_queues(
     seed: u64,
 ) -> PyResult<Vec<(u64, u64, u64)>> {
     let wrong = |p: Problem| refuse("queue", &[p]);
-    let tree = read::parse(spec, read::Format::Json).map_err(wrong)?;
-    let spec: qdisc::Spec = read::typed(tree).map_err(wrong)?;
-    spec.validate().map_err(wrong)?;
+    let spec = face::discipline(spec).map_err(wrong)?;
     let Some(parameters) = spec.fair() else {
         let message = format!("{} gives sessions no queues of their own; expected a discipline of type A", spec.name());
         return Err(wrong(Problem::new("", message)));

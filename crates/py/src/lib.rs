@@ -3,7 +3,6 @@
 //! Scenarios go in as JSON, results come out as a JSON summary and numpy columns that are moved, not copied. The GIL is
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
-mod catalogue;
 mod collisions;
 mod live;
 mod parts;
@@ -11,7 +10,6 @@ mod run;
 
 use pyo3::prelude::*;
 use scenario::Scenario;
-use scenario::read::{self, Format};
 use units::Problem;
 
 pyo3::create_exception!(
@@ -32,20 +30,26 @@ fn refuse(source: &str, problems: &[Problem]) -> PyErr {
 #[pyfunction]
 #[pyo3(signature = (text, format="toml", source="", sets=Vec::new()))]
 fn resolve(text: &str, format: &str, source: &str, sets: Vec<(String, String)>) -> PyResult<String> {
-    let format = match format {
-        "toml" => Format::Toml,
-        "json" => Format::Json,
-        other => {
-            let message = format!("\"{other}\" is not a format of scenarios (valid: toml, json)");
-            return Err(refuse(source, &[Problem::new("", message)]));
-        }
-    };
-    read::scenario(text, format, &sets).map(|s| s.canonical()).map_err(|p| refuse(source, &p))
+    let format = face::format(format).map_err(|p| refuse(source, &[p]))?;
+    face::resolve(text, format, &sets).map_err(|p| refuse(source, &p))
 }
 
 /// A scenario from canonical JSON.
 fn scenario_of(resolved: &str) -> PyResult<Scenario> {
-    read::scenario(resolved, Format::Json, &[]).map_err(|p| refuse("", &p))
+    face::scenario(resolved).map_err(|p| refuse("", &p))
+}
+
+/// A scenario (canonical JSON, see `resolve`) as TOML, without what its defaults say: read back, it is the same.
+#[pyfunction]
+fn as_toml(resolved: &str) -> PyResult<String> {
+    let written = face::toml::sparse(&scenario_of(resolved)?).and_then(|tree| face::toml::text(&tree));
+    written.map_err(|p| refuse("", &[p]))
+}
+
+/// What there is to choose from, as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
+#[pyfunction]
+fn catalogue() -> String {
+    face::catalogue()
 }
 
 /// The JSON Schema of a scenario.
@@ -57,7 +61,7 @@ fn schema() -> String {
 /// The version of the core.
 #[pyfunction]
 fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+    face::VERSION
 }
 
 /// The E-model's R and MOS.   `loss` 0 to 1; `delay_ms` one way, everything included.   Source: Cole & Rosenbluth 2001.
@@ -84,10 +88,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("PanicException", m.py().get_type::<pyo3::panic::PanicException>())?;
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(as_toml, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(emodel, m)?)?;
-    m.add_function(wrap_pyfunction!(catalogue::catalogue, m)?)?;
+    m.add_function(wrap_pyfunction!(catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add("LiveError", m.py().get_type::<live::LiveError>())?;

@@ -154,9 +154,7 @@ impl Discipline {
     #[pyo3(signature = (spec, rate="5mbit", seed=1))]
     fn new(spec: &str, rate: &str, seed: u64) -> PyResult<Self> {
         let wrong = |p: Problem| refuse("queue", &[p]);
-        let tree = read::parse(spec, read::Format::Json).map_err(wrong)?;
-        let spec: qdisc::Spec = read::typed(tree).map_err(wrong)?;
-        spec.validate().map_err(wrong)?;
+        let spec = face::discipline(spec).map_err(wrong)?;
         let rate: BitRate = rate.parse().map_err(|e: units::ParseError| wrong(Problem::new("rate", e.to_string())))?;
         Ok(Self {
             queue: Queue::new(spec.build()),

@@ -2,13 +2,13 @@
 
 use crate::scenario_of;
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use record::Sink;
 use scenario::Scenario;
 use sim::capture::{Capture, KEPT};
-use sim::{Column, Ended, Outcome, World};
+use sim::{Column, Ended, Outcome};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -56,9 +56,7 @@ pub(crate) fn run(
 
 /// One run with this sink, to its end or until `look` says no.
 fn simulate<S: Sink>(scenario: &Scenario, sink: S, look: &mut impl FnMut(f64) -> bool) -> PyResult<(Ended, Outcome)> {
-    let mut world = World::with_sink(scenario, sink).map_err(|p| crate::refuse("", &[p]))?;
-    let ended = world.run(look);
-    Ok((ended, world.outcome(scenario)))
+    face::simulate(scenario, sink, look).map_err(|p| crate::refuse("", &[p]))
 }
 
 /// One run with captures in `folder`.
@@ -81,6 +79,7 @@ fn captured(
 
 /// Summary as JSON text, tables as numpy arrays.
 pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
+    let summary = face::summary(&outcome);
     let tables = PyDict::new(py);
     for table in outcome.tables {
         let columns = PyDict::new(py);
@@ -95,7 +94,6 @@ pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>
         tables.set_item(table.name, columns)?;
     }
     let result = PyDict::new(py);
-    let summary = serde_json::to_string(&outcome.summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
     result.set_item("summary", summary)?;
     result.set_item("tables", tables)?;
     Ok(result.unbind())

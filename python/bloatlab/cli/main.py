@@ -20,6 +20,7 @@ from bloatlab.cli import (
     lab,
     listing,
     live,
+    play,
     plot,
     reproduce,
     run,
@@ -60,6 +61,9 @@ Lay simulated and live runs of a scenario side by side (as root), or run the Min
     bloatlab compare csc458
     bloatlab lab --bw-net 10 --delay 1 --maxq 100 --cong reno --time 60 --dir bb-q100
 
+See what a scenario does while its parameters move, in a browser:
+    bloatlab play modem.toml
+
 Judge bloatlab by what a real Linux kernel did in the same scenarios:
     bloatlab validate
 
@@ -88,6 +92,7 @@ for _name, _module in (
     ("show", show),
     ("plot", plot),
     ("diff", diff),
+    ("play", play),
     ("list", listing),
     ("schema", schema),
     ("collisions", collisions),

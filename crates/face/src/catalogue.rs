@@ -1,11 +1,9 @@
 //! What there is to choose from: disciplines, applications, TCP stacks, with their parameters.
 
-use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// The catalogue as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
-#[pyfunction]
-pub(crate) fn catalogue() -> String {
+pub fn catalogue() -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
         .map(|q| {

@@ -1,0 +1,204 @@
+//! What there is to draw of a result: its series in few enough bins for a screen, its distributions as curves.
+//!
+//! All that stands here is in the result's tables, too; bins are put together so that nothing is lost of a sum or a maximum.
+//! Units: ms, Mbit/s, s. A mean of nothing is null.
+
+use scenario::Scenario;
+use serde_json::{Map, Value, json};
+use sim::{Column, Outcome, Table};
+use std::collections::BTreeMap;
+use units::Duration;
+
+/// Most lines that one application has; with more flows it has one line, their sum.
+pub const MOST_FLOWS: usize = 8;
+
+/// The charts of a result, with at most `points` bins.
+///
+/// `t_s` is where the bins begin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
+/// `delay_ms_max`, `queue_packets` (longest queue seen at the end of a bin of the series) and `cdf` of sojourn times.
+/// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series at all:
+/// rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
+pub fn charts(outcome: &Outcome, scenario: &Scenario, points: usize) -> Value {
+    let series = Bins::new(scenario, points);
+    json!({
+        "t_s": series.begins(),
+        "width_s": series.width_s,
+        "links": links(outcome, &series),
+        "flows": flows(outcome, &series),
+        "delays": delays(outcome),
+    })
+}
+
+/// How the bins of a series are put together. Each drawn bin holds `group` of them, the last also what is left over: it is
+/// longer, not shorter, since the rate in a splinter of time says nothing.
+struct Bins {
+    /// So many become one.
+    group: usize,
+    /// Bins of the series.
+    count: usize,
+    /// How many are drawn.
+    drawn: usize,
+    /// Width of a drawn bin but the last, s.
+    width_s: f64,
+    /// The run's length, s.
+    end_s: f64,
+}
+
+impl Bins {
+    fn new(scenario: &Scenario, points: usize) -> Self {
+        let (bin, end) = (scenario.bin().0.max(1), scenario.duration.0);
+        let group = end.div_ceil(bin).div_ceil(points.max(1) as u64).max(1);
+        let width = bin.saturating_mul(group);
+        Self {
+            group: group as usize,
+            count: end.div_ceil(bin) as usize,
+            drawn: (end / width).max(1) as usize,
+            width_s: Duration(width.min(end)).secs(),
+            end_s: scenario.duration.secs(),
+        }
+    }
+
+    fn begins(&self) -> Vec<f64> {
+        (0..self.drawn).map(|i| i as f64 * self.width_s).collect()
+    }
+
+    /// The values of each drawn bin.
+    fn chunks<'a, T>(&self, values: &'a [T]) -> impl Iterator<Item = &'a [T]> {
+        let (group, drawn, all) = (self.group, self.drawn, values.len());
+        (0..drawn).map(move |i| {
+            let end = if i + 1 == drawn { all } else { ((i + 1) * group).min(all) };
+            &values[(i * group).min(end)..end]
+        })
+    }
+
+    /// Bytes in each bin as Mbit/s.
+    fn rates(&self, bytes: &[f64]) -> Vec<f64> {
+        let span = |i: usize| if i + 1 == self.drawn { self.end_s - i as f64 * self.width_s } else { self.width_s };
+        self.chunks(bytes).enumerate().map(|(i, chunk)| chunk.iter().sum::<f64>() * 8e-6 / span(i)).collect()
+    }
+
+    /// The means of `values`, each weighted by how many it is of; null where there is none.
+    fn means(&self, values: &[f64], weights: &[f64]) -> Vec<Option<f64>> {
+        let pairs: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
+        let mean = |chunk: &[(f64, f64)]| {
+            let known = || chunk.iter().filter(|(v, w)| v.is_finite() && *w > 0.0);
+            let weight: f64 = known().map(|(_, w)| w).sum();
+            (weight > 0.0).then(|| known().map(|(v, w)| v * w).sum::<f64>() / weight)
+        };
+        self.chunks(&pairs).map(mean).collect()
+    }
+
+    /// The greatest of each bin; null where there is none.
+    fn greatest(&self, values: &[f64]) -> Vec<Option<f64>> {
+        let most = |chunk: &[f64]| chunk.iter().copied().filter(|v| v.is_finite()).reduce(f64::max);
+        self.chunks(values).map(most).collect()
+    }
+}
+
+fn links(outcome: &Outcome, bins: &Bins) -> Value {
+    let mut found = Map::new();
+    let series = table(outcome, "queue_series");
+    let curves = cdfs(table(outcome, "sojourn_histogram"), &["link"]);
+    for (name, rows) in runs(texts(series, "link")) {
+        let of = |column| &numbers(series, column)[rows.clone()];
+        let cdf = curves.get(&vec![name.to_owned()]).cloned();
+        let charts = json!({
+            "delay_ms": bins.means(of("sojourn_ms_mean"), of("sent_packets")),
+            "delay_ms_max": bins.greatest(of("sojourn_ms_max")),
+            "queue_packets": bins.greatest(of("queue_packets")),
+            "cdf": cdf,
+        });
+        found.insert(name.to_owned(), charts);
+    }
+    Value::Object(found)
+}
+
+/// The flows of one application and direction: number, and rate in each bin.
+type Lines = Vec<(u64, Vec<f64>)>;
+
+fn flows(outcome: &Outcome, bins: &Bins) -> Value {
+    let series = table(outcome, "flow_series");
+    let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
+    let (flow, bytes) = (counts(series, "flow"), numbers(series, "wire_bytes"));
+    // a flow's rows of one direction are one after the other, one for each bin
+    let mut lines: BTreeMap<(&str, &str), Lines> = BTreeMap::new();
+    for start in (0..apps.len()).step_by(bins.count.max(1)) {
+        let own = &bytes[start..(start + bins.count).min(bytes.len())];
+        if own.iter().any(|b| *b > 0.0) {
+            let rates = bins.rates(own);
+            lines.entry((&apps[start], &ways[start])).or_default().push((flow[start], rates));
+        }
+    }
+    let line = |app: &str, way: &str, flow: Option<u64>, of: usize, mbit: Vec<f64>| json!({ "app": app, "direction": way, "flow": flow, "flows": of, "mbit": mbit });
+    let mut found = Vec::new();
+    for ((app, way), flows) in lines {
+        let of = flows.len();
+        if of > MOST_FLOWS {
+            let mut sum = vec![0.0; bins.drawn];
+            flows.iter().for_each(|(_, rates)| sum.iter_mut().zip(rates).for_each(|(s, r)| *s += r));
+            found.push(line(app, way, None, of, sum));
+        } else {
+            found.extend(flows.into_iter().map(|(flow, rates)| line(app, way, Some(flow), of, rates)));
+        }
+    }
+    Value::Array(found)
+}
+
+fn delays(outcome: &Outcome) -> Value {
+    let curves = cdfs(table(outcome, "delay_histogram"), &["app", "direction"]);
+    let curve = |(names, cdf): (Vec<String>, Value)| json!({ "app": names[0], "direction": names[1], "cdf": cdf });
+    curves.into_iter().map(curve).collect()
+}
+
+/// A curve for each histogram of a table: `ms`, the upper ends of its bins, and `share`, how many were at most that.
+fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
+    let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
+    let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();
+    for i in 0..upper.len() {
+        let name = names.iter().map(|n| texts(of, n)[i].clone()).collect();
+        bins.entry(name).or_default().push((upper[i], count[i]));
+    }
+    let curve = |(name, bins): (Vec<String>, Vec<(f64, u64)>)| {
+        let all: u64 = bins.iter().map(|b| b.1).sum();
+        let mut below = 0;
+        let mut share = |n: u64| {
+            below += n;
+            below as f64 / all as f64
+        };
+        let (ms, shares): (Vec<f64>, Vec<f64>) = bins.iter().map(|(ms, n)| (*ms, share(*n))).unzip();
+        (name, json!({ "ms": ms, "share": shares }))
+    };
+    bins.into_iter().map(curve).collect()
+}
+
+/// Each name and the rows that it stands in, which are one after the other.
+fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
+    let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        match found.last_mut() {
+            Some((last, rows)) if last == name => rows.end = i + 1,
+            _ => found.push((name, i..i + 1)),
+        }
+    }
+    found
+}
+
+fn table<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Table> {
+    outcome.tables.iter().find(|t| t.name == name)
+}
+
+fn column<'a>(table: Option<&'a Table>, name: &str) -> Option<&'a Column> {
+    table.and_then(|t| t.columns.iter().find(|c| c.0 == name)).map(|c| &c.1)
+}
+
+fn numbers<'a>(table: Option<&'a Table>, name: &str) -> &'a [f64] {
+    if let Some(Column::F64(values)) = column(table, name) { values } else { &[] }
+}
+
+fn counts<'a>(table: Option<&'a Table>, name: &str) -> &'a [u64] {
+    if let Some(Column::U64(values)) = column(table, name) { values } else { &[] }
+}
+
+fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
+    if let Some(Column::Text(values)) = column(table, name) { values } else { &[] }
+}

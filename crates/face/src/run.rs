@@ -1,0 +1,59 @@
+//! One run.
+
+use record::Sink;
+use scenario::Scenario;
+use sim::{Ended, Outcome, World};
+use units::Problem;
+
+/// One run with this sink, to its end or until `look` says no. `look` is told how much of the time is done, 0 to 1.
+pub fn simulate<S: Sink>(
+    scenario: &Scenario,
+    sink: S,
+    look: &mut impl FnMut(f64) -> bool,
+) -> Result<(Ended, Outcome), Problem> {
+    let mut world = World::with_sink(scenario, sink)?;
+    let ended = world.run(look);
+    Ok((ended, world.outcome(scenario)))
+}
+
+/// The summary as JSON: the one text that every face gives, so that equal runs give equal bytes.
+pub fn summary(outcome: &Outcome) -> String {
+    outcome.summary.to_string()
+}
+
+/// A run in slices, for a host that has only one thread and must answer in between.
+pub struct Run {
+    scenario: Scenario,
+    world: World,
+}
+
+impl Run {
+    /// A run at its beginning.   Errors: a scenario that needs more than there is.
+    pub fn new(scenario: Scenario) -> Result<Self, Problem> {
+        let world = World::build(&scenario)?;
+        Ok(Self { scenario, world })
+    }
+
+    /// Goes on for a slice, some ten thousand events; returns how much of the time is done, and 1 only at the end.
+    pub fn go_on(&mut self) -> f64 {
+        let mut done = 0.0;
+        let ended = self.world.run(|fraction| {
+            done = fraction;
+            false
+        });
+        match ended {
+            Ended::Finished => 1.0,
+            Ended::Cancelled => f64::min(done, 1.0 - f64::EPSILON),
+        }
+    }
+
+    /// What came of it so far.
+    pub fn outcome(&self) -> Outcome {
+        self.world.outcome(&self.scenario)
+    }
+
+    /// What is run.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+}

@@ -1,0 +1,94 @@
+//! What is drawn is what was measured.
+
+use face::{Run, charts};
+use scenario::{Scenario, read};
+use serde_json::Value;
+
+const TWO_UPLOADS: &str = r#"
+    duration = "7s"
+    link.up = { from = "a", to = "b", rate = "5mbit", delay = "10ms", queue.droptail = { limit = "100p" } }
+    link.down = { from = "b", to = "a", rate = "50mbit", delay = "10ms" }
+    app.files = { from = "a", to = ["b"], traffic.ftp = { flows = FLOWS } }
+    app.call = { from = "a", to = ["b"], traffic.voip = {} }
+"#;
+
+fn ran(flows: u32) -> (Scenario, sim::Outcome) {
+    let text = TWO_UPLOADS.replace("FLOWS", &flows.to_string());
+    let scenario = read::scenario(&text, read::Format::Toml, &[]).expect("a scenario");
+    let mut run = Run::new(scenario.clone()).expect("a run");
+    let mut slices = 0;
+    while run.go_on() < 1.0 {
+        slices += 1;
+        assert!(slices < 1000);
+    }
+    (scenario, run.outcome())
+}
+
+fn sum(list: &Value) -> f64 {
+    list.as_array().expect("a list").iter().map(|v| v.as_f64().expect("a number")).sum()
+}
+
+/// A run in slices is the run: the summary of both is one text.
+#[test]
+fn slices_change_nothing() {
+    let (scenario, outcome) = ran(20);
+    let whole = face::simulate(&scenario, (), &mut |_| true).expect("a run").1;
+    assert_eq!(face::summary(&outcome), face::summary(&whole));
+}
+
+/// Bins times their width are the bytes of the summary, however many bins there are, also where they do not divide the run.
+#[test]
+fn rates_add_up_to_the_bytes() {
+    for flows in [2, 20] {
+        let (scenario, outcome) = ran(flows);
+        for points in [1, 7, 400, 100_000] {
+            let drawn = charts::charts(&outcome, &scenario, points);
+            let (width, starts) = (drawn["width_s"].as_f64().expect("s"), drawn["t_s"].as_array().expect("list").len());
+            let last = 7.0 - (starts - 1) as f64 * width;
+            assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
+            let lines = drawn["flows"].as_array().expect("lines");
+            let expected = if flows == 2 { 5 } else { 3 }; // there and back; twenty flows are one line
+            assert_eq!(lines.len(), expected);
+            let bytes = |line: &Value| {
+                let rates = line["mbit"].as_array().expect("rates");
+                let longer = rates.last().and_then(Value::as_f64).expect("a rate") * (last - width);
+                (sum(&line["mbit"]) * width + longer) * 125_000.0
+            };
+            let drawn: f64 =
+                lines.iter().filter(|l| l["app"] == "files" && l["direction"] == "forward").map(bytes).sum();
+            let counted = outcome.summary["apps"]["files"]["wire_bytes"].as_f64().expect("bytes");
+            assert!((drawn - counted).abs() < 1e-6 * counted, "{drawn} and {counted}");
+        }
+    }
+}
+
+/// The mean of the delays, weighted by packets, is the summary's when one bin holds all; the greatest is the greatest.
+#[test]
+fn one_bin_is_the_whole_run() {
+    let (scenario, outcome) = ran(2);
+    let up = &charts::charts(&outcome, &scenario, 1)["links"]["up"];
+    let of = &outcome.summary["links"]["up"]["sojourn_ms"];
+    let near = |drawn: &Value, counted: &Value| {
+        let (drawn, counted) = (drawn.as_f64().expect("drawn"), counted.as_f64().expect("counted"));
+        assert!((drawn - counted).abs() < 1e-3 * counted, "{drawn} and {counted}");
+    };
+    near(&up["delay_ms"][0], &of["mean"]);
+    near(&up["delay_ms_max"][0], &of["max"]);
+}
+
+/// A curve rises to 1, and passes one half where the summary has the median (bins are 0.8 % wide).
+#[test]
+fn curves_pass_the_median() {
+    let (scenario, outcome) = ran(2);
+    let drawn = charts::charts(&outcome, &scenario, 100);
+    let call = drawn["delays"].as_array().expect("delays").iter().find(|d| d["app"] == "call").expect("the call");
+    let values = |key: &str| -> Vec<f64> {
+        call["cdf"][key].as_array().expect(key).iter().map(|v| v.as_f64().expect("a number")).collect()
+    };
+    let (ms, share) = (values("ms"), values("share"));
+    assert!(ms.is_sorted() && share.is_sorted());
+    assert_eq!(share.last(), Some(&1.0));
+    let half = ms[share.iter().position(|s| *s >= 0.5).expect("a half")];
+    let median = outcome.summary["apps"]["call"]["voip"]["delay_ms"]["p50"].as_f64().expect("a median");
+    assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
+}

@@ -1,0 +1,82 @@
+"""`bloatlab play`: the playground in a browser."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import tempfile
+import tomllib
+import webbrowser
+import zlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+import bloatlab
+from bloatlab.cli.common import BadInput, scenario, writing
+from bloatlab.scenario import Scenario
+
+#: The built page; `make playground` makes it, and a wheel carries it.
+PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"
+
+#: Opens the page with its fragment: what opens a file's address on a desktop often loses the part behind #.
+_DOOR = """<!doctype html>
+<meta charset="utf-8"><title>bloatlab playground</title>
+<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open the playground</a>
+"""
+
+
+def command(
+    file: Path | None = None,
+    /,
+    *,
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    only_print: Annotated[bool, Parameter(name="--print", negative=())] = False,
+) -> int:
+    """Open the playground in a browser: the simulator behind sliders, in one page, without a network.
+
+    The page shows what a scenario does while its parameters move. Its address holds the whole experiment, so it can be
+    kept and sent; "TOML" in the page gives a scenario that `bloatlab run` takes.
+
+    Parameters
+    ----------
+    file
+        Scenario to open it with, in TOML (or JSON, by its suffix).
+    sets
+        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+    only_print
+        Print the address, and open nothing.
+    """
+    if file is None and sets:
+        raise BadInput("--set: give a scenario to lay it over")
+    address = fragment(scenario(file, sets)) if file is not None else ""
+    if not PAGE.is_file():
+        raise BadInput(f"{PAGE}: not built; `make playground` in a source tree builds it")
+    address = PAGE.as_uri() + address
+    console = Console(highlight=False)
+    if not only_print and _opened(address):
+        return 0
+    console.print(address, soft_wrap=True, markup=False)
+    return 0
+
+
+def fragment(of: Scenario) -> str:
+    """A scenario as the end of the page's address: JSON, deflated, in letters of a URL."""
+    tree = json.dumps({"scenario": tomllib.loads(of.as_toml())}, ensure_ascii=False, separators=(",", ":"))
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(tree.encode()) + packer.flush()
+    return "#1=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _opened(address: str) -> bool:
+    """Whether a browser took it."""
+    folder = Path(tempfile.mkdtemp(prefix="bloatlab-"))
+    door = folder / "playground.html"
+    writing(door, lambda: door.write_text(_DOOR.format(address=html.escape(address)), encoding="utf-8"))
+    try:
+        return webbrowser.open(door.as_uri())
+    except webbrowser.Error:
+        return False

@@ -1,0 +1,170 @@
+"""The playground: its simulator against the native one, its presets, and the command that opens it."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import shutil
+import subprocess
+import webbrowser
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bloatlab import _core
+from bloatlab.cli import play
+from bloatlab.cli.main import call
+from bloatlab.scenario import Scenario, from_dict, load, parse
+
+ROOT = Path(__file__).resolve().parents[2]
+WASM = ROOT / "target/wasm32-unknown-unknown/web/bloatlab_web.wasm"
+_spec = importlib.util.spec_from_file_location("playground_presets", ROOT / "tools/playground_presets.py")
+assert _spec is not None
+assert _spec.loader is not None
+playground_presets = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(playground_presets)
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+CASES = {f"{study}: {title}": scenario for study, title, scenario in playground_presets.studies()}
+
+
+def one_of_each() -> dict[str, Scenario]:
+    """Every example, and the first case of each study."""
+    found = {file.name: load(file) for file in EXAMPLES}
+    for study, title, scenario in playground_presets.studies():
+        if not any(name.startswith(study) for name in found):
+            found[f"{study}: {title}"] = scenario
+    return found
+
+
+def native(scenario: Scenario) -> str:
+    """The summary as text, as the core gives it."""
+    return _core.run(scenario.text)["summary"]
+
+
+@pytest.fixture(scope="module")
+def by_wasm() -> dict[str, str]:
+    """The summary of each scenario by WebAssembly in Node, as text."""
+    if shutil.which("node") is None:
+        pytest.skip("no Node: apt-get install nodejs, then make playground")
+    if not WASM.is_file():
+        pytest.skip("the simulator is not built for WebAssembly: make playground")
+    scenarios = one_of_each()
+    command = ["node", str(ROOT / "web/tools/summaries.mjs"), str(WASM)]
+    texts = json.dumps([scenario.text for scenario in scenarios.values()])
+    done = subprocess.run(command, input=texts, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(scenarios, json.loads(done.stdout), strict=True))
+
+
+def test_there_is_a_case_of_each_study_and_every_example():
+    names = one_of_each()
+    assert len(names) == len(EXAMPLES) + 4
+    assert len(EXAMPLES) >= 6
+
+
+@pytest.mark.parametrize("name", one_of_each())
+def test_webassembly_answers_with_the_native_bytes(name: str, by_wasm: dict[str, str]):
+    assert by_wasm[name] == native(one_of_each()[name])
+
+
+def test_webassembly_refuses_what_the_native_core_refuses():
+    if shutil.which("node") is None or not WASM.is_file():
+        pytest.skip("no Node, or the simulator is not built for WebAssembly: make playground")
+    bad = '{"duration": "1s", "link": {"up": {"from": "a", "to": "b", "rate": "5mbi"}}}'
+    command = ["node", str(ROOT / "web/tools/summaries.mjs"), str(WASM)]
+    done = subprocess.run(command, input=json.dumps([bad]), capture_output=True, text=True, check=True, timeout=60)
+    (problem,) = json.loads(json.loads(done.stdout)[0])["problems"]
+    with pytest.raises(_core.ScenarioError) as refused:
+        _core.resolve(bad, "json")
+    assert [f"{problem['path']}: {problem['message']}"] == refused.value.args[0]
+    assert problem["path"] == "link.up.rate"
+
+
+def test_presets_are_the_scenarios_that_they_name():
+    presets = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
+    for name, scenario in CASES.items():
+        assert parse(presets[name]) == scenario
+    assert [p for p in presets if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.name)
+def test_as_toml_is_read_back_as_the_same_scenario(file: Path):
+    scenario = load(file)
+    assert parse(scenario.as_toml()) == scenario
+    assert "false" not in scenario.as_toml() or "false" in file.read_text()
+
+
+def test_as_toml_refuses_a_seed_that_toml_cannot_say():
+    scenario = from_dict({"seed": 2**63, "duration": "1s", "link": {"a": {"from": "x", "to": "y"}}})
+    with pytest.raises(ValueError, match="seed: 9223372036854775808 is more than TOML can say"):
+        scenario.as_toml()
+
+
+def unpacked(address: str) -> Any:
+    """What the end of an address holds, read by other means than the page's."""
+    _, _, packed = address.strip().partition("#1=")
+    return json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page in place of the real one, which may not be built."""
+    page = tmp_path / "a folder" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<!doctype html>")
+    monkeypatch.setattr(play, "PAGE", page)
+    return page
+
+
+def test_play_prints_an_address_that_holds_the_scenario(built: Path, capsys: pytest.CaptureFixture[str]):
+    file = ROOT / "examples/cable-modem.toml"
+    assert call(["play", str(file), "--set", "link.up.queue.droptail.limit=21p", "--print"]) == 0
+    address = capsys.readouterr().out
+    assert address.startswith(built.as_uri() + "#1=")
+    held = from_dict(unpacked(address)["scenario"])
+    assert held == load(file, [("link.up.queue.droptail.limit", "21p")])
+
+
+def test_play_opens_a_browser_by_a_door_that_keeps_the_fragment(built: Path, monkeypatch: pytest.MonkeyPatch):
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+    assert call(["play", str(ROOT / "examples/lab.toml")]) == 0
+    (door,) = opened
+    text = Path(door.removeprefix("file://")).read_text()
+    address = text.split("url=")[1].split('"')[0]
+    assert address.startswith(built.as_uri() + "#1=")
+    assert from_dict(unpacked(address)["scenario"]) == load(ROOT / "examples/lab.toml")
+
+
+def test_play_without_a_browser_prints_the_address(
+    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(webbrowser, "open", lambda _url: False)
+    assert call(["play"]) == 0
+    assert capsys.readouterr().out == built.as_uri() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["no-such.toml"], "no-such.toml: no such file or directory"),
+        (["--set", "seed=1"], "--set: give a scenario to lay it over"),
+    ],
+)
+def test_play_refuses_bad_input_in_one_line(
+    arguments: list[str], line: str, built: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert call(["play", *arguments, "--print"]) == 2
+    assert capsys.readouterr().err == line + "\n"
+
+
+def test_play_says_how_to_build_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(play, "PAGE", tmp_path / "index.html")
+    assert call(["play", "--print"]) == 2
+    assert "not built; `make playground` in a source tree builds it" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Writes the playground's presets: every file of examples/, and cases of the four studies.
+
+    python tools/playground_presets.py OUT
+
+OUT is JSON: a list of {"group", "title", "toml"}. An example stands there as it is, with its comments; a case without
+what its defaults say. `make playground` calls this.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bloatlab.scenario import Scenario, load
+from bloatlab.studies.cablelabs2012 import build as cablelabs
+from bloatlab.studies.cablelabs2012.cases import Queue, case
+from bloatlab.studies.csc458 import build as csc458
+from bloatlab.studies.mmcn1999 import build as mmcn1999
+from bloatlab.studies.scte2013 import build as scte2013
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SEED = 1
+
+
+def studies() -> Iterator[tuple[str, str, Scenario]]:
+    """Cases as (study, what it is, scenario)."""
+    for queue in Queue:
+        chosen = case(4, queue)
+        yield "CableLabs 2012, a cable modem", f"case {chosen.number}: {queue.value}", cablelabs.build(chosen, SEED)
+    for packets in (100, 20):
+        one = csc458.Case("reno", packets, csc458.SUPER)
+        yield "The Mininet lab (CSC458)", f"Reno, {packets} packets", csc458.build(one, SEED)
+    for one in mmcn1999.main_cases():
+        if one.key in {"fifo", "red", "cbt"}:
+            yield "MMCN 1999, class-based thresholds", one.key, mmcn1999.build(one, SEED)
+    for discipline in ("droptail", "sfq_codel"):
+        one = scte2013.Case(discipline)
+        yield "SCTE 2013, downstream and upstream", f"{discipline}, {one.buffer_ms} ms", scte2013.build(one, SEED)
+
+
+def presets() -> list[dict[str, str]]:
+    """All of them, in the order of the list that people choose from."""
+    files = sorted(EXAMPLES.glob("*.toml"))
+    found = [{"group": "Examples", "title": load(f).name, "toml": f.read_text(encoding="utf-8")} for f in files]
+    found += [{"group": study, "title": title, "toml": s.as_toml()} for study, title, s in studies()]
+    return found
+
+
+def main() -> int:
+    """Write the file."""
+    if len(sys.argv) != 2:
+        print("usage: playground_presets.py OUT", file=sys.stderr)
+        return 2
+    out = Path(sys.argv[1])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(presets(), ensure_ascii=False), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+// Builds the playground: one file that holds the page, its program, the simulator and the presets.
+//
+//     node build.mjs WASM PRESETS OUT
+
+import { build } from "esbuild";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { deflateRawSync } from "node:zlib";
+
+const MOST_BYTES = 3_000_000;
+
+const [wasm, presets, out] = process.argv.slice(2);
+if (out === undefined) {
+  console.error("usage: node build.mjs WASM PRESETS OUT");
+  process.exit(2);
+}
+
+const here = (name) => new URL(name, import.meta.url).pathname;
+
+async function bundle(entry) {
+  const { outputFiles } = await build({
+    entryPoints: [here(entry)], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", write: false,
+    legalComments: "none",
+  });
+  return outputFiles[0].text;
+}
+
+/** A text that cannot end the script that holds it. */
+const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+
+const { outputFiles } = await build({
+  stdin: { contents: '@import "uplot/dist/uPlot.min.css"; @import "./src/style.css";', loader: "css", resolveDir: here(".") },
+  bundle: true, minify: true, write: false,
+});
+const parts = {
+  STYLE: outputFiles[0].text,
+  PRESETS: JSON.stringify(JSON.parse(await readFile(presets, "utf8"))).replaceAll("<", "\\u003c"),
+  WASM: deflateRawSync(await readFile(wasm), { level: 9 }).toString("base64"),
+  WORKER: inScript(await bundle("src/worker.ts")),
+  MAIN: inScript(await bundle("src/main.ts")),
+};
+let page = await readFile(here("src/page.html"), "utf8");
+for (const [name, text] of Object.entries(parts)) page = page.replace(`/*${name}*/`, () => text);
+const size = Buffer.byteLength(page);
+if (size > MOST_BYTES) {
+  console.error(`build: the page has ${size} bytes; at most ${MOST_BYTES} are allowed`);
+  process.exit(1);
+}
+await mkdir(dirname(out), { recursive: true });
+await writeFile(out, page);
+console.log(`${out}: ${(size / 1e6).toFixed(2)} MB (simulator ${(parts.WASM.length / 1e6).toFixed(2)} MB, program ${(parts.MAIN.length / 1e3).toFixed(0)} kB)`);

@@ -1,0 +1,28 @@
+// Elements. Texts become text nodes, never markup.
+
+type Child = Node | string | null | undefined | false;
+type Props = Record<string, unknown>;
+
+/** An element with attributes, listeners (`onclick`) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
+    else if (name === "value" || name === "checked") (element as unknown as Props)[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  put(element, ...children);
+  return element;
+}
+
+/** Puts children in place of those that are there. */
+export function put(element: Element, ...children: Child[]): void {
+  element.replaceChildren(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
+}
+
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`no element ${id}`);
+  return found as T;
+}

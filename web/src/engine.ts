@@ -1,0 +1,101 @@
+// The page's end of the worker. Of the runs that are asked for while one is under way only the newest is kept; one that takes
+// long is dropped for it, so the picture follows the hand.
+
+import type { Answer, Description, Json, Problem, Request, Result, Tree } from "./types";
+
+/** A run that takes longer than this is dropped when another one is asked for. */
+const PATIENCE_MS = 250;
+const POINTS = 400;
+
+export interface Watch {
+  result(result: Result, ms: number, tree: Tree): void;
+  problems(problems: Problem[]): void;
+  progress(done: number): void;
+  bug(message: string): void;
+}
+
+type Reading = { tree?: Tree; resolved?: Json; problems?: Problem[] };
+
+export class Engine {
+  private id = 0;
+  private running: { id: number; since: number; tree: Tree } | null = null;
+  private next: Tree | null = null;
+  private readonly waiting = new Map<number, (text: string) => void>();
+
+  private constructor(private readonly worker: Worker, private readonly watch: Watch) {}
+
+  /** Starts the worker, whose source and module stand in the page. */
+  static async start(source: string, wasm: ArrayBuffer, watch: Watch): Promise<[Engine, Description]> {
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const worker = new Worker(url);
+    const engine = new Engine(worker, watch);
+    const text = await new Promise<string>((resolve, reject) => {
+      worker.onmessage = (event: MessageEvent<Answer>) => {
+        if (event.data.kind === "ready") resolve(event.data.text);
+      };
+      worker.onerror = (event) => reject(new Error(event.message));
+      engine.send({ kind: "start", wasm }, [wasm]);
+    });
+    worker.onmessage = (event: MessageEvent<Answer>) => engine.hear(event.data);
+    return [engine, JSON.parse(text) as Description];
+  }
+
+  /** Runs `tree` as soon as may be, unless another one is asked for before. */
+  run(tree: Tree): void {
+    this.next = structuredClone(tree);
+    if (this.running === null) return this.begin();
+    if (performance.now() - this.running.since > PATIENCE_MS) this.send({ kind: "cancel" });
+    else setTimeout(() => this.next !== null && this.running !== null && this.run(this.next), PATIENCE_MS);
+  }
+
+  /** Reads a text as TOML or JSON. */
+  async read(text: string, json = false): Promise<Reading> {
+    return JSON.parse(await this.ask((id) => ({ kind: "read", id, text, json }))) as Reading;
+  }
+
+  /** A tree as TOML. */
+  async toml(tree: Tree): Promise<{ toml?: string; problems?: Problem[] }> {
+    return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
+  }
+
+  private ask(request: (id: number) => Request): Promise<string> {
+    const id = ++this.id;
+    return new Promise((resolve) => {
+      this.waiting.set(id, resolve);
+      this.send(request(id));
+    });
+  }
+
+  private begin(): void {
+    if (this.next === null) return;
+    const tree = this.next;
+    this.next = null;
+    this.running = { id: ++this.id, since: performance.now(), tree };
+    this.send({ kind: "run", id: this.id, scenario: JSON.stringify(tree), points: POINTS });
+  }
+
+  private send(request: Request, transfer: Transferable[] = []): void {
+    this.worker.postMessage(request, transfer);
+  }
+
+  private hear(answer: Answer): void {
+    if (answer.kind === "ready") return;
+    const waiting = this.waiting.get(answer.id);
+    if (waiting !== undefined) {
+      this.waiting.delete(answer.id);
+      waiting(answer.kind === "answer" ? answer.text : JSON.stringify({ problems: [{ path: "", message: "a bug" }] }));
+      return;
+    }
+    const run = this.running;
+    if (run === null || answer.id !== run.id) return;
+    if (answer.kind === "progress") return this.watch.progress(answer.done);
+    this.running = null;
+    if (answer.kind === "bug") this.watch.bug(answer.message);
+    if (answer.kind === "answer") {
+      const read = JSON.parse(answer.text) as Result | { problems: Problem[] };
+      if ("problems" in read) this.watch.problems(read.problems);
+      else this.watch.result(read, answer.ms, run.tree);
+    }
+    this.begin();
+  }
+}

@@ -1,0 +1,290 @@
+// The playground: state, and what happens when it changes.
+
+import { cardsOf, sentence } from "./cards";
+import { Board } from "./charts";
+import { Controls, type Desk } from "./controls";
+import { byId, h, put } from "./dom";
+import { Engine } from "./engine";
+import { mark } from "./form";
+import { decode, encode, inflate, unbase64 } from "./fragment";
+import { CLASS, FIRST, TOUR, type Lesson } from "./lessons";
+import { choice, get } from "./paths";
+import { limit, showBytes, showSeconds } from "./quantities";
+import { Schema } from "./schema";
+import { bottleneck, directed } from "./topology";
+import type { Preset, Problem, Result, Tree } from "./types";
+
+const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
+const presets = JSON.parse(byId("presets").textContent ?? "[]") as Preset[];
+
+let engine: Engine;
+let controls: Controls;
+let tree: Tree = structuredClone(FIRST);
+let link = bottleneck(tree);
+let result: { result: Result; tree: Tree } | null = null;
+let pinned: { result: Result; tree: Tree } | null = null;
+/** A scenario whose result is to be pinned before the next one runs. */
+let toPin: { then: Tree } | null = null;
+
+const desk: Desk = {
+  get tree() { return tree; },
+  get link() { return link; },
+  set link(name) { link = name; },
+  changed(rebuild) {
+    if (!directed(tree).some((l) => l.name === link)) link = bottleneck(tree);
+    if (rebuild) controls.build(byId("controls"));
+    else controls.update(byId("controls"));
+    byId<HTMLSelectElement>("preset").value = "";
+    put(byId("notice"));
+    engine.run(tree);
+    remember();
+    redraw();
+  },
+};
+
+/** Takes another scenario in place of the one there is. */
+function open(next: Tree, look?: string): void {
+  tree = structuredClone(next);
+  link = look ?? bottleneck(tree);
+  desk.changed(true);
+}
+
+// ------------------------------------------------------------------------------------------------ results
+
+const watch = {
+  result(answer: Result, ms: number, of: Tree): void {
+    if (toPin !== null) {
+      pinned = { result: answer, tree: of };
+      const { then } = toPin;
+      toPin = null;
+      engine.run(then);
+      return;
+    }
+    result = { result: answer, tree: of };
+    tell([]);
+    document.body.dataset["runs"] = String(Number(document.body.dataset["runs"] ?? 0) + 1);
+    document.body.dataset["ms"] = ms.toFixed(1);
+    byId("stats").textContent = `${answer.summary.duration_s.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
+    redraw();
+  },
+  problems(problems: Problem[]): void {
+    toPin = null;
+    tell(problems);
+  },
+  progress(done: number): void {
+    byId("stats").textContent = `running: ${Math.round(100 * done)} %`;
+  },
+  bug(message: string): void {
+    toPin = null;
+    tell([{ path: "", message: `a bug in the simulator: ${message}` }]);
+  },
+};
+
+/** Problems at their fields; what has none above the charts. */
+function tell(problems: Problem[]): void {
+  const rest = mark(byId("controls"), problems);
+  const lines = rest.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`));
+  put(byId("problems"), ...lines.map((line) => h("p", {}, line)));
+  byId("results").classList.toggle("stale", problems.length > 0);
+  if (problems.length > 0) byId("stats").textContent = "The charts show the last scenario that could be run.";
+}
+
+function redraw(): void {
+  if (result === null) return;
+  const { charts, summary } = result.result;
+  const shown = charts.links[link] !== undefined ? link : (Object.keys(charts.links)[0] ?? "");
+  board.draw(charts, shown, pinned?.result.charts ?? null);
+  put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
+  byId("sentence").textContent = sentence(summary, queueName(result.tree, shown));
+  byId("delay-title").textContent = `Delay in the queue of ${shown} (ms)`;
+  byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
+  byId("pin").setAttribute("aria-pressed", String(pinned !== null));
+  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, queueName(pinned.tree, shown)))]));
+}
+
+/** "250 packets of droptail". */
+function queueName(of: Tree, name: string): string {
+  const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
+  const size = queue?.params["limit"];
+  if (queue === null) return "the default queue";
+  const [value, unit] = (typeof size === "string" ? limit(size) : null) ?? [NaN, "p"];
+  if (Number.isNaN(value)) return queue.name;
+  const many = unit === "p" ? `${value} packet${value === 1 ? "" : "s"}` : unit === "B" ? showBytes(value).replace(/([kMG]?B)$/i, " $1") : showSeconds(value).replace(/(m?s|us)$/, " $1");
+  return `${many} of ${queue.name}`;
+}
+
+// ------------------------------------------------------------------------------------------------ link and TOML
+
+let later = 0;
+let own = "";
+
+/** Writes the experiment into the fragment, when the hand has come to rest. */
+function remember(): void {
+  clearTimeout(later);
+  later = setTimeout(async () => {
+    own = await fragment();
+    history.replaceState(null, "", own);
+  }, 250);
+}
+
+const fragment = (): Promise<string> =>
+  encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }) });
+
+async function restore(): Promise<boolean> {
+  if (location.hash === own) return false;
+  const read = await decode(location.hash);
+  if (read === null) return false;
+  pinned = null;
+  if (read.pinned) {
+    toPin = { then: read.scenario };
+    tree = read.scenario;
+    link = read.link ?? bottleneck(tree);
+    controls.build(byId("controls"));
+    engine.run(read.pinned);
+  } else open(read.scenario, read.link);
+  return true;
+}
+
+async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = `${what} copied`;
+  } catch {
+    // no right to the clipboard (some browsers, for a file): the text stands selected in the dialogue
+    byId<HTMLTextAreaElement>("toml-text").value = text;
+    byId<HTMLDialogElement>("toml").showModal();
+    byId<HTMLTextAreaElement>("toml-text").select();
+  }
+  setTimeout(() => { button.textContent = label; }, 1500);
+}
+
+async function showToml(): Promise<void> {
+  const written = await engine.toml(tree);
+  byId<HTMLTextAreaElement>("toml-text").value = written.toml ?? (written.problems ?? []).map((p) => `# ${p.path}: ${p.message}`).join("\n");
+  byId("toml-problem").textContent = "";
+  byId<HTMLDialogElement>("toml").showModal();
+}
+
+async function takeToml(): Promise<void> {
+  const text = byId<HTMLTextAreaElement>("toml-text").value;
+  const read = await engine.read(text, text.trimStart().startsWith("{"));
+  if (read.tree === undefined || (read.problems ?? []).length > 0) {
+    byId("toml-problem").textContent = (read.problems ?? []).map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`)).join("\n");
+    return;
+  }
+  byId<HTMLDialogElement>("toml").close();
+  open(read.tree);
+}
+
+// ------------------------------------------------------------------------------------------------ presets, tour, class
+
+function fillPresets(): void {
+  const select = byId<HTMLSelectElement>("preset");
+  for (const name of [...new Set(presets.map((p) => p.group))]) {
+    const group = h("optgroup", { label: name });
+    presets.forEach((p, i) => p.group === name && group.append(h("option", { value: String(i) }, p.title)));
+    select.append(group);
+  }
+  select.addEventListener("change", async () => {
+    const chosen = presets[Number(select.value)];
+    if (select.value === "" || chosen === undefined) return;
+    const { value } = select;
+    const read = await engine.read(chosen.toml);
+    if (read.tree !== undefined) open(read.tree);
+    select.value = value;
+  });
+}
+
+let step = 0;
+
+/** Shows an experiment of the tour or the class, beside the one before where that is the point. */
+function teach(lesson: Lesson, before: Lesson | undefined): void {
+  pinned = null;
+  if (lesson.compare && before !== undefined) {
+    toPin = { then: lesson.scenario };
+    tree = structuredClone(lesson.scenario);
+    link = bottleneck(tree);
+    controls.build(byId("controls"));
+    engine.run(before.scenario);
+    remember();
+  } else open(lesson.scenario);
+}
+
+function tour(to: number): void {
+  step = Math.min(TOUR.length - 1, Math.max(0, to));
+  const lesson = TOUR[step];
+  if (lesson === undefined) return;
+  const last = step === TOUR.length - 1;
+  const panel = byId("tour");
+  panel.hidden = false;
+  put(panel,
+    h("p", { class: "step" }, `Step ${step + 1} of ${TOUR.length}`),
+    h("h2", { tabindex: "-1" }, lesson.title), h("p", {}, lesson.text), h("p", { class: "look" }, lesson.look),
+    h("div", { class: "buttons" },
+      h("button", { type: "button", disabled: step === 0, onclick: () => tour(step - 1) }, "Back"),
+      h("button", { type: "button", class: "primary", onclick: () => (last ? endTour() : tour(step + 1)) }, last ? "Done" : "Next"),
+      h("button", { type: "button", onclick: endTour }, "Close")));
+  panel.querySelector("h2")?.focus();
+  teach(lesson, TOUR[step - 1]);
+}
+
+function endTour(): void {
+  byId("tour").hidden = true;
+  byId("start-tour").focus();
+}
+
+function fillClass(): void {
+  put(byId("questions"), ...CLASS.map((lesson, i) =>
+    h("li", {}, h("h3", {}, lesson.title), h("p", {}, lesson.text), h("p", { class: "look" }, lesson.look),
+      h("button", { type: "button", onclick: () => { byId<HTMLDialogElement>("class").close(); teach(lesson, CLASS[i - 1]); } }, "Open this experiment"))));
+}
+
+function listen(): void {
+  byId("pin").addEventListener("click", () => {
+    pinned = pinned === null ? result : null;
+    remember();
+    redraw();
+  });
+  byId("share").addEventListener("click", async () => {
+    own = await fragment();
+    history.replaceState(null, "", own);
+    await copy(location.href, byId("share"), "Link");
+  });
+  byId("show-toml").addEventListener("click", showToml);
+  byId("copy-toml").addEventListener("click", () => copy(byId<HTMLTextAreaElement>("toml-text").value, byId("copy-toml"), "TOML"));
+  byId("take-toml").addEventListener("click", takeToml);
+  byId("start-tour").addEventListener("click", () => tour(0));
+  byId("show-class").addEventListener("click", () => byId<HTMLDialogElement>("class").showModal());
+  for (const button of document.querySelectorAll("dialog .close")) button.addEventListener("click", () => button.closest("dialog")?.close());
+  addEventListener("hashchange", () => { restore().catch(sayDamaged); });
+}
+
+const sayDamaged = (error: unknown): void => put(byId("notice"), h("p", {}, error instanceof Error ? error.message : String(error)));
+
+async function start(): Promise<void> {
+  const packed = unbase64(byId("wasm").textContent?.trim() ?? "");
+  const wasm = (await inflate(packed)).buffer;
+  const source = byId("worker").textContent ?? "";
+  const [started, known] = await Engine.start(source, wasm, watch);
+  engine = started;
+  controls = new Controls(desk, known, new Schema(known.schema));
+  byId("version").textContent = `bloatlab ${known.version}`;
+  fillPresets();
+  fillClass();
+  listen();
+  let restored = false;
+  let damaged: unknown;
+  try {
+    restored = await restore();
+  } catch (error) {
+    damaged = error;
+  }
+  if (!restored) open(tree);
+  if (damaged !== undefined) sayDamaged(damaged);
+  document.body.dataset["ready"] = "true";
+}
+
+start().catch((error: unknown) => {
+  put(byId("problems"), h("p", {}, `The playground cannot start in this browser: ${error instanceof Error ? error.message : String(error)}`));
+});

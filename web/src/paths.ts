@@ -1,0 +1,53 @@
+// Values in a tree of tables, by path.
+
+import type { Json, Tree } from "./types";
+
+export type Path = readonly string[];
+
+export const isTable = (value: Json | undefined): value is Tree =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export function get(tree: Json | undefined, path: Path): Json | undefined {
+  let place: Json | undefined = tree;
+  for (const part of path) {
+    if (Array.isArray(place)) place = place[Number(part)];
+    else if (isTable(place)) place = place[part];
+    else return undefined;
+  }
+  return place;
+}
+
+/** Sets the value at a path, making tables on the way; undefined takes it out. A word on the way is the table of its name. */
+export function set(tree: Tree, path: Path, value: Json | undefined): void {
+  let place: Json = tree;
+  path.slice(0, -1).forEach((part) => {
+    if (Array.isArray(place)) {
+      place = place[Number(part)] ?? null;
+      return;
+    }
+    if (!isTable(place)) return;
+    const inner: Json | undefined = place[part];
+    if (typeof inner === "string") place[part] = { [inner]: {} };
+    else if (inner === undefined || inner === null) place[part] = {};
+    place = place[part] as Json;
+  });
+  const last = path[path.length - 1];
+  if (last === undefined) return;
+  if (Array.isArray(place)) {
+    if (value !== undefined) place[Number(last)] = value;
+  } else if (isTable(place)) {
+    if (value === undefined) delete place[last];
+    else place[last] = value;
+  }
+}
+
+/** A choice, which is a word or a table of one key: its name and parameters. */
+export function choice(value: Json | undefined): { name: string; params: Tree } | null {
+  if (typeof value === "string") return { name: value, params: {} };
+  if (!isTable(value)) return null;
+  const names = Object.keys(value);
+  const name = names[0];
+  if (name === undefined || names.length !== 1) return null;
+  const params = value[name];
+  return { name, params: isTable(params) ? params : {} };
+}

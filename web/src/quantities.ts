@@ -1,0 +1,126 @@
+// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%".
+
+export type Kind = "BitRate" | "Bytes" | "Duration" | "Limit" | "Prob";
+
+const KINDS: readonly string[] = ["BitRate", "Bytes", "Duration", "Limit", "Prob"];
+export const isKind = (name: string): name is Kind => KINDS.includes(name);
+
+const SCALES: Record<string, number> = {
+  "": 1, k: 1e3, K: 1e3, m: 1e6, M: 1e6, g: 1e9, G: 1e9, t: 1e12, T: 1e12,
+};
+const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, min: 60, h: 3600 };
+
+export type LimitUnit = "p" | "B" | "s";
+
+/** bit/s; NaN if it is none. */
+export function rate(text: string | number): number {
+  if (typeof text === "number") return text;
+  const found = /^([0-9.]+) ?([kKmMgGtT]?)(bit(\/s)?|bps)?$/.exec(text.trim());
+  return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
+}
+
+/** Bytes; NaN if it is none. */
+export function bytes(text: string | number): number {
+  if (typeof text === "number") return text;
+  const binary = /^([0-9.]+) ?([KMG])iB$/.exec(text.trim());
+  if (binary !== null) return Number(binary[1]) * 1024 ** ("KMG".indexOf(binary[2] ?? "") + 1);
+  const found = /^([0-9.]+) ?([kKmMgG]?)[bB]?$/.exec(text.trim());
+  return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
+}
+
+/** Seconds; NaN if it is none. */
+export function seconds(text: string): number {
+  const found = /^([0-9.]+) ?(s|ms|us|ns|min|h)$/.exec(text.trim());
+  return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? ""] ?? NaN);
+}
+
+/** 0 to 1; NaN if it is none. */
+export function share(text: string | number): number {
+  if (typeof text === "number") return text;
+  const found = /^([0-9.]+)(%?)$/.exec(text.trim());
+  return found === null ? NaN : Number(found[1]) / (found[2] === "%" ? 100 : 1);
+}
+
+/** A limit's number and what it counts: packets, bytes or seconds. */
+export function limit(text: string): [number, LimitUnit] | null {
+  const packets = /^([0-9.]+) ?p$/.exec(text.trim());
+  if (packets !== null) return [Number(packets[1]), "p"];
+  const time = seconds(text);
+  if (!Number.isNaN(time)) return [time, "s"];
+  const size = bytes(text);
+  return Number.isNaN(size) || /^[0-9.]+$/.test(text.trim()) ? null : [size, "B"];
+}
+
+/** The number of a quantity in its base unit; NaN if it is none. */
+export function parse(kind: Kind, value: string | number): number {
+  switch (kind) {
+    case "BitRate": return rate(value);
+    case "Bytes": return bytes(value);
+    case "Duration": return seconds(String(value));
+    case "Limit": return limit(String(value))?.[0] ?? NaN;
+    case "Prob": return share(value);
+  }
+}
+
+/** Three digits are enough for a hand. */
+export const rounded = (x: number): number => (x === 0 ? 0 : Number(x.toPrecision(3)));
+
+const plain = (x: number): string => String(Number(x.toFixed(6)));
+
+export function showRate(bits: number): string {
+  const x = rounded(bits);
+  if (x >= 1e9) return `${plain(x / 1e9)}gbit`;
+  if (x >= 1e6) return `${plain(x / 1e6)}mbit`;
+  return x >= 1e3 ? `${plain(x / 1e3)}kbit` : `${Math.round(x)}bit`;
+}
+
+export function showBytes(size: number): string {
+  const x = rounded(size);
+  if (x >= 1e6) return `${plain(x / 1e6)}MB`;
+  return x >= 1e3 ? `${plain(x / 1e3)}KB` : `${Math.max(0, Math.round(x))}B`;
+}
+
+export function showSeconds(time: number): string {
+  const x = rounded(time);
+  if (x >= 1) return `${plain(x)}s`;
+  if (x >= 1e-3) return `${plain(x * 1e3)}ms`;
+  return x > 0 ? `${Math.max(1, Math.round(x * 1e6))}us` : "0s";
+}
+
+export function showLimit(value: number, unit: LimitUnit): string {
+  if (unit === "p") return `${Math.max(1, Math.round(rounded(value)))}p`;
+  return unit === "B" ? showBytes(value) : showSeconds(value);
+}
+
+/** A number of a kind as a scenario writes it. `like` gives a limit its unit. */
+export function show(kind: Kind, value: number, like = "p"): string | number {
+  switch (kind) {
+    case "BitRate": return showRate(value);
+    case "Bytes": return showBytes(value);
+    case "Duration": return showSeconds(value);
+    case "Limit": return showLimit(value, limit(like)?.[1] ?? "p");
+    case "Prob": return rounded(value);
+  }
+}
+
+/** How a slider runs over numbers: evenly in the logarithm; its left end is nothing, where nothing is allowed. */
+export interface Scale {
+  lo: number;
+  hi: number;
+  zero: boolean;
+}
+
+export const STEPS = 1000;
+
+export function toStep(scale: Scale, value: number): number {
+  if (!(value > 0) || value < scale.lo) return 0;
+  const least = scale.zero ? 1 : 0;
+  const part = Math.log(value / scale.lo) / Math.log(scale.hi / scale.lo);
+  return Math.round(Math.min(1, Math.max(0, part)) * (STEPS - least)) + least;
+}
+
+export function fromStep(scale: Scale, step: number): number {
+  const least = scale.zero ? 1 : 0;
+  if (step < least) return 0;
+  return rounded(scale.lo * (scale.hi / scale.lo) ** ((step - least) / (STEPS - least)));
+}

@@ -1,0 +1,135 @@
+// What a scenario's links come to: which queue fills, the round trip through it, its bandwidth-delay product.
+
+import { choice, get, isTable, set, type Path } from "./paths";
+import { rate, seconds, showSeconds } from "./quantities";
+import type { Json, Tree } from "./types";
+
+export interface Directed {
+  /** As results call it: the way back of a link with `both_ways` begins with ~. */
+  name: string;
+  /** The table that describes it. */
+  key: string;
+  from: string;
+  to: string;
+}
+
+export const tables = (tree: Tree, name: string): [string, Tree][] => {
+  const all = tree[name];
+  return isTable(all) ? Object.entries(all).filter((e): e is [string, Tree] => isTable(e[1])) : [];
+};
+
+export function directed(tree: Tree): Directed[] {
+  const found = tables(tree, "link").flatMap(([key, link]) => {
+    const [from, to] = [String(link["from"] ?? ""), String(link["to"] ?? "")];
+    const there = { name: key, key, from, to };
+    return link["both_ways"] === true ? [there, { name: `~${key}`, key, from: to, to: from }] : [there];
+  });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Where the rate is that a link carries in the long run: its modem's or shaper's, else its own. */
+export function ratePath(link: Tree, key: string): Path {
+  const base = ["link", key];
+  if (isTable(link["docsis"])) return [...base, "docsis", "flow", "max_sustained_rate"];
+  const shaper = link["shaper"];
+  if (isTable(shaper) && "max_sustained_rate" in shaper) return [...base, "shaper", "max_sustained_rate"];
+  if (isTable(shaper) && get(shaper, ["htb", "rate"]) !== undefined) return [...base, "shaper", "htb", "rate"];
+  return [...base, "rate"];
+}
+
+/** Bits per second that a link carries in the long run; NaN without a rate. */
+export function linkRate(tree: Tree, key: string): number {
+  const link = get(tree, ["link", key]);
+  if (!isTable(link)) return NaN;
+  const values = [get(tree, ratePath(link, key)), link["rate"]].map((v) => quantity(v, rate));
+  return Math.min(...values.filter((v) => !Number.isNaN(v)), Infinity) === Infinity
+    ? NaN
+    : Math.min(...values.filter((v) => !Number.isNaN(v)));
+}
+
+const quantity = (value: Json | undefined, read: (text: string) => number): number =>
+  typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
+
+/** The links from one node to another: the fewest, then the first by name. */
+function route(links: Directed[], from: string, to: string): Directed[] | null {
+  const before = new Map<string, Directed | null>([[from, null]]);
+  const line = [from];
+  for (let node = line.shift(); node !== undefined; node = line.shift()) {
+    if (node === to) break;
+    for (const link of links) {
+      if (link.from === node && !before.has(link.to)) {
+        before.set(link.to, link);
+        line.push(link.to);
+      }
+    }
+  }
+  if (!before.has(to)) return null;
+  const path: Directed[] = [];
+  for (let last = before.get(to); last !== null && last !== undefined; last = before.get(last.from)) path.unshift(last);
+  return path;
+}
+
+const appPath = (links: Directed[], app: Tree): Directed[] => {
+  const servers = app["to"];
+  const [from, to] = [String(app["from"] ?? ""), String(Array.isArray(servers) ? servers[0] : "")];
+  return [...(route(links, from, to) ?? []), ...(route(links, to, from) ?? [])];
+};
+
+/** The way there and back of the first transfer through a link, or of any application; the link alone if there is none. */
+export function roundTrip(tree: Tree, name: string): Directed[] {
+  const links = directed(tree);
+  const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));
+  const through = apps.map(([, app]) => appPath(links, app)).find((path) => path.some((l) => l.name === name));
+  return through ?? links.filter((l) => l.name === name);
+}
+
+const isTransfer = (app: Tree): boolean => choice(app["traffic"])?.name === "ftp";
+
+const delay = (tree: Tree, link: Directed): number => {
+  const value = get(tree, ["link", link.key, "delay"]);
+  return typeof value === "string" ? seconds(value) : 0;
+};
+
+/** Seconds there and back while nothing waits. */
+export const baseRtt = (tree: Tree, name: string): number =>
+  roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
+
+/** Stretches the delays of the way there and back so that they come to `target` seconds. */
+export function setBaseRtt(tree: Tree, name: string, target: number): void {
+  const path = roundTrip(tree, name);
+  const now = baseRtt(tree, name);
+  const keys = [...new Set(path.map((l) => l.key))];
+  if (now > 0) {
+    for (const key of keys) {
+      const own = path.find((l) => l.key === key);
+      const value = own === undefined ? 0 : delay(tree, own);
+      if (value > 0) set(tree, ["link", key, "delay"], showFine((value * target) / now));
+    }
+    return;
+  }
+  const own = path.filter((l) => l.name === name || l.name === `~${name}` || `~${l.name}` === name);
+  const key = own[0]?.key;
+  if (key !== undefined) set(tree, ["link", key, "delay"], showFine(target / own.length));
+}
+
+/** To a microsecond. */
+const showFine = (time: number): string => {
+  const us = Math.round(time * 1e6);
+  return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
+};
+
+/** The directed link whose queue one looks at first: the slowest, then one that leaves an application's client. */
+export function bottleneck(tree: Tree): string {
+  const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
+  const order = directed(tree)
+    .map((link) => ({ link, rate: linkRate(tree, link.key), upstream: upstream(tree, link, clients) }))
+    .filter((l) => !Number.isNaN(l.rate))
+    .sort((a, b) => a.rate - b.rate || Number(b.upstream) - Number(a.upstream));
+  return order[0]?.link.name ?? directed(tree)[0]?.name ?? "";
+}
+
+const upstream = (tree: Tree, link: Directed, clients: Set<string>): boolean =>
+  clients.has(link.from) || tables(tree, "app").some(([, app]) => {
+    const way = route(directed(tree), String(app["from"]), String(Array.isArray(app["to"]) ? app["to"][0] : ""));
+    return way?.some((l) => l.name === link.name) ?? false;
+  });

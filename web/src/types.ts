@@ -1,0 +1,90 @@
+// What goes between the page and the simulator.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Tree = { [key: string]: Json };
+
+/** One thing wrong with a scenario, and where. */
+export interface Problem {
+  path: string;
+  message: string;
+}
+
+export interface Cdf {
+  ms: number[];
+  share: number[];
+}
+
+export interface LinkCharts {
+  delay_ms: (number | null)[];
+  delay_ms_max: (number | null)[];
+  queue_packets: (number | null)[];
+  cdf: Cdf | null;
+}
+
+export interface FlowLine {
+  app: string;
+  direction: "forward" | "reverse";
+  /** null: the sum of all flows of the application. */
+  flow: number | null;
+  flows: number;
+  mbit: number[];
+}
+
+export interface Charts {
+  t_s: number[];
+  width_s: number;
+  links: Record<string, LinkCharts>;
+  flows: FlowLine[];
+  delays: { app: string; direction: string; cdf: Cdf }[];
+}
+
+/** The summary of a run; docs/results.md says what each key means. */
+export interface Summary {
+  name: string;
+  duration_s: number;
+  fairness: number | null;
+  latency: { induced_ms: number | null; grade: string | null; from: string | null };
+  links: Record<string, Tree>;
+  apps: Record<string, Tree>;
+}
+
+export interface Result {
+  summary: Summary;
+  charts: Charts;
+}
+
+/** A discipline, application or stack of the catalogue. */
+export interface Entry {
+  name: string;
+  type?: string;
+  summary?: string;
+  doc?: string;
+}
+
+export interface Description {
+  version: string;
+  schema: Tree;
+  catalogue: { qdiscs: Entry[]; apps: Entry[]; tcp: Entry[] };
+}
+
+export interface Preset {
+  group: string;
+  title: string;
+  toml: string;
+}
+
+/** To the worker. */
+export type Request =
+  | { kind: "start"; wasm: ArrayBuffer }
+  | { kind: "run"; id: number; scenario: string; points: number }
+  | { kind: "cancel" }
+  | { kind: "read"; id: number; text: string; json: boolean }
+  | { kind: "toml"; id: number; tree: string };
+
+/** From the worker. `text` is JSON. */
+export type Answer =
+  | { kind: "ready"; text: string }
+  | { kind: "progress"; id: number; done: number }
+  | { kind: "answer"; id: number; text: string; ms: number }
+  | { kind: "dropped"; id: number }
+  | { kind: "bug"; id: number; message: string };

@@ -1,0 +1,17 @@
+// The summaries of scenarios by WebAssembly, as the page's worker makes them.
+//
+//     node summaries.mjs WASM < [TEXT, ...] > [SUMMARY, ...]
+//
+// In and out are JSON: texts of scenarios (JSON), and the texts of their summaries.
+
+import { readFileSync } from "node:fs";
+import { engine } from "./engine.mjs";
+
+const core = await engine(process.argv[2]);
+const summaries = JSON.parse(readFileSync(0, "utf8")).map((text) => {
+  const out = core.run(text);
+  const [begin, end] = ['{"summary":', ',"charts":'];
+  // the text itself, not what it is read as: bytes are compared
+  return out.startsWith(begin) ? out.slice(begin.length, out.lastIndexOf(end)) : out;
+});
+process.stdout.write(JSON.stringify(summaries));
