@@ -183,7 +183,8 @@ def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple
 def _rc() -> Any:
     from cycler import cycler  # noqa: PLC0415  comes with matplotlib
 
-    return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS))}
+    # names of people's own are text: nothing between dollar signs is mathematics
+    return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS)), "text.parse_math": False}
 
 
 def _draw(axes: Axes, panel: Panel) -> None:

@@ -16,6 +16,9 @@ from bloatlab.tables import TextCell, TextTable
 #: A shared ending shorter than this (characters) stays where it is: a reference would be no shorter.
 LEAST = 40
 
+#: What has more digits than this part of its characters is a cell's own measurement.
+DIGITS = 0.03
+
 #: How many of its cells an explanation names.
 NAMED = 12
 
@@ -93,9 +96,13 @@ def shared_endings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def endings(text: str) -> Iterator[str]:
-    """The text and what follows each of its semicolons and colons, as far as it is long enough."""
+    """The text and what follows each of its semicolons and colons, as far as it is long enough and words."""
     starts = [0, *(match.end() for match in re.finditer(r"[;:] ", text))]
-    return (text[start:] for start in starts if len(text) - start >= LEAST)
+    return (text[start:] for start in starts if len(text) - start >= LEAST and _words(text[start:]))
+
+
+def _words(text: str) -> bool:
+    return sum(character.isdigit() for character in text) <= DIGITS * len(text)
 
 
 def _places(table: TextTable) -> Iterator[tuple[str, str]]:

@@ -53,12 +53,14 @@
 
   function axis(given, side) {
     const made = {
-      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? 52 : given.ticks ? 46 : 34,
+      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? 52 : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
       stroke: () => css("--axis"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
     if (given.log) {
-      const whole = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+      // as many of 1, 2, 5 times a power of ten as the range has room for
+      const steps = Math.log10(given.range[1] / given.range[0]) < 2.5 ? [1, 2, 5] : [1];
+      const whole = (v) => v > 0 && steps.includes(Number((v / 10 ** Math.floor(Math.log10(v) + 1e-9)).toPrecision(3)));
       made.grid.filter = made.filter = (u, splits) => splits.map((v) => (whole(v) ? v : null));
     }
     if (given.ticks) {
@@ -171,7 +173,7 @@
       width: Math.max(240, place.clientWidth), height, series, bands,
       scales: { x: scale(panel.x), y: { distr: panel.y.log ? 3 : 1, range: () => panel.y.range } },
       axes: [axis(panel.x, 2), axis(panel.y, 3)],
-      padding: [8, 12, 0, 0],
+      padding: [8, 18, 0, 0],
       cursor: {
         dataIdx: nearest, drag: { x: true, y: false, setScale: false },
         sync: { key: link + "\n" + panel.x.label, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },

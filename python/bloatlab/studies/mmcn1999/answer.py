@@ -55,7 +55,7 @@ def _sentence(of: Mapping[str, tuple[float, float, float]], both: Sequence[str],
         parts.append(f"{_list(only_tcp, names)} only TCP")
     if neither:
         parts.append(f"{_list(neither, names)} not even TCP")
-    best = max(both or of, key=lambda key: of[key][0])
+    best = min(both or of, key=lambda key: of[key][2])
     return (
         f"{'; '.join(parts)}. Behind FIFO the blast leaves TCP {number(of['fifo'][0], 0)} of {number(of['fifo'][1], 0)} kB/s and drops "
         f"{number(of['fifo'][2], 0)} % of a conference; behind {names[best]} TCP keeps {number(of[best][0], 0)} kB/s and a conference "

@@ -53,14 +53,14 @@ def _sentence(of: dict[str, tuple[float, float, float, float]], runs: Runs) -> s
     rate = median_of(runs, place("fig2", BDP_MS), "rate_mbit")
     begin = (
         f"{best}{also}: behind {LARGE_MS} ms of buffer the game's packets take {number(of[best][0], 0)} ms, beside "
-        f"{number(tail[0], 0)} ms behind tail-dropping, and the line carries {number(of[best][2], 2)} of {tmax:g} Mbit/s, "
-        f"beside {number(tail[2], 2)}."
+        f"{number(tail[0], 0)} ms behind tail-dropping, and the line carries {number(of[best][2], 2)} of {tmax:g} Mbit/s "
+        f"(tail-dropping {number(tail[2], 2)})."
     )
     if small is None or rate is None:
         return begin
     return (
         f"{begin} Tail-dropping with a buffer of only {BDP_MS} ms, one bandwidth-delay product, brings {number(small, 0)} ms at "
-        f"{number(rate, 2)} Mbit/s; one that grows brings its whole length."
+        f"{number(rate, 2)} Mbit/s."
     )
 
 
@@ -86,9 +86,9 @@ def draw(runs: Runs) -> Drawn:
         "The game's latency, one way", "buffer (ms of 5 Mbit/s)", "mean latency (ms)", lines("gamer_mean_ms"),
         (20.0, 1000.0), (20.0, 1000.0), (bdp,), log_x=True, log_y=True,
     )  # fmt: skip
-    rate = Panel(
-        "Use of the line: the knee", "buffer (ms of 5 Mbit/s)", "rate (Mbit/s)", lines("rate_mbit"),
-        (20.0, 1000.0), (4.8, 5.02), (bdp,), log_x=True,
+    loss = Panel(
+        "What it costs: packets lost", "buffer (ms of 5 Mbit/s)", "loss (%)", lines("loss_percent"),
+        (20.0, 1000.0), (0.0, None), (bdp,), log_x=True,
     )  # fmt: skip
     caption = "Ten uploads and a game; the buffer from 20 ms to 1 s. Shades: the central 80 % of seeds. BDP: bandwidth-delay product."
-    return Drawn("", "answer", caption, [latency, rate], 1, size=(7.0, 2.6))
+    return Drawn("", "answer", caption, [latency, loss], 1, size=(7.0, 2.6))
