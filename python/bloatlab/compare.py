@@ -23,13 +23,19 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
+from bloatlab.plots import Panel, Series, style
+from bloatlab.report import Answer, Drawn, Page, Point, Provenance, Section, TableBlock, figure_block
 from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number
+
+#: What a comparison leaves in its folder.
+COMPARED = "compare.json"
 
 #: What a difference may be: a share of the live value, or a time, whichever is larger.
 SHARE, LEAST_MS = 0.15, 3.0
@@ -133,6 +139,88 @@ class Compared:
         notes += [f"{case}: live run invalid: {why}" for case, why in self.invalid.items()]
         columns = ["case", "quantity", "simulated", "live", "unit", "difference", "allowed", ""]
         return TextTable("Simulated and live", columns, rows, "\n".join(notes), left=2)
+
+
+def opened(folder: Path) -> Compared:
+    """The comparison that `bloatlab compare -o` left in `folder`.
+
+    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` where it is none.
+    """
+    data = json.loads((folder / COMPARED).read_text(encoding="utf-8"))
+    cells = [
+        Cell(
+            c["case"], c["quantity"], c["unit"], *(_number(c[k]) for k in ("simulated", "live", "allowed")), c["agrees"]
+        )
+        for c in data["cells"]
+    ]
+    return Compared(cells, data["invalid"], data["summary"]["seeds"], data.get("lateness", {}))
+
+
+_VALUES = ("simulated", "live", "allowed")
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def compared_page(done: Compared, command: str) -> Page:
+    """A comparison as a page: how many quantities agree, each simulated value over its live one, every cell."""
+    judged = [c for c in done.cells if c.agrees is not None]
+    cases = list(dict.fromkeys(c.case for c in done.cells))
+    points = [_point(case, [c for c in judged if c.case == case], done.invalid.get(case)) for case in cases]
+    question = "Does the simulation say what kernels do?"
+    rule = f"Agrees: within {SHARE:.0%} of the live value or {LEAST_MS:g} ms, whichever is larger."
+    answer = Answer(question, _agreement(judged), points[:_MOST_POINTS], figure_block(_drawn(done)), rule)
+    sections = [Section("Every quantity", "cells", [TableBlock(done.table())])]
+    rows = [("Written by", command), ("Simulated", f"the median of {counted(done.seeds, 'seed')}")]
+    return Page("Simulated and live", counted(len(cases), "case"), sections, answer, provenance=Provenance(rows))
+
+
+_MOST_POINTS = 8
+
+
+def _agreement(judged: Sequence[Cell]) -> str:
+    if not judged:
+        return "No live run was valid, so nothing is judged."
+    agree = sum(c.agrees is True for c in judged)
+    words = f"In {agree} of {len(judged)} judged quantities"
+    off = [c for c in judged if not c.agrees and c.live]
+    if not off:
+        return f"{words}."
+    worst = max(off, key=lambda c: abs(c.simulated / c.live - 1.0))
+    digits = _DIGITS[worst.unit]
+    return (
+        f"{words}; the farthest off is {worst.name} of {worst.case}: {number(worst.simulated, digits)} {worst.unit} "
+        f"simulated, {number(worst.live, digits)} on kernels."
+    )
+
+
+def _point(case: str, cells: Sequence[Cell], invalid: str | None) -> Point:
+    if invalid is not None:
+        return Point(case, "invalid:", invalid, "marked")
+    off = [c.name for c in cells if not c.agrees]
+    if not off:
+        return Point(case, "agrees", f"in all {len(cells)}", "good")
+    return Point(case, "differs", f"in {len(off)} of {len(cells)}: {', '.join(off)}", "bad")
+
+
+def _drawn(done: Compared) -> Drawn:
+    """Simulated over live, cell by cell; 1 is the same."""
+    lines: list[Series] = []
+    for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
+        at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
+        if at:
+            ratios = [c.simulated / c.live for _, c in at]
+            lines.append(
+                Series(name, [n for n, _ in at], ratios, "points", style.COLOURS[colour], hollow=wanted is None)
+            )
+    middle = {c.case: [n for n, o in enumerate(done.cells) if o.case == c.case] for c in done.cells}
+    ticks = [(sum(of) / len(of), case) for case, of in middle.items()] if len(middle) <= _MOST_POINTS else ()
+    lines = lines or [Series("nothing", [0.0], [1.0], "points")]
+    across = (-0.5, max(len(done.cells), 1) - 0.5)
+    panel = Panel("Simulated over live", "quantity, by case", "ratio", lines, across, x_ticks=ticks)
+    caption = "Each quantity's simulated value over its live one; 1 is the same."
+    return Drawn("", "compared", caption, [panel], 1, size=(7.0, 3.0))
 
 
 def quantities(result: Result) -> list[Quantity]:

@@ -43,7 +43,12 @@ def headline(result: Result) -> str:
 
 def summary_tables(result: Result) -> list[TextTable]:
     """Every table that the run has something for."""
-    return list(_tables(result.summary, result.measured_s))
+    return tables_of(result.summary, result.measured_s)
+
+
+def tables_of(summary: Of, seconds: float) -> list[TextTable]:
+    """The same of a summary that measured for `seconds`."""
+    return list(_tables(summary, seconds))
 
 
 def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:

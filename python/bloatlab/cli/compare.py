@@ -15,7 +15,7 @@ from rich.console import Console
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.compare import Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
+from bloatlab.compare import COMPARED, Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
 from bloatlab.scenario import Scenario, parse
 from bloatlab.simulation import Result, run
@@ -84,14 +84,14 @@ def command(
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
     if saved is not None and output is not None and saved.resolve() == output.resolve():
         raise BadInput("-o: is the folder of --saved; give another for compare.json, or none")
-    fresh(output, "compare.json", force=force)
+    fresh(output, COMPARED, force=force)
     try:
         runs = _run_live(output) if saved is None else _open_saved(saved)
         done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)
     except live.LiveError as error:
         raise BadInput(str(error)) from None
     if output is not None:
-        writing(output, lambda: write_json(output / "compare.json", done.as_data()))
+        writing(output, lambda: write_json(output / COMPARED, done.as_data()))
     if form == "json":
         sys.stdout.write(json_text(done.as_data()))
     else:

@@ -36,7 +36,7 @@ class Point:
 class Answer:
     """A question, its answer in a sentence that was computed from the data, for whom it holds, and one picture.
 
-    `basis` says what the numbers are: medians of which runs.
+    `basis` says what the numbers are: medians of which runs. `table` is for what is compared side by side.
     """
 
     question: str
@@ -44,6 +44,7 @@ class Answer:
     points: Sequence[Point] = ()
     figure: FigureBlock | None = None
     basis: str = ""
+    table: TextTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ class Page:
 
     def tables(self) -> Iterator[TextTable]:
         """Every table, in order."""
+        if self.answer is not None and self.answer.table is not None:
+            yield self.answer.table
         for section in self.sections:
             yield from (block.table for block in section.blocks if isinstance(block, TableBlock))
 

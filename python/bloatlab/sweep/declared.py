@@ -86,7 +86,12 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:
     """Every number of a run's summary under its dotted path, as in docs/results.md."""
-    return dict(_flat("", {k: v for k, v in result.summary.items() if k not in {"name", "seed", "version"}}))
+    return flat(result.summary)
+
+
+def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
+    """The same of a summary."""
+    return dict(_flat("", {k: v for k, v in tree.items() if k not in {"name", "seed", "version"}}))
 
 
 #: What a declared sweep keeps of a run: everything that its summary says, so that other columns need no other runs.

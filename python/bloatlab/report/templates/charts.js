@@ -216,14 +216,15 @@
     const given = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     const grid = figure.querySelector(".live");
     figure.classList.add("has-live");
-    for (const panel of given.panels) {
+    const boxes = given.panels.map((panel) => {
       const box = document.createElement("div"), title = document.createElement("p");
       title.className = "panel-title";
       title.textContent = panel.title;
       box.append(title);
       grid.append(box);
-      build(panel, given.link, box, given.panels.length === 1 ? 280 : 230);
-    }
+      return box;
+    });
+    given.panels.forEach((panel, n) => build(panel, given.link, boxes[n], given.panels.length === 1 ? 280 : 230));
     const button = figure.querySelector("button.whole");
     button.dataset.link = given.link;
     button.addEventListener("click", () => reset(given.link));

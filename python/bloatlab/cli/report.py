@@ -1,0 +1,76 @@
+"""`bloatlab report`: results as a page that answers first."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput, reading, writing
+from bloatlab.compare import COMPARED, compared_page, opened
+from bloatlab.plots.subjects import Unfit
+from bloatlab.report import Page, write
+from bloatlab.report.results import results_page
+from bloatlab.results import ResultError
+from bloatlab.studies.kit import REPORT
+
+
+def command(
+    *results: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> int:
+    """Write a report of results: one HTML file that answers first, for any browser, without a network.
+
+    It begins with what happened, in a sentence computed from the data and one figure; charts, tables, and where it is
+    from follow. Charts show the value under the pointer, zoom together by dragging, and hide a line when its name is
+    pressed; without JavaScript and on paper the pictures stay. See docs/reports.md.
+
+    Parameters
+    ----------
+    results
+        Folders that `bloatlab run -o` or `bloatlab live -o` kept, beside each other; or the table of a sweep (.parquet,
+        .csv, .json) or its grid (.toml); or the folder of one `bloatlab compare -o`.
+    output
+        The file, ending in .html.
+    """
+    if not results:
+        raise BadInput("report: of what? Give a result's folder, a sweep's table, or a comparison's folder")
+    if output.suffix.lower() not in {".html", ".htm"}:
+        raise BadInput(f"-o {output}: a report's file ends in .html")
+    if output.is_dir():
+        raise BadInput(f"-o {output}: is a directory")
+    words = shlex.join(["bloatlab", "report", *map(str, results), "-o", str(output)])
+    try:
+        page = _page(results, words)
+    except (ResultError, Unfit) as error:
+        raise BadInput(str(error)) from None
+
+    def save() -> None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write(page, output)
+
+    writing(output, save)
+    Console(stderr=True).print(f"{output}: {output.stat().st_size / 1e6:.2f} MB", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _page(results: tuple[Path, ...], words: str) -> Page:
+    for place in results:
+        if (place / COMPARED).is_file():
+            if len(results) > 1:
+                raise BadInput(f"{place}: is a comparison; give it alone")
+            return _comparison(place, words)
+        if (place / "scorecard.json").is_file() and (place / REPORT).is_file():
+            raise BadInput(f"{place}: is a study's folder, which has its report: {place / REPORT}")
+    return reading(results[0], lambda: results_page(results, words))
+
+
+def _comparison(place: Path, words: str) -> Page:
+    try:
+        return compared_page(reading(place, lambda: opened(place)), words)
+    except (KeyError, TypeError, json.JSONDecodeError):
+        raise BadInput(f"{place / COMPARED}: is no comparison that bloatlab wrote") from None
