@@ -147,16 +147,11 @@ def opened(folder: Path) -> Compared:
     Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` where it is none.
     """
     data = json.loads((folder / COMPARED).read_text(encoding="utf-8"))
-    cells = [
-        Cell(
-            c["case"], c["quantity"], c["unit"], *(_number(c[k]) for k in ("simulated", "live", "allowed")), c["agrees"]
-        )
-        for c in data["cells"]
-    ]
+    cells: list[Cell] = []
+    for c in data["cells"]:
+        ours, real, allowed = (_number(c[key]) for key in ("simulated", "live", "allowed"))
+        cells.append(Cell(c["case"], c["quantity"], c["unit"], ours, real, allowed, c["agrees"]))
     return Compared(cells, data["invalid"], data["summary"]["seeds"], data.get("lateness", {}))
-
-
-_VALUES = ("simulated", "live", "allowed")
 
 
 def _number(value: float | None) -> float:
@@ -191,7 +186,7 @@ def _agreement(judged: Sequence[Cell]) -> str:
     digits = _DIGITS[worst.unit]
     return (
         f"{words}; the farthest off is {worst.name} of {worst.case}: {number(worst.simulated, digits)} {worst.unit} "
-        f"simulated, {number(worst.live, digits)} on kernels."
+        f"simulated, {number(worst.live, digits)} {worst.unit} on kernels."
     )
 
 

@@ -1,0 +1,174 @@
+"""`bloatlab report`: runs, several of them, sweeps and comparisons as pages; bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.compare import Cell, Compared
+from bloatlab.results import write_json
+from browser import opened, serious
+from test_report import data_of, outline
+
+EVIL = "<script>alert(1)</script>"
+
+SCENARIO = """
+name = "home <b>"
+seed = 7
+duration = "10s"
+
+[link.up]
+from = "home"
+to = "net"
+rate = "2mbit"
+delay = "10ms"
+queue.droptail = { limit = "100p" }
+
+[link.down]
+from = "net"
+to = "home"
+rate = "20mbit"
+delay = "10ms"
+
+[app."NAME"]
+from = "home"
+to = ["net"]
+tcp = "rfc"
+traffic.ftp = {}
+
+[app.call]
+from = "home"
+to = ["net"]
+traffic.voip = {}
+
+[app.ping]
+from = "home"
+to = ["net"]
+traffic.ping = {}
+"""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, of in (("plain", "file"), ("evil", EVIL)):
+        scenario = folder / f"{name}.toml"
+        scenario.write_text(SCENARIO.replace("NAME", of))
+        assert call(["run", str(scenario), "-o", str(folder / name)]) == 0
+    queue = "{ codel = {} }"
+    assert (
+        call(["run", str(folder / "plain.toml"), "--set", f"link.up.queue={queue}", "-o", str(folder / "codel")]) == 0
+    )
+    grid = folder / "grid.toml"
+    grid.write_text(
+        'scenario = "plain.toml"\nseeds = 2\n[set]\nduration = "4s"\n[axes]\n"link.up.rate" = ["1mbit", "4mbit"]\n'
+        '[axes.queue]\nlong = { "link.up.queue" = { droptail = { limit = "100p" } } }\n'
+        'codel = { "link.up.queue" = { codel = {} } }\n'
+    )
+    assert call(["sweep", str(grid), "-o", str(folder / "grid.csv"), "--store", str(folder / "store")]) == 0
+    return folder
+
+
+def made(ran: Path, *of: str) -> Path:
+    out = ran / f"{'-'.join(of)}.html"
+    assert call(["report", *(str(ran / name) for name in of), "-o", str(out)]) == 0
+    return out
+
+
+def test_a_run_says_what_happened(ran: Path):
+    html = made(ran, "plain").read_text()
+    parsed = outline(html)
+    assert parsed.text["h1"] == ["What happened in home <b>?"]
+    summary = json.loads((ran / "plain" / "summary.json").read_text())
+    (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
+    # the wait in the link, as the summary has it
+    assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
+    titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
+    assert {"Longest wait in the queue of up", "Rate of each flow", "Round trips of pings", "One-way delay"} <= titles
+    assert len({chart["link"] for chart in data_of(html)}) == 2  # all of time together, and the distributions
+    assert "seed 7" in html
+
+
+def test_two_runs_lie_in_one_chart_and_differ(ran: Path):
+    html = made(ran, "plain", "codel").read_text()
+    (first, *_) = data_of(html)
+    lines = [series["label"] for series in first["panels"][0]["series"]]
+    assert len(lines) == 2
+    assert any("codel" in label for label in lines)
+    mos = [
+        json.loads((ran / n / "summary.json").read_text())["apps"]["call"]["voip"]["mos"] for n in ("plain", "codel")
+    ]
+    (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
+    assert all(f"{value:.2f}" in sentence for value in mos)
+    assert "link.up.queue" in html
+    assert re.search(r"✓</span> better", html)
+
+
+def test_a_sweep_says_where_it_is_best(ran: Path):
+    html = made(ran, "grid.csv").read_text()
+    (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
+    assert "links.up.sojourn_ms.p99 is" in sentence
+    assert "codel" in sentence.split(" and ")[0]  # the better end first
+    assert "queue long" in sentence.split(" and ")[1]
+    table = re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)[-1]
+    assert table.count("<tr>") == 4
+
+
+def test_a_comparison_says_how_far_it_agrees(tmp_path: Path):
+    cells = [
+        Cell("Q=20", "ping RTT", "ms", 26.0, 27.0, 4.0, True),
+        Cell("Q=20", "page time", "s", 0.9, 0.6, 0.09, False),
+        Cell("Q=100", "ping RTT", "ms", 100.0, 90.0, 13.0, None),
+    ]
+    done = Compared(cells, {"Q=100": "late"}, 3)
+    write_json(tmp_path / "compare.json", done.as_data())
+    assert call(["report", str(tmp_path), "-o", str(tmp_path / "c.html")]) == 0
+    html = (tmp_path / "c.html").read_text()
+    (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
+    assert sentence == (
+        "In 1 of 2 judged quantities; the farthest off is page time of Q=20: 0.900 s simulated, 0.600 s on kernels."
+    )
+    assert "invalid:" in html
+
+
+def test_bad_input_is_one_line(ran: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "study").mkdir()
+    for name in ("scorecard.json", "report.html"):
+        (tmp_path / "study" / name).write_text("{}")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "compare.json").write_text("[]")
+    out = ["-o", str(tmp_path / "x.html")]
+    for arguments, words in (
+        ([str(tmp_path / "none"), *out], "none"),
+        ([*out], "of what?"),
+        ([str(ran / "plain"), "-o", str(tmp_path / "x.pdf")], "ends in .html"),
+        ([str(tmp_path / "study"), *out], "study's folder, which has its report"),
+        ([str(tmp_path / "broken"), *out], "no comparison that bloatlab wrote"),
+        ([str(ran / "plain"), str(ran / "grid.csv"), *out], "table of many runs"),
+        ([str(tmp_path), *out], "not a result folder"),
+    ):
+        assert call(["report", *arguments]) == 2, arguments
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert words in " ".join(lines), arguments
+        assert "Traceback" not in " ".join(lines)
+    assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("names", [("evil",), ("evil", "codel"), ("grid.csv",)])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_are_quiet_and_readable_whatever_is_called_how(
+    browser: Any, ran: Path, names: tuple[str, ...], width: int
+):
+    file = made(ran, *names)
+    assert file.stat().st_size < 3_000_000
+    with opened(browser, file, width=width, scheme="dark") as on:
+        on.page.wait_for_selector(".uplot canvas")
+        assert on.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious(on.page) == []
+        if names[0] == "evil":
+            assert EVIL in on.page.locator("body").inner_text()
