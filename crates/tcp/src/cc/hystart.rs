@@ -3,7 +3,7 @@
 //! ```text
 //! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2
 //! delay:      after 8 samples of a round, the least of all so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
-//! either:     ssthresh = cwnd.   Below a window of 16 nothing is watched, and no round begins.
+//! either:     ssthresh = cwnd.   Below a window of 16 rounds begin, but nothing is watched.
 //! ```
 //!
 //! Source: Ha & Rhee 2008 (Linux' constants).
@@ -62,7 +62,7 @@ impl HyStart {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
-        if asked && w.slow_start() && w.cwnd >= LOW_WINDOW && !self.found {
+        if asked && w.slow_start() && !self.found {
             self.watch(w, s);
         }
     }
@@ -79,7 +79,7 @@ impl HyStart {
                 found: false,
             };
         }
-        if self.min_rtt != u32::MAX && self.late(s) {
+        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(s) {
             self.found = true;
             w.ssthresh = w.cwnd;
         }
@@ -153,19 +153,38 @@ mod tests {
     }
 
     #[test]
-    fn no_round_begins_below_a_window_of_sixteen() {
+    fn below_a_window_of_sixteen_rounds_begin_and_nothing_is_watched() {
         let mut h = HyStart::new();
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
-        // a round of 12 segments, sent at 0: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window
-        for i in 0..6 {
+        // a round of 12 segments: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window, the seventh is not
+        for i in 0..12 {
+            assert!(w.slow_start(), "{i}");
             h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // so the train begins with the seventh, at 112: at 120 it is 8 ms long, not 20
-        for i in 6..20 {
-            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
-            assert_eq!(w.slow_start(), i < 17, "{i}: half of 40 ms is passed at 112 + 22");
-            w.cwnd += 1.0;
+        // last_ack stands at the round's start, so the seventh came 12 ms after it: no train in this round, however long
+        (12..40).for_each(|i| h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
+        assert!(w.slow_start());
+    }
+
+    #[test]
+    fn a_round_trip_that_jumps_ends_slow_start_at_the_ninth_ack_of_its_round() {
+        // windows of 10, 20 and 40; an ACK for each segment, 3 ms apart (no train), 40 ms, in the third round 60 ms:
+        // eight ACKs of it have made 48 of 40
+        let mut h = HyStart::new();
+        let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let (mut una, mut next) = (0, 10);
+        for (round, rtt) in [(0, 40), (1, 40), (2, 60)] {
+            for i in 0..(10 << round) {
+                una += 1;
+                h.on_ack(true, &mut w, &sample(200 * (round + 1) + 3 * i, rtt, una, next));
+                if w.slow_start() {
+                    w.cwnd += 1.0;
+                    next += 2;
+                }
+            }
+            assert_eq!(w.slow_start(), round < 2);
         }
+        assert_eq!(w.ssthresh, 48.0);
     }
 }
