@@ -1,18 +1,18 @@
 """How likely sessions meet in one queue when a hash chooses among G groups of k queues and each takes an unused one.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
-    serial search         k queues each: only more than k sessions in one group must share (document 000: G 64, k 4)
+    serial search         k queues each: only more than k sessions in one group must share (ARRIS 2013: G 64, k 4)
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 
 The first: maps of n labelled sessions to G labelled groups with at most k in each have the exponential generating
 function (sum_{j<=k} x^j/j!)^G, out of G^n maps. Its coefficients follow from each other, as for any power of a
-polynomial: exact, for every n at once, in O(n k) rationals. Document 000 took it for out of reach and simulated.
+polynomial: exact, for every n at once, in O(n k) rationals. ARRIS 2013 took it for out of reach and simulated.
 
 Sessions are alive all the time and the hash is uniform; which session shares in an overfull group is the discipline's
 rule, so the second is the chance to be *among* those of whom some share.
 
-Source: document 000, "Decreasing Hash Collision Probability", Figures 8 and 9; SPEC 5.1.
+Source: ARRIS 2013, "Decreasing Hash Collision Probability", Figures 8 and 9.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
 
-    Document 000 proposes this (64 groups of 4 queues) and simulates its Figure 9, for want of a closed form. Here is
+    ARRIS 2013 proposes this (64 groups of 4 queues) and simulates its Figure 9, for want of a closed form. Here is
     one: exact rationals, beside a Monte Carlo experiment with exact 95 % intervals, beside the classifier of the
     discipline sfq_hss fed with random 5-tuples, and beside ordinary hashing into as many queues, and into as many as
     there are groups.
@@ -57,7 +57,7 @@ def command(
     form
         text prints percent; csv and json print chances from 0 to 1, json the exact fractions, too.
     output
-        Folder for Figures 8 and 9 of document 000 (SVG and PNG).
+        Folder for Figures 8 and 9 of ARRIS 2013 (SVG and PNG).
     force
         Replace figures that are in the folder.
     """
@@ -184,7 +184,7 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
     def published(*points: tuple[float, float]) -> list[Series]:
         x, y = zip(*points, strict=True)
         paper = (groups, ways) == (64, 4)
-        return [Series("document 000, in words", x, y, "points", PUBLISHED)] if paper else []
+        return [Series("ARRIS 2013, in words", x, y, "points", PUBLISHED)] if paper else []
 
     plain = Panel(
         f"Ordinary hashing into {queues} queues",
