@@ -101,6 +101,7 @@ bench:
 	cargo build --release --locked --quiet -p bloatlab-speed
 	$(PYTHON) tools/bench.py
 	target/release/qdiscs
+	@[ ! -x $(BIN)/python ] || $(BIN)/python tools/bench_playground.py
 
 # ------------------------------------------------------------------------------------------------------- the playground
 

@@ -48,7 +48,7 @@ check_web() {
     if ! command -v node >/dev/null 2>&1; then
         lack "Node" "nodejs"
     else
-        node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' ||
+        node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' ||
             lack "Node 18 or newer (node is $(node --version))" "nodejs"
     fi
     [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ] ||

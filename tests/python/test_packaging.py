@@ -88,3 +88,29 @@ def test_check_is_lints_types_documentation_layers_and_then_tests():
     places = [done.stdout.index(step) for step in steps]
     assert places == sorted(places)
     assert "pytest" in done.stdout.splitlines()[-1]
+
+
+def test_what_the_playground_needs_is_named(tmp_path: Path):
+    for tool in ("sed", "head", "sort"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    done = preflight("python3", "web", path=str(tmp_path))
+    assert done.returncode == 1
+    assert "npm is missing" in done.stderr
+    assert "apt-get install nodejs" in done.stderr
+    assert "rustup target add wasm32-unknown-unknown" in done.stderr
+
+
+def test_a_node_of_today_is_new_enough(tmp_path: Path):
+    (tmp_path / "npm").write_text("#!/bin/sh\n")
+    for version, enough in (("v20.20.2", True), ("v16.1.0", False)):
+        node = tmp_path / "node"
+        number = version.removeprefix("v").partition(".")[0]
+        # as node does: its exit code is what the program hands over, and that must be a number
+        node.write_text(
+            f'#!/bin/sh\ncase "$1" in --version) echo {version};; '
+            f'*) case "$2" in *"? 1 : 0"*) [ {number} -ge 18 ];; *) exit 7;; esac;; esac\n'
+        )
+        for program in (node, tmp_path / "npm"):
+            program.chmod(0o755)
+        done = preflight("python3", "web", path=str(tmp_path))
+        assert ("Node 18 or newer" not in done.stderr) == enough

@@ -100,7 +100,7 @@ def test_it_loads_from_disk_and_says_what_happens(page: Open):
     assert PAGE.stat().st_size <= 3_000_000
     sentence = found.page.inner_text("#sentence")
     assert re.match(
-        r"Behind 250 packets of droptail, load adds \d+ ms \(grade [A-F]\+?\); the call is worth MOS", sentence
+        r"Behind 250 packets of droptail, packets wait \d+ ms \(grade [A-F]\+?\); the call is worth MOS", sentence
     )
     assert found.page.locator("canvas").count() == 3
 

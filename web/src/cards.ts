@@ -116,16 +116,20 @@ function change(card: Card, other: Card): string {
   return (card.number - other.number) * card.better > 0 ? ", now better ▲" : ", now worse ▼";
 }
 
-/** The run in a sentence. */
-export function sentence(summary: Summary, queue: string): string {
+/** The run in a sentence: what the queue of `link` adds, and what the people behind it get. `queue` names that queue. */
+export function sentence(summary: Summary, link: string, queue: string): string {
   const parts = cards(summary);
-  const first = parts[0];
   const call = parts.find((c) => c.title === "Call");
   const page = parts.find((c) => c.title === "Pages");
-  const rate = Object.values(summary.apps).reduce((sum, app) => sum + (KINDS[String(app["kind"])] ? 0 : Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0)), 0);
-  const words = [`Behind ${queue}, load adds ${first?.value ?? "–"} (${first?.verdict || "no grade"})`];
+  const rates = Object.values(summary.apps)
+    .filter((app) => KINDS[String(app["kind"])] === undefined)
+    .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
+  const mean = number(summary.links[link], "sojourn_ms", "mean");
+  const grade = get(summary.links[link], ["grade"]);
+  const words = [`Behind ${queue}, packets wait ${mean === null ? "not at all" : `${text(mean, mean < 10 ? 1 : 0)} ms`}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
   if (call) words.push(`the call is worth ${call.value} (${call.verdict})`);
   if (page) words.push(`a page takes ${page.value}`);
+  const rate = rates.reduce((a, b) => a + b, 0);
   if (rate > 0) words.push(`transfers get ${text(rate, 2)} Mbit/s`);
   return `${words.join("; ")}.`;
 }

@@ -143,7 +143,7 @@ function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   if (of === undefined) return [];
   return [
     { label: "mean", colour: COLOURS[0] ?? "", values: onto(grid, charts, of.delay_ms) },
-    { label: "most", colour: COLOURS[4] ?? "", values: onto(grid, charts, of.delay_ms_max), faint: true },
+    { label: "longest", colour: COLOURS[4] ?? "", values: onto(grid, charts, of.delay_ms_max), faint: true },
   ];
 }
 
@@ -161,6 +161,19 @@ function paint(charts: (Charts | null)[]): Paint {
 const label = (line: FlowLine): string =>
   `${line.app}${line.flows > 1 ? (line.flow === null ? ` (${line.flows} flows)` : ` ${line.flow + 1}`) : ""}${line.direction === "reverse" ? " ↓" : ""}`;
 
+/** Over how much time rates are averaged, s: in less, one sees packets. */
+export const window = (charts: Charts): number =>
+  charts.width_s * Math.ceil(Math.max(0.5, (charts.width_s * charts.t_s.length) / 120) / charts.width_s);
+
+/** The mean around each bin. */
+function smooth(charts: Charts, values: number[]): number[] {
+  const [before, bins] = [Math.floor(window(charts) / charts.width_s / 2), Math.round(window(charts) / charts.width_s)];
+  return values.map((_, i) => {
+    const around = values.slice(Math.max(0, i - before), i - before + bins);
+    return around.reduce((a, b) => a + b, 0) / around.length;
+  });
+}
+
 function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
   // what goes back beside a transfer (requests, answers) is not what somebody watches
   const greatest = new Map<string, number>();
@@ -168,7 +181,7 @@ function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
   for (const line of charts.flows) greatest.set(line.app, Math.max(greatest.get(line.app) ?? 0, sum(line)));
   return charts.flows
     .filter((line) => sum(line) > 0.05 * (greatest.get(line.app) ?? 0))
-    .map((line) => ({ label: label(line), colour: colour(line.app, line.flow), values: onto(grid, charts, line.mbit) }));
+    .map((line) => ({ label: label(line), colour: colour(line.app, line.flow), values: onto(grid, charts, smooth(charts, line.mbit)) }));
 }
 
 /** Curves over common delays: in percent, at each step of any of them. */

@@ -1,7 +1,7 @@
 // The playground: state, and what happens when it changes.
 
 import { cardsOf, sentence } from "./cards";
-import { Board } from "./charts";
+import { Board, window } from "./charts";
 import { Controls, type Desk } from "./controls";
 import { byId, h, put } from "./dom";
 import { Engine } from "./engine";
@@ -95,11 +95,12 @@ function redraw(): void {
   const shown = charts.links[link] !== undefined ? link : (Object.keys(charts.links)[0] ?? "");
   board.draw(charts, shown, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
-  byId("sentence").textContent = sentence(summary, queueName(result.tree, shown));
+  byId("sentence").textContent = sentence(summary, shown, queueName(result.tree, shown));
+  byId("rate-title").textContent = `Rate of each flow (Mbit/s), means over ${window(charts).toFixed(1)} s`;
   byId("delay-title").textContent = `Delay in the queue of ${shown} (ms)`;
   byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
   byId("pin").setAttribute("aria-pressed", String(pinned !== null));
-  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, queueName(pinned.tree, shown)))]));
+  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, shown, queueName(pinned.tree, shown)))]));
 }
 
 /** "250 packets of droptail". */
@@ -164,6 +165,8 @@ async function showToml(): Promise<void> {
   byId<HTMLTextAreaElement>("toml-text").value = written.toml ?? (written.problems ?? []).map((p) => `# ${p.path}: ${p.message}`).join("\n");
   byId("toml-problem").textContent = "";
   byId<HTMLDialogElement>("toml").showModal();
+  byId<HTMLTextAreaElement>("toml-text").setSelectionRange(0, 0);
+  byId("toml-text").scrollTop = 0;
 }
 
 async function takeToml(): Promise<void> {

@@ -1,6 +1,7 @@
 //! Large pages for the table of connections.
 
 /// Bytes of a table from which on large pages pay.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "elsewhere nobody is asked for large pages"))]
 const LARGE: usize = 4 << 20;
 
 /// Room for `most` values that are pushed one by one, from [`LARGE`] on large pages where the system has them.
@@ -9,6 +10,7 @@ const LARGE: usize = 4 << 20;
 /// that is asked for at once leaves no holes where smaller tables lay; what is never used costs no memory.
 #[allow(unsafe_code, reason = "there is no safe way to advise the kernel")]
 pub(crate) fn table<T>(most: usize) -> Vec<T> {
+    #[cfg_attr(not(target_os = "linux"), allow(unused_mut, reason = "as above"))]
     let mut table: Vec<T> = Vec::with_capacity(most);
     #[cfg(target_os = "linux")]
     if size_of_val(table.spare_capacity_mut()) >= LARGE {
