@@ -3,9 +3,10 @@
 
     bench_playground.py [--runs N] [--check]
 
-web/bench/s1.toml is S1 of benches/speed with 10 flows; web/bench/household.toml is what a moved slider runs, five uploads
-and a call for 60 s, with its charts. Runs of both take turns, so that what else the machine does falls on both. Printed is
-the lower quartile of each, in ms of CPU time, and the first run in a fresh module: that one is compiled while it runs.
+web/bench/s1.toml is S1 of benches/speed with 10 flows; web/bench/household.toml is what a moved slider runs, five
+uploads and a call for 60 s, with its charts. Runs of both take turns, so that what else the machine does falls on both.
+Printed is the lower quartile of each, in ms of CPU time, and the first run in a fresh module, which is compiled while
+it runs.
 
 Allowed (--check): 2.5 times native on S1, and 150 ms for the household. Exit code 1 if it is more, 2 if something is
 missing.
