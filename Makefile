@@ -150,6 +150,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(BIN)/uv pip compile pyproject.toml --group build --group dev $(LOCK) -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml --group build -c requirements/dev.txt $(LOCK) -o requirements/run.txt
+	$(BIN)/uv pip compile --group pyproject.toml:flent $(LOCK) -o requirements/flent.txt
 
 # Hashes of every platform's file, and no index: where they come from is the machine's own setting.
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from bloatlab import flent
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
 from bloatlab.sweep import declared
@@ -178,15 +179,25 @@ class Difference:
 
 
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
-    """What differs between two results: opened, or the folders that hold them.
+    """What differs between two results: opened, or the folders that hold them, or data files of flent.
 
-    Raises `ResultError` for a folder that is none, `OSError` where it cannot be read.
+    Beside what flent measured a result is seen as flent would have: its pings and its TCP flows, under load. Raises
+    `ResultError` for a folder that is none, `FlentError` for such a file, `OSError` where it cannot be read.
     """
     names = (_name(first, "first"), _name(second, "second"))
     if names[0] == names[1]:
         names = (str(first), str(second)) if isinstance(first, (str, Path)) else ("first", "second")
+    if any(not isinstance(of, Result) and flent.is_flent(of) for of in (first, second)):
+        sides = [_measured(of, name) for of, name in zip((first, second), names, strict=True)]
+        return difference(names, None, [side.measures() for side in sides])
     results = [of if isinstance(of, Result) else open_result(of) for of in (first, second)]
     return difference(names, [r.scenario.data for r in results], [declared.summary(r) for r in results])
+
+
+def _measured(of: Result | str | Path, name: str) -> flent.Measured:
+    if not isinstance(of, Result) and flent.is_flent(of):
+        return flent.read(of)
+    return flent.of_result(of if isinstance(of, Result) else open_result(of), name)
 
 
 def _name(of: Result | str | Path, place: str) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, reading
 from bloatlab.differences import Difference, diff
+from bloatlab.flent import FlentError
 from bloatlab.results import ResultError, json_text
 from bloatlab.terminal import show
 
@@ -32,9 +33,9 @@ def command(
     Parameters
     ----------
     first
-        Folder that `bloatlab run -o` or `bloatlab live -o` kept.
+        Folder that `bloatlab run -o` or `bloatlab live -o` kept, or a data file of flent (.flent.gz).
     second
-        Folder to compare it with.
+        The same, to compare it with.
     form
         text for people; json (everything) and csv (a row per measure) for programs.
     every
@@ -42,7 +43,7 @@ def command(
     """
     try:
         found = reading(first, lambda: reading(second, lambda: diff(first, second)))
-    except ResultError as error:
+    except (ResultError, FlentError) as error:
         raise BadInput(str(error)) from None
     match form:
         case "json":

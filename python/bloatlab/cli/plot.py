@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
+from bloatlab.flent import FlentError
 from bloatlab.plots import Unfit
 from bloatlab.plots.kinds import NAMES, Asked
 from bloatlab.plots.kinds import kind as kind_named
@@ -37,8 +38,9 @@ def command(
     Parameters
     ----------
     results
-        Folders that `bloatlab run -o` or `bloatlab live -o` kept; several are overlaid. Or the table of a sweep
-        (.parquet, .csv, .json), its grid (.toml, for runs that the store has), or the folder of a study.
+        Folders that `bloatlab run -o` or `bloatlab live -o` kept, or data files of flent (.flent.gz); several are
+        overlaid. Or the table of a sweep (.parquet, .csv, .json), its grid (.toml, for runs that the store has), or the
+        folder of a study.
     kind
         What to draw.
     output
@@ -71,7 +73,7 @@ def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str
     try:
         suffix_of(output)
         drawn = drawing_of(results, kind, asked)
-    except (Unfit, ResultError) as error:
+    except (Unfit, ResultError, FlentError) as error:
         raise BadInput(str(error)) from None
     except OSError as error:
         raise BadInput(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None

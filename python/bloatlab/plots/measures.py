@@ -144,6 +144,12 @@ class Flow:
     frame: pl.DataFrame
 
 
+def carried(runs: Sequence[Run]) -> tuple[str, str]:
+    """The column of bytes that all runs have, on the wire or else of payload, and what a rate of it is called."""
+    wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
+    return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
+
+
 def flows(run: Run) -> list[Flow]:
     """The flows with a series that carry payload, each direction by itself, in the order of the table; no pings."""
     frame = run.table("flow_series")

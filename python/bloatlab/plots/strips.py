@@ -18,6 +18,7 @@ from bloatlab.plots.measures import (
     bins,
     bottleneck,
     busy,
+    carried,
     drops,
     flows,
     link_series,
@@ -66,13 +67,14 @@ def _parts(run: Run) -> list[Strip]:
     width, whole = window(run), flows(run)
     shown = _by_app(whole) if len(whole) > MOST_FLOWS else {f.label: f.frame for f in whole}
     place = {label: i for i, label in enumerate(shown)}
-    rates = [(rate(frame, "wire_bytes", width, safe(label)), place[label]) for label, frame in shown.items()]
+    column, word = carried([run])
+    rates = [(rate(frame, column, width, safe(label)), place[label]) for label, frame in shown.items()]
     links = [(name, len(shown) + i) for i, name in enumerate(busy(run)[:3])]
     tcp = [f for f in whole if _has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
     ticks = [_ticks(run, links[0][0], "dropped_packets"), _ticks(run, links[0][0], "marked_packets")] if links else []
     return [
-        Strip("rate", "rate (Mbit/s)", rates),
+        Strip("rate", f"{word} (Mbit/s)", rates),
         Strip(
             "queue", "queue (packets)", [(_queue(run, n, n), i) for n, i in links], [t for t in ticks if len(t.times)]
         ),
@@ -98,7 +100,8 @@ def _overlaid(runs: Sequence[Run]) -> list[Strip]:
     """One line per run: of the link where packets waited longest, of all data, of the window's mean, of the pings."""
     link = bottleneck(runs)
     of = safe(link, 12) if link else ""
-    found: list[Strip] = [Strip("rate", "rate, all data (Mbit/s)", _each(runs, _all_data))]
+    column, word = carried(runs)
+    found = [Strip("rate", f"{word}, all data\n(Mbit/s)", _each(runs, lambda run: _all_data(run, column)))]
     if link is not None:
         ticks = [Ticks("", drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
         found += [
@@ -117,9 +120,9 @@ def _each(runs: Sequence[Run], line: Any) -> list[tuple[Line, int]]:
     return [(of, i) for of, i in made if of is not None]
 
 
-def _all_data(run: Run) -> Line | None:
+def _all_data(run: Run, column: str) -> Line | None:
     whole = flows(run)
-    return rate(pl.concat([f.frame for f in whole]), "wire_bytes", window(run), run.label) if whole else None
+    return rate(pl.concat([f.frame for f in whole]), column, window(run), run.label) if whole else None
 
 
 def _over_flows(run: Run, column: str, scale: float) -> Line | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from bloatlab import flent
 from bloatlab.plots.labels import told_apart
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result
@@ -24,13 +25,14 @@ class Unfit(ValueError):  # noqa: N818  it is the input that does not fit
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `scenario` is None for what was measured without one; `captures` is the folder that may hold them."""
+    """One run. `scenario` and `result` are None for what flent measured; `captures` is a folder that may hold some."""
 
     label: str
     tables: Mapping[str, pl.DataFrame]
     summary: Mapping[str, Any]
     scenario: Mapping[str, Any] | None = None
     captures: Path | None = None
+    result: Result | None = None
 
     def table(self, name: str) -> pl.DataFrame:
         """A table; one without columns where there is none."""
@@ -84,6 +86,8 @@ def subjects(given: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] |
     Raises `Unfit`; `ResultError` for a folder that is no result; `OSError` where something cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(given, start=1)]
+    if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):
+        found = [_as_flent(of) for of in found]
     runs = [of for of in found if isinstance(of, Run)]
     sweeps = [of for of in found if isinstance(of, Sweep)]
     if not found:
@@ -106,8 +110,19 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
             return _opened(Path(of))
 
 
+def _as_flent(of: Subject) -> Subject:
+    """A result as flent would have measured it, to be laid beside what it did measure."""
+    if isinstance(of, Sweep) or of.result is None:
+        return of
+    return _flent(flent.of_result(of.result, of.label))
+
+
+def _flent(of: flent.Measured) -> Run:
+    return Run(of.name, of.tables, of.summary)
+
+
 def _run(result: Result, label: str, captures: Path | None = None) -> Run:
-    return Run(label, result.tables, result.summary, result.scenario.data, captures)
+    return Run(label, result.tables, result.summary, result.scenario.data, captures, result)
 
 
 def _opened(path: Path) -> Subject:
@@ -117,6 +132,8 @@ def _opened(path: Path) -> Subject:
         if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*/*.parquet")):
             raise Unfit(f"{path}: is a store of many sweeps; name the grid file of one, which finds its runs there")
         return _run(open_result(path), path.resolve().name, path)
+    if flent.is_flent(path):
+        return _flent(flent.read(path))
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:

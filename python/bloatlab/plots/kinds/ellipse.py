@@ -21,7 +21,7 @@ import polars as pl
 from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, bins, bottleneck, flows, link_series, pings
+from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
 from bloatlab.plots.places import free_labels
 from bloatlab.plots.sheet import Sheet, legend, sheet
 from bloatlab.plots.subjects import Run
@@ -54,10 +54,11 @@ class Cloud:
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
     """A cloud per run, or per application of one run; and what its delay is."""
-    if len(runs) == 1:
+    if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
-        return [c for c in map(_pinged, runs) if c is not None], "round-trip time (ms)"
+        column, _ = carried(runs)
+        return [c for c in (_pinged(run, column) for run in runs) if c is not None], "round-trip time (ms)"
     link = bottleneck(runs)
     if link is None:
         return [], ""
@@ -110,13 +111,13 @@ def _link(run: Run, link: str) -> Cloud | None:
     return _cloud(run.label, wide, run, width)
 
 
-def _pinged(run: Run) -> Cloud | None:
+def _pinged(run: Run, column: str) -> Cloud | None:
     width = _span(run)
     asked = bins(pl.concat(list(pings(run).values())).sort("t_s"), {"rtt_ms": "mean"}, width)
-    sent = pl.concat([f.frame.select("t_s", "wire_bytes") for f in flows(run)]).sort("t_s")
-    sent = bins(sent, {"wire_bytes": "sum"}, width)
+    sent = pl.concat([f.frame.select("t_s", bytes=column) for f in flows(run)]).sort("t_s")
+    sent = bins(sent, {"bytes": "sum"}, width)
     both = asked.with_columns(pl.col("t_s").round(6)).join(sent.with_columns(pl.col("t_s").round(6)), on="t_s")
-    return _cloud(run.label, both.rename({"rtt_ms": "delay", "wire_bytes": "bytes"}), run, width)
+    return _cloud(run.label, both.rename({"rtt_ms": "delay"}), run, width)
 
 
 def draw(runs: Sequence[Run], asked: Asked) -> Figure:

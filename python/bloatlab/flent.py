@@ -1,0 +1,401 @@
+"""flent's data files: a result written as one, and one that was measured read.
+
+flent (flent.org) is the tester that people run at home: it loads a line, pings through it, and keeps a `.flent.gz`.
+Its own plotter opens what `write` makes; `read` turns what flent measured into the tables that plots and `differences`
+use.
+
+    file     gzip of JSON, version 4: metadata, x_values (s), results (a value per x, or null), raw_values
+    series   "TCP upload::1" and so on in Mbit/s of payload; "Ping (ms) ICMP" in ms
+    test     tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping: the test whose series a result has
+
+Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
+Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply. Rates are means over `STEP` s, where
+flent interpolates between the moments at which netperf reports.
+"""
+
+from __future__ import annotations
+
+import bz2
+import datetime as dt
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from bloatlab.results import json_text
+from bloatlab.scenario import version
+from bloatlab.simulation import Result
+
+VERSION = 4
+SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
+
+#: Width of the bins of rates, s: flent's own default.
+STEP = 0.2
+
+Way = Literal["upload", "download"]
+
+#: The names of a test's series of one flow, by its name and the way.
+_SERIES = {
+    "tcp_nup": "TCP {way}::{number}",
+    "tcp_ndown": "TCP {way}::{number}",
+    "rrul_be_nflows": "TCP {way} BE::{number}",
+    "ping": "TCP {way}::{number}",
+}
+
+_PING = "Ping (ms)"
+_SUMS = ("avg", "sum", "totals", "fairness")
+
+
+class FlentError(ValueError):
+    """No data file of flent; the message is one line for a person."""
+
+
+def is_flent(path: str | Path) -> bool:
+    """Whether a path is named as a data file of flent is."""
+    return str(path).endswith(SUFFIXES)
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def write(result: Result, path: str | Path, *, title: str = "") -> Path:
+    """`result` as a data file of flent; equal results leave equal bytes. Raises `FlentError`, `OSError`."""
+    path = Path(path)
+    if path.suffix != ".gz":
+        raise FlentError(f"{path}: a data file of flent ends in .flent.gz")
+    text = json_text(document(result, title=title or result.scenario.name))
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def document(result: Result, *, title: str = "") -> dict[str, Any]:
+    """What a data file of flent holds, of `result`. Raises `FlentError` where it has neither a ping nor a TCP flow."""
+    end = float(result.summary["duration_s"])
+    local = _local(result)
+    flows = _flows(result, local)
+    asked = _pings(result)
+    if not flows and not asked:
+        raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has no series of either")
+    ways = {way for way, _ in flows}
+    name = {0: "ping", 1: "tcp_nup" if "upload" in ways else "tcp_ndown", 2: "rrul_be_nflows"}[len(ways)]
+    x = np.arange(0.0, end - STEP * 1e-6, STEP)
+    results: dict[str, list[float | None]] = {}
+    raw: dict[str, list[dict[str, float]]] = {}
+    counts: dict[Way, int] = {"upload": 0, "download": 0}
+    for way, frame in flows:
+        counts[way] += 1
+        series = _SERIES[name].format(way=way, number=counts[way])
+        rates = _rates(frame, x)
+        results[series] = _listed(rates)
+        raw[series] = [
+            {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
+        ]
+    for place, frame in enumerate(asked.values()):
+        series = f"{_PING} ICMP" if place == 0 else f"{_PING} ICMP {list(asked)[place]} (extra)"
+        results[series] = _listed(_means(frame, x))
+        raw[series] = _echoes(frame)
+    results |= _sums(results)
+    return {
+        "metadata": _metadata(result, name, title, local, counts) | {"SERIES_META": _series_meta(results)},
+        "version": VERSION,
+        "x_values": [round(t, 6) for t in x.tolist()],
+        "results": results,
+        "raw_values": raw,
+    }
+
+
+def _local(result: Result) -> str:
+    """The host at which a person sits: where the first ping begins, else the first application."""
+    apps = result.scenario.data["app"]
+    first = [a for a in apps if result.summary["apps"].get(a, {}).get("kind") == "ping"] or list(apps)
+    return str(apps[first[0]]["from"]) if first else ""
+
+
+def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
+    """The TCP flows that carry payload, and whether it leaves or reaches the local host."""
+    frame = result.table("flow_series")
+    apps = result.scenario.data["app"]
+    found: list[tuple[Way, pl.DataFrame]] = []
+    if not frame.height:
+        return found
+    for (app, _, direction), part in frame.partition_by(
+        "app", "flow", "direction", maintain_order=True, as_dict=True
+    ).items():
+        tcp = part["cwnd_bytes"].fill_nan(None).is_not_null().any()
+        if tcp and float(part["goodput_bytes"].fill_nan(0.0).sum()) > 0.0:
+            there = str(apps[str(app)]["from"]) == local or local not in apps[str(app)]["to"]
+            found.append(("upload" if there == (direction == "forward") else "download", part))
+    return found
+
+
+def _pings(result: Result) -> dict[str, pl.DataFrame]:
+    frame = result.table("pings")
+    if not frame.height:
+        return {}
+    answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
+    return {str(app): part for (app,), part in answered.partition_by("app", maintain_order=True, as_dict=True).items()}
+
+
+def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mbit/s of payload in each bin."""
+    place = np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int)
+    sent = frame["goodput_bytes"].fill_nan(0.0).to_numpy()
+    sums: NDArray[Any] = np.bincount(np.clip(place, 0, len(x) - 1), sent, len(x))
+    return sums * 8e-6 / STEP
+
+
+def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean round trip of each bin, ms; NaN for none."""
+    place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, len(x) - 1)
+    sums, counts = np.bincount(place, frame["rtt_ms"].to_numpy(), len(x)), np.bincount(place, None, len(x))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / counts, dtype=np.float64)
+
+
+def _echoes(frame: pl.DataFrame) -> list[dict[str, float]]:
+    """Each reply: its number, when it came, s, and its round trip, ms."""
+    rows = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
+    return [{"seq": i, "t": round(t + rtt / 1e3, 9), "val": rtt} for i, (t, rtt) in enumerate(rows)]
+
+
+def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | None]]:
+    """The series that flent computes from others: sums and means of flows, means of pings."""
+    found: dict[str, list[float | None]] = {}
+    for way in ("upload", "download"):
+        mine = [_array(of) for name, of in results.items() if name.startswith(f"TCP {way}")]
+        if mine:
+            found[f"TCP {way} avg"] = _listed(np.mean(mine, axis=0))
+            found[f"TCP {way} sum"] = _listed(np.sum(mine, axis=0))
+    every = [_array(of) for name, of in results.items() if name.startswith("TCP")]
+    if every:
+        found["TCP totals"] = _listed(np.sum(every, axis=0))
+    asked = [_array(of) for name, of in results.items() if name.startswith(_PING)]
+    if asked:
+        both = np.array(asked)
+        count = np.isfinite(both).sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[f"{_PING} avg"] = _listed(np.where(count > 0, np.nansum(both, axis=0) / count, np.nan))
+    return found
+
+
+def _array(of: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array([math.nan if v is None else v for v in of], dtype=np.float64)
+
+
+def _listed(of: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(v) else v for v in of.tolist()]
+
+
+def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:
+    """Unit, mean and place of each series."""
+    found: dict[str, dict[str, Any]] = {}
+    for place, (name, values) in enumerate(results.items()):
+        known = [v for v in values if v is not None]
+        unit = "ms" if name.startswith(_PING) else "Mbits/s"
+        found[name] = {"IDX": place, "UNITS": unit, "MEAN_VALUE": sum(known) / len(known) if known else None}
+    return found
+
+
+def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
+    """What flent keeps of a test. Everything in it follows from the result."""
+    nodes = sorted(
+        {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]} - {local}
+    )
+    begin = "1970-01-01T00:00:00.000000Z"
+    streams = {f"{way}_streams": str(count) for way, count in counts.items() if count}
+    return {
+        "NAME": name,
+        "TITLE": title,
+        "NOTE": f"simulated by bloatlab {version()}, scenario {result.scenario.hash[:16]}, seed {result.seed}",
+        "HOST": nodes[0] if nodes else local,
+        "HOSTS": nodes or [local],
+        "LOCAL_HOST": local,
+        "TIME": begin,
+        "T0": begin,
+        "LENGTH": float(result.summary["duration_s"]),
+        "TOTAL_LENGTH": float(result.summary["duration_s"]),
+        "STEP_SIZE": STEP,
+        "TEST_PARAMETERS": streams,
+        "FLENT_VERSION": f"bloatlab {version()}",
+        "IP_VERSION": 4,
+        "DATA_FILENAME": f"{name}.flent.gz",
+        "BATCH_NAME": None,
+        "BATCH_TIME": None,
+        "BATCH_TITLE": None,
+        "BATCH_UUID": None,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What flent measured: `pings` (`app`, `t_s`, `rtt_ms`) and `flow_series` (payload per bin), as results have them.
+
+    Flows are applications `upload` and `download`; `summary` has the parts of a run's summary that follow from them.
+    """
+
+    name: str
+    summary: Mapping[str, Any]
+    tables: Mapping[str, pl.DataFrame]
+
+    def measures(self) -> dict[str, float]:
+        """The numbers to compare, of the time under load: from the first TCP payload to the last; all, without any."""
+        found: dict[str, float] = {}
+        for way, app in self.summary["apps"].items():
+            if way != "ping":
+                found[f"{way} (Mbit/s)"] = app["goodput_mbit"]
+            else:
+                found |= {f"ping {key.replace('p', '', 1) + ' %' if key[1:].isdigit() else key} (ms)": v
+                          for key, v in app["ping"]["rtt_ms"].items() if key != "count"}  # fmt: skip
+        return found
+
+
+def read(path: str | Path) -> Measured:
+    """What flent measured and kept in `path`. Raises `FlentError` for what is no such file, `OSError`."""
+    path = Path(path)
+    opened = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix, bytes)
+    try:
+        data = json.loads(opened(path.read_bytes()))
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
+        raise FlentError(f"{path}: no data file of flent: {str(error).splitlines()[0].lower()}") from None
+    except OSError as error:
+        if error.strerror is None:  # what bz2 says of other files
+            raise FlentError(f"{path}: no data file of flent: {str(error).lower()}") from None
+        raise
+    name = path.name.removesuffix(next((s for s in SUFFIXES if path.name.endswith(s)), ""))
+    try:
+        return measured(data, name)
+    except FlentError as error:
+        raise FlentError(f"{path.parent}/{error}" if len(path.parts) > 1 else str(error)) from None
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+        raise FlentError(
+            f"{path}: no data file of flent: metadata, x_values or results are not as flent writes them"
+        ) from None
+
+
+def measured(data: Mapping[str, Any], name: str) -> Measured:
+    """What a data file of flent holds. Raises `FlentError` where there is neither a ping nor a TCP flow."""
+    if int(data.get("version", 1)) > VERSION:
+        raise FlentError(f"{name}: a file of version {data['version']}; at most {VERSION} is known")
+    x = np.array(data["x_values"], dtype=np.float64)
+    step = float(data["metadata"].get("STEP_SIZE") or (x[1] - x[0]))
+    pings = _read_pings(data, x)
+    flows = _read_flows(data, x, step)
+    if not pings.height and not flows.height:
+        raise FlentError(f"{name}: has neither a ping nor a TCP flow that was measured")
+    end = float(max(x.max() + step, data["metadata"].get("TOTAL_LENGTH") or 0.0))
+    loaded = flows.filter(pl.col("goodput_bytes") > 0.0)["t_s"]
+    first, last = (float(loaded.min()), float(loaded.max()) + step) if len(loaded) else (0.0, end)  # type: ignore[arg-type]
+    apps = _apps(pings.filter((pl.col("t_s") >= first) & (pl.col("t_s") <= last)), flows, last - first)
+    summary = {"name": name, "duration_s": end, "warm_up_s": 0.0, "links": {}, "apps": apps}
+    return Measured(name, summary, {"pings": pings, "flow_series": flows})
+
+
+def of_result(result: Result, name: str) -> Measured:
+    """A result as flent would have measured it, to lay beside what it did measure. Raises `FlentError`."""
+    return measured(document(result), name)
+
+
+def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str, Any]:
+    apps: dict[str, Any] = {}
+    for way in flows["app"].unique(maintain_order=True).to_list() if flows.height else []:
+        sent = float(flows.filter(pl.col("app") == way)["goodput_bytes"].sum())
+        apps[str(way)] = {"kind": "ftp", "goodput_bytes": sent, "goodput_mbit": sent * 8e-6 / seconds}
+    rtt = np.sort(pings["rtt_ms"].to_numpy()) if pings.height else np.zeros(0)
+    if len(rtt):
+        ranks = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+        found = {key: float(rtt[max(0, math.ceil(q * len(rtt)) - 1)]) for key, q in ranks.items()}
+        ends = {"count": len(rtt), "min": float(rtt[0]), "mean": float(rtt.mean())}
+        apps["ping"] = {"kind": "ping", "ping": {"rtt_ms": {**ends, **found, "max": float(rtt[-1])}}}
+    return apps
+
+
+def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame:
+    """Every round trip, from the raw values; of a file without any, from its results."""
+    old = int(data.get("version", 1))
+    raw, begin = _raw(data)
+    rows: list[tuple[float, float]] = []
+    for name, values in data["results"].items():
+        if not name.startswith(_PING) or name.endswith(_SUMS) or "::" in name:
+            continue
+        of_raw = [of for of in raw.get(name, []) if of.get("val") is not None and "t" in of]
+        pairs = [(of["t"] - begin, _round_trip(name, of, old)) for of in of_raw] or [
+            (float(t), float(v)) for t, v in zip(x, values, strict=True) if v is not None
+        ]
+        # a reply's time, where ping tells that
+        rows += [(t - rtt / 1e3 if "ICMP" in name else t, rtt) for t, rtt in pairs if math.isfinite(rtt)]
+    rows.sort()
+    return pl.DataFrame({"app": ["ping"] * len(rows), "t_s": [r[0] for r in rows], "rtt_ms": [r[1] for r in rows]},
+                        schema={"app": pl.String, "t_s": pl.Float64, "rtt_ms": pl.Float64})  # fmt: skip
+
+
+def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
+    """The raw values by series, and when the test began on their clock, s since 1970. Version 1 has them elsewhere."""
+    meta = data["metadata"]
+    raw: Mapping[str, Any] = data.get("raw_values") or {
+        name: of["RAW_VALUES"] for name, of in meta.get("SERIES_META", {}).items() if "RAW_VALUES" in of
+    }
+    known = [of["t"] for values in raw.values() for of in values if "t" in of]
+    return raw, _epoch(str(meta.get("T0") or meta.get("TIME")), min(known)) if known else 0.0
+
+
+def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
+    """A raw value's round trip, ms. Before version 4 netperf's UDP_RR (it has a `dur`) is in transactions per s."""
+    value = float(of["val"])
+    if old < VERSION and "UDP" in name and "dur" in of:
+        return 1e3 / value if value > 0.0 else math.nan
+    return value
+
+
+def _epoch(text: str, first: float) -> float:
+    """A time in s since 1970. One without a zone is local: whole hours bring it to the first value."""
+    form = "%Y-%m-%dT%H:%M:%S.%f" if "." in text else "%Y-%m-%dT%H:%M:%S"
+    at = dt.datetime.strptime(text.removesuffix("Z"), form).replace(tzinfo=dt.UTC).timestamp()
+    return at if text.endswith("Z") else at + 3600.0 * round((first - at) / 3600.0)
+
+
+def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
+    """Payload per bin of every TCP flow: of raw values, which cover the time since the last; else of results."""
+    raw, begin = _raw(data)
+    frames: list[pl.DataFrame] = []
+    counts: dict[str, int] = {}
+    for name, values in data["results"].items():
+        way = next((w for w in ("upload", "download") if name.startswith(f"TCP {w}")), None)
+        if way is None or name.endswith(_SUMS) or "::tcp_" in name:
+            continue
+        told = [of for of in raw.get(name, []) if of.get("val") is not None and of.get("dur")]
+        sent = _spread(told, x + begin, step) if told else np.nan_to_num(_array(values)) * step / 8e-6
+        if not sent.any():
+            continue
+        number = counts.setdefault(way, 0)
+        counts[way] += 1
+        columns = {"app": pl.lit(way), "flow": pl.lit(number, pl.UInt64), "direction": pl.lit("forward")}
+        frames.append(pl.DataFrame({"t_s": x, "goodput_bytes": sent}).with_columns(**columns))
+    order = {
+        "app": pl.String,
+        "flow": pl.UInt64,
+        "direction": pl.String,
+        "t_s": pl.Float64,
+        "goodput_bytes": pl.Float64,
+    }
+    return pl.concat(frames).select(*order) if frames else pl.DataFrame(schema=order)
+
+
+def _spread(told: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Bytes in each bin of values that each say the rate, Mbit/s, since `dur` s before `t`."""
+    ordered = sorted(told, key=lambda of: of["t"])
+    times = np.array([t for of in ordered for t in (of["t"] - of["dur"], of["t"])])
+    total = np.cumsum([of["val"] * of["dur"] / 8e-6 for of in ordered])
+    levels = np.stack([np.concatenate([[0.0], total[:-1]]), total], axis=1).ravel()
+    edges = np.append(x, x[-1] + step)
+    return np.diff(np.interp(edges, np.maximum.accumulate(times), levels))

@@ -1,0 +1,231 @@
+"""flent: its own plotter opens what is written, and what it measured is read as it tells it itself.
+
+flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed below target/ when first needed,
+and its sample data, measured by others, is read there. It is GPL: nothing of it is in this repository.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import flent
+from bloatlab.cli.main import call
+from bloatlab.flent import FlentError
+from bloatlab.plots import plot
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HOME: dict[str, Any] = {
+    "name": "home",
+    "duration": "20s",
+    "link": {"up": {"from": "home", "to": "net", "rate": "4mbit", "delay": "15ms", "both_ways": True}},
+    "app": {
+        "upload": {"from": "home", "to": ["net"], "start": "3s", "traffic": {"ftp": {"flows": 3}}},
+        "echo": {"from": "home", "to": ["net"], "traffic": {"ping": {"interval": "200ms"}}},
+    },
+}
+
+
+@functools.cache
+def _installed() -> Path | str:
+    """Where flent is, or why it is not."""
+    place = ROOT / "target" / "flent-2.3.0"
+    if not (place / "flent" / "resultset.py").exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+        where = ["--target", str(place), "-r", str(ROOT / "requirements" / "flent.txt")]
+        done = subprocess.run([*command, *where], capture_output=True, text=True, check=False, timeout=300)
+        if done.returncode != 0:
+            return f"flent cannot be installed: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}"
+    return place
+
+
+@pytest.fixture
+def theirs() -> Path:
+    """flent's own folder; the test is skipped, with the reason, where it cannot be installed."""
+    place = _installed()
+    if isinstance(place, str):
+        pytest.skip(place)
+    return place
+
+
+def run_flent(theirs: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(theirs), "MPLBACKEND": "agg", "HOME": "/nonexistent"}
+    command = [sys.executable, "-m", "flent", *map(str, arguments)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def statistics(theirs: Path, file: Path, plotted: str) -> dict[str, float]:
+    """What flent's formatter `stats` says of the series of a plot: the mean of each."""
+    done = run_flent(theirs, "-i", file, "-p", plotted, "-f", "stats", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, float] = {}
+    series = ""
+    for line in done.stdout.splitlines():
+        head, mean = re.match(r" (\S.*):$", line), re.match(r"  Mean: +([\d.]+)", line)
+        series = head[1] if head else series
+        if mean:
+            found[series] = float(mean[1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def result() -> Any:
+    return bloatlab.run(HOME, sets={"link.up.queue": {"droptail": {"limit": "60p"}}})
+
+
+def test_flents_own_plotter_draws_what_is_written(theirs: Path, result: Any, tmp_path: Path):
+    file = flent.write(result, tmp_path / "home.flent.gz")
+    for plotted in ("ping_cdf", "totals", "upload", "ping"):
+        png = tmp_path / f"{plotted}.png"
+        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", png)
+        assert done.returncode == 0, done.stderr
+        assert "ERROR" not in done.stderr
+        assert png.read_bytes()[:4] == b"\x89PNG"
+    told = statistics(theirs, file, "totals")
+    upload = result.summary["apps"]["upload"]["goodput_bytes"] * 8e-6 / 20.0
+    assert told["TCP upload sum"] == pytest.approx(upload, rel=1e-3)
+    pings = result.table("pings")["rtt_ms"].drop_nans()
+    assert told["Ping (ms) ICMP"] == pytest.approx(pings.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("direction", ["down", "both"])
+def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Path, direction: str, tmp_path: Path):
+    down = {"from": "home", "to": ["net"], "traffic": {"ftp": {"direction": "down"}}}
+    apps = {"down": down, "echo": HOME["app"]["echo"]} | ({"up": HOME["app"]["upload"]} if direction == "both" else {})
+    file = flent.write(bloatlab.run({**HOME, "app": apps, "duration": "8s"}), tmp_path / "x.flent.gz")
+    name = json.loads(gzip.decompress(file.read_bytes()))["metadata"]["NAME"]
+    assert name == ("rrul_be_nflows" if direction == "both" else "tcp_ndown")
+    for plotted in ("ping_cdf", "totals"):
+        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", tmp_path / "x.png")
+        assert done.returncode == 0, done.stderr
+
+
+def test_what_others_measured_is_read_as_their_tools_told_it(theirs: Path):
+    """Means that netperf and ping gave themselves (MEAN_VALUE) stand in flent's samples of versions 2, 3 and 4."""
+    for name in ("rrul-icmp", "rrul", "rrul_be-socket_stats"):
+        file = theirs / "unittests" / "test_data" / f"test-{name}.flent.gz"
+        meta = json.loads(gzip.decompress(file.read_bytes()))["metadata"]
+        measures = flent.read(file).measures()
+        for way in ("upload", "download"):
+            told = meta["SERIES_META"][f"TCP {way} sum"]["MEAN_VALUE"]
+            assert measures[f"{way} (Mbit/s)"] == pytest.approx(told, rel=0.05), name
+        pings = flent.read(file).tables["pings"]
+        assert abs(float(pings["t_s"].min())) < 2.0  # type: ignore[arg-type]
+        assert float(pings["t_s"].max()) < float(meta["TOTAL_LENGTH"]) + 2.0  # type: ignore[arg-type]
+    # one whose only pings are ICMP, against what ping itself said at its end
+    icmp = theirs / "unittests" / "test_data" / "test-rrul-icmp.flent.gz"
+    told = json.loads(gzip.decompress(icmp.read_bytes()))["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
+    rtts = flent.read(icmp).tables["pings"]["rtt_ms"]
+    assert rtts.mean() == pytest.approx(told["MEAN_VALUE"], rel=0.01)
+    assert rtts.max() == pytest.approx(told["MAX_VALUE"], rel=0.01)
+
+
+def test_a_line_measured_at_home_lies_beside_a_simulation(theirs: Path, result: Any, tmp_path: Path, capsys: Any):
+    home = theirs / "unittests" / "test_data" / "test-tcp_nup.flent.gz"
+    folder = bloatlab.save(result, tmp_path / "simulated")
+    figure = plot(home, folder, kind="cdf")
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["test-tcp_nup", "simulated"]
+    assert figure.axes[0].get_xlabel() == "ping: round-trip time (ms)"
+    rtts = np.asarray(figure.axes[0].lines[1].get_xdata(), dtype=float)
+    assert rtts.max() == pytest.approx(result.table("pings")["rtt_ms"].drop_nans().max(), rel=1e-6)
+    for kind in ("overview", "series", "box", "ellipse", "flows"):
+        plot(home, folder, kind=kind)
+    assert call(["diff", str(home), str(folder)]) == 0
+    table = capsys.readouterr().out
+    assert "upload (Mbit/s)" in table
+    assert "ping 99 % (ms)" in table
+
+
+def test_written_and_read_again(result: Any, tmp_path: Path):
+    one, two = (flent.write(result, tmp_path / f"{n}.flent.gz") for n in "ab")
+    assert one.read_bytes() == two.read_bytes()
+    found = flent.read(one)
+    assert found.name == "a"
+    series = result.table("flow_series").filter(pl.col("app") == "upload")
+    assert found.tables["flow_series"]["goodput_bytes"].sum() == pytest.approx(series["goodput_bytes"].sum())
+    assert found.tables["flow_series"]["flow"].n_unique() == 3
+    before = result.table("pings").filter(pl.col("rtt_ms").is_not_nan())
+    assert found.tables["pings"]["rtt_ms"].to_list() == before["rtt_ms"].to_list()
+    assert np.allclose(found.tables["pings"]["t_s"].to_numpy(), before["t_s"].to_numpy())
+    assert bloatlab.diff(one, two).equal
+
+
+def written(path: Path, **changes: Any) -> Path:
+    """A file by hand: 4 s of one upload that tells its rate as netperf does, and two pings."""
+    data: dict[str, Any] = {
+        "version": 4,
+        "metadata": {"NAME": "tcp_nup", "T0": "2020-01-01T12:00:00.000000Z", "STEP_SIZE": 1.0, "TOTAL_LENGTH": 4},
+        "x_values": [0.0, 1.0, 2.0, 3.0],
+        "results": {"TCP upload::1": [None, 8.0, 8.0, None], "Ping (ms) ICMP": [20.0, None, 40.0, None]},
+        "raw_values": {
+            "TCP upload::1": [
+                {"t": 1577880002.0, "dur": 1.0, "val": 8.0},
+                {"t": 1577880003.5, "dur": 1.5, "val": 16.0},
+            ],
+            "Ping (ms) ICMP": [{"t": 1577880000.02, "val": 20.0}, {"t": 1577880002.04, "val": 40.0}],
+        },
+    }
+    path.write_bytes(gzip.compress(json.dumps(data | changes).encode()))
+    return path
+
+
+def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
+    found = flent.read(written(tmp_path / "x.flent.gz"))
+    # 8 Mbit/s for 1 s are 1 MB; then 16 Mbit/s for 1.5 s: 2 MB in the first second of it, 1 MB in the rest
+    assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
+    assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
+    # under load, from 1 s to 4 s: 4 MB, and one ping
+    assert found.measures()["upload (Mbit/s)"] == pytest.approx(32.0 / 3.0)
+    assert found.measures()["ping max (ms)"] == found.measures()["ping min (ms)"] == 40.0
+
+
+def test_older_files(tmp_path: Path):
+    data = {"UDP": [{"t": 1577880001.0, "dur": 0.2, "val": 50.0}]}
+    raw = {"Ping (ms) UDP BE": data["UDP"]}
+    results = {"Ping (ms) UDP BE": [None, 50.0, None, None]}
+    found = flent.read(written(tmp_path / "x.flent.gz", version=3, raw_values=raw, results=results))
+    assert found.tables["pings"]["rtt_ms"].to_list() == [20.0]  # 50 transactions per s
+    local = {"NAME": "ping", "T0": "2020-01-01T14:00:00", "STEP_SIZE": 1.0}  # two hours east
+    pings = {"Ping (ms) ICMP": [{"t": 1577880000.5, "val": 500.0}]}
+    found = flent.read(written(tmp_path / "y.flent.gz", metadata=local, raw_values=pings))
+    assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0])
+
+
+def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any):
+    junk, text, empty = (tmp_path / f"{n}.flent.gz" for n in ("junk", "text", "empty"))
+    junk.write_bytes(b"\x1f\x8b\x08\x00 not gzip")
+    text.write_bytes(gzip.compress(b"[1, 2"))
+    empty.write_bytes(gzip.compress(b"{}"))
+    cases = {
+        junk: "no data file of flent",
+        text: "no data file of flent",
+        empty: "not as flent writes them",
+        written(tmp_path / "new.flent.gz", version=9): "version 9",
+        written(tmp_path / "nothing.flent.gz", results={}, raw_values={}): "neither a ping nor a TCP flow",
+    }
+    for path, words in cases.items():
+        with pytest.raises(FlentError, match=words) as refused:
+            flent.read(path)
+        assert str(refused.value).startswith(str(path.parent))
+        assert "\n" not in str(refused.value)
+        assert call(["plot", str(path)]) == 2
+        assert call(["diff", str(path), str(path)]) == 2
+    call_only = {**HOME, "app": {"call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}}}, "duration": "1s"}
+    with pytest.raises(FlentError, match="pings and TCP flows"):
+        flent.write(bloatlab.run(call_only), tmp_path / "x.flent.gz")
+    folder = bloatlab.save(result, tmp_path / "r")
+    assert call(["export", str(folder), "-o", str(tmp_path / "x.csv")]) == 2
+    assert call(["export", str(folder), "-o", str(tmp_path / "ok.flent.gz")]) == 0
