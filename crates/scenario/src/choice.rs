@@ -1,7 +1,7 @@
 //! `--set` into a table of one key: a link's queue, an application's traffic.
 
 use serde_json::{Map, Value};
-use units::Problem;
+use units::{Problem, shown};
 
 /// Prepares a table of one key for `--set path=value`, where `path` leads into it (`link.up.queue.codel.target`).
 ///
@@ -33,12 +33,12 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = format!("{root}.{name}.{key}");
     let write = if known.contains(&chosen.as_str()) {
-        format!("--set '{at}={}'", nested(chosen, rest, value))
+        format!("--set '{at}={}'", shown(&nested(chosen, rest, value)))
     } else {
         let parameter: Vec<&str> = path[3..].iter().map(String::as_str).collect();
-        format!("--set {at}.{there}.{}={value}", parameter.join("."))
+        format!("--set {at}.{there}.{}={}", shown(&parameter.join(".")), shown(value))
     };
-    Err(Problem::new(&at, format!("is \"{there}\", so \"{chosen}\" cannot be set inside it; write {write}")))
+    Err(Problem::new(&at, format!("is \"{there}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
 /// `{ codel = { target = "5ms" } }`, on one line of TOML.

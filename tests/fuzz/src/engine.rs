@@ -16,6 +16,8 @@ use units::Rng;
 
 /// An input that takes longer than this is a finding, on a machine that is busy with other things, too: most take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
+/// A round's inputs take a minute on a quiet machine; one that takes so long is cut short and says so.
+const LONGEST_ROUND: Duration = Duration::from_secs(300);
 /// Attempts to make a failing input smaller.
 const SMALLER: u32 = 2_000;
 
@@ -45,6 +47,10 @@ pub struct Report {
     pub edges: usize,
     /// What failed first: the message, and where the input was saved.
     pub finding: Option<(String, PathBuf)>,
+    /// The rounds took too long, and not all of their inputs were tried.
+    pub cut_short: bool,
+    /// The longest that one input took.
+    pub slowest: Duration,
 }
 
 /// The input that is being tried, for a watch or an allocator that ends the process.
@@ -168,6 +174,10 @@ impl Campaign<'_> {
             match self.until {
                 Until::Count(n) if report.tried >= n => break,
                 Until::Rounds(n) if report.tried >= n.saturating_mul(self.target.minute) => break,
+                Until::Rounds(n) if start.elapsed().as_secs() > n.saturating_mul(LONGEST_ROUND.as_secs()) => {
+                    report.cut_short = true;
+                    break;
+                }
                 Until::Time(t) if start.elapsed() >= t => break,
                 _ => {}
             }
@@ -199,7 +209,10 @@ impl Campaign<'_> {
             now.1.extend_from_slice(input);
         }
         report.tried += 1;
-        match attempt(self.target, input) {
+        let begun = Instant::now();
+        let answer = attempt(self.target, input);
+        report.slowest = report.slowest.max(begun.elapsed());
+        match answer {
             Ok(Verdict::Accepted) => report.accepted += 1,
             Ok(Verdict::Refused) => report.refused += 1,
             Err(message) => {
@@ -342,6 +355,12 @@ pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> Stri
     );
     if report.edges > 0 {
         let _ = write!(line, ", {} edges, {} inputs kept", report.edges, report.kept);
+    }
+    if report.slowest > Duration::from_secs(1) {
+        let _ = write!(line, ", slowest {:.0} s", report.slowest.as_secs_f64());
+    }
+    if report.cut_short {
+        line.push_str(", CUT SHORT: a minute's inputs took five");
     }
     match &report.finding {
         None => line.push_str(", no finding"),
