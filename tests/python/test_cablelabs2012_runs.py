@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bloatlab.studies.cablelabs2012.cases import Queue, case, grid
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, plateau, tables, trials
 from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free, differences
 from bloatlab.studies.cablelabs2012.readback import PARAMETERS, read_back
+from browser import opened, serious
 
 
 @pytest.mark.parametrize("name", ["tables", "plateau", *EXPERIMENTS])
@@ -149,12 +151,37 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8
     assert len(list((quick / "figures").glob("fig[2-9]_*.png"))) == 8
     page = (quick / "report.html").read_text()
-    assert page.count("<svg") == 1 + 8
+    assert page.count("<svg") == 1 + 2 + 8  # the answer, two overlays, Figures 2 to 9
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")
     assert runs.height == (27 + 2 + 18) * 2
     assert set(runs["seed"]) == {1, 2}
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Path, width: int, height: int):
+    """Is CoDel better than a 50 ms buffer, and for whom? Read in a browser without scrolling, within 5 s and 3 MB."""
+    file = quick / "report.html"
+    assert file.stat().st_size < 3_000_000
+    begun = time.perf_counter()
+    with opened(browser, file, width=width, height=height) as on:
+        on.page.wait_for_selector(".uplot canvas")
+        assert time.perf_counter() - begun < 5.0
+        assert on.page.locator("h1").inner_text() == "Is CoDel better than a 50 ms buffer, and for whom?"
+        # a phone has room for the answer and for whom it holds first, under the warning of a quick look
+        for place in ["h1", ".sentence", *([".points", ".uplot"] if width > 1000 else [".points div"])]:
+            box = on.page.locator(place).first.bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= height, place
+            assert box["x"] + box["width"] <= width, place
+        assert [on.page.locator(".points dt").nth(n).inner_text() for n in range(3)] == [
+            "For pages",
+            "For calls",
+            "For uploads",
+        ]
+        assert on.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious(on.page) == []
 
 
 def test_workers_change_no_byte(quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

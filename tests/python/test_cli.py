@@ -123,6 +123,8 @@ def test_schema_and_lists_are_json(say):
     assert set(lists) == {"qdiscs", "apps", "tcp", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
+    assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
+    assert "ocument 0" not in say("list", "-f", "json")[1]
 
 
 def test_list_is_a_page_and_list_name_is_one_entry(say):

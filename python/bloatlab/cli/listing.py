@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest
 from bloatlab.scenario import catalogue
-from bloatlab.studies import STUDIES, study
+from bloatlab.studies import PUBLICATIONS, study
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show, wrapped
 
@@ -78,7 +78,16 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
 
 
 def _studies() -> list[Entry]:
-    return [{"name": name, "doc": title, "experiments": study(name).EXPERIMENTS} for name, title in STUDIES.items()]
+    return [
+        {
+            "name": name,
+            "doc": of.title,
+            "source": of.cited,
+            "link": of.link or None,
+            "experiments": study(name).EXPERIMENTS,
+        }
+        for name, of in PUBLICATIONS.items()
+    ]
 
 
 def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:
@@ -97,7 +106,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
     title, place = _TITLES[kind]
     _say(f"{entry['name']}: {_what(entry)}", console, "bold")
     _say(f"{title}, {place}", console)
-    for label, key in (("Type", "type"), ("Source", "source")):
+    for label, key in (("Type", "type"), ("Source", "source"), ("Read it at", "link")):
         if entry.get(key):
             _say(f"{label}: {entry[key]}", console)
     parameters = entry.get("params") or []

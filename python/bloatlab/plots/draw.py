@@ -32,7 +32,8 @@ class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
     `band` is the lowest and highest y at each x (the interval over seeds), shaded behind a line, a bar through a point.
-    What others published is `hollow` points or a `dashed` line, in the colour of ours.
+    What others published is `hollow` points or a `dashed` line, in the colour of ours; `quiet` is without an entry in
+    the legend of a picture.
     """
 
     label: str
@@ -43,6 +44,7 @@ class Series:
     band: tuple[ArrayLike, ArrayLike] | None = None
     dashed: bool = False
     hollow: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,20 +107,26 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
-    """One legend below the figure where its panels have the same lines, or more than a corner has room for."""
+    """One legend below the figure where its panels have the same lines, else one below each panel: never over data."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
     if not several:
         return
-    same = len({tuple(s.label for s in panel.series) for _, panel in several}) == 1
-    if same and (len(several) > 1 or len(several[0][1].series) > 3):
-        handles, labels = several[0][0].get_legend_handles_labels()
-        drawn.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6 if len(panels) > 1 else 4))
+    if len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
+        handles, labels = _told(several[0][0], several[0][1])
+        most = 6 if len(panels) > 1 else 5
+        ncols = -(-len(labels) // max(1, -(-len(labels) // most)))
+        drawn.legend(handles, labels, loc="outside lower center", ncols=max(1, ncols))
         return
     for axes, panel in several:
-        if len(panel.series) > 3:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
-        else:
-            axes.legend(loc="best")
+        handles, labels = _told(axes, panel)
+        axes.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, fontsize=8.0)
+
+
+def _told(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
+    """The entries of a legend; `quiet` lines have none, for the caption says what they are."""
+    handles, labels = axes.get_legend_handles_labels()
+    loud = [place for place, series in enumerate(panel.series) if not series.quiet]
+    return [handles[place] for place in loud], [labels[place] for place in loud]
 
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
@@ -212,8 +220,6 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
     axes.set_xscale("log" if panel.log_x else "linear")
     axes.set_yscale("log" if panel.log_y else "linear")
-    for axis in [axes.xaxis] * panel.log_x + [axes.yaxis] * panel.log_y:
-        axis.set_major_formatter("{x:g}")
     if panel.whole_x:
         axes.locator_params(axis="x", integer=True)
     if panel.x_ticks:
@@ -221,6 +227,18 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.tick_params(axis="x", length=0)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
+    for axis, limits in [(axes.xaxis, axes.get_xlim())] * panel.log_x + [(axes.yaxis, axes.get_ylim())] * panel.log_y:
+        _log_ticks(axis, limits)
+
+
+def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
+    """Plain numbers at 1, 2 and 5 times the powers of ten, or at the powers only where the range is wide."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    narrow = limits[0] > 0.0 and np.log10(limits[1] / limits[0]) < 2.5
+    axis.set_major_locator(LogLocator(10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=20))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _bars(axes: Axes, series: Series, colour: Any) -> None:

@@ -179,7 +179,9 @@ def _lines(runs: Runs, metric: str) -> list[Series]:
         lines.append(Series(NAMES[queue], x, values[:, 0], "points", COLOURS[queue], band))
         cells = [by_key().get((case(n, queue).key, metric)) for n in NUMBERS]
         printed = [c.values[0] if c and c.values and math.isfinite(c.values[0]) else math.nan for c in cells]
-        lines.append(Series(f"{_SHORT[queue]}, the paper", x, printed, "points", COLOURS[queue], hollow=True))
+        lines.append(
+            Series(f"{_SHORT[queue]}, the paper", x, printed, "points", COLOURS[queue], hollow=True, quiet=True)
+        )
     return lines
 
 

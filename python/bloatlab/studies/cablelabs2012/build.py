@@ -1,4 +1,4 @@
-"""The system of doc 001, Figure 1, as a scenario: the one place that knows both the paper and the scenario's words.
+"""The system of CableLabs 2012, Figure 1, as a scenario: the one place that knows both the paper and the scenario's words.
 
     home --lan-- modem ==up/down== cmts --+-- ftp      9 or 49 ms each way
                                           +-- phone    0 ms
@@ -30,7 +30,7 @@ WEB_RTT_MS = (20, 30, 50, 100)
 
 
 class Between(Enum):
-    """What happens between the rate shaping queue and a full transmit queue (doc 001 §2.2.3)."""
+    """What happens between the rate shaping queue and a full transmit queue (CableLabs 2012 §2.2.3)."""
 
     DROP = "drop"
     BACK_PRESSURE = "back_pressure"
@@ -108,7 +108,7 @@ def _links(case: Case, setup: Setup) -> dict[str, LinkDict]:
 
 
 def _up(case: Case, setup: Setup) -> LinkDict:
-    """Upstream: 5 Mbit/s sustained, 10 MB burst, 20 Mbit/s peak (doc 001 §3.1.1), MAP every 2 ms (§2.2.2)."""
+    """Upstream: 5 Mbit/s sustained, 10 MB burst, 20 Mbit/s peak (CableLabs 2012 §3.1.1), MAP every 2 ms (§2.2.2)."""
     docsis: dict[str, Any] = {
         "flow": _shaping("5mbit", "10MB", "20mbit"),
         "map_interval": "2ms",
@@ -118,7 +118,7 @@ def _up(case: Case, setup: Setup) -> LinkDict:
         "transmit_limit": "31p" if setup.free.ns2_droptail else "32p",
         "transmit_queue": setup.between.value,
     }
-    if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (doc 001 §3.1.3)
+    if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (CableLabs 2012 §3.1.3)
         docsis |= {"max_grant": "1250B", "grant_variation": "20%"}
     return {
         "from": "modem",
@@ -255,7 +255,7 @@ def _bulk(case: Case, setup: Setup) -> dict[str, Any] | None:
 
 
 def _browsing(setup: Setup) -> dict[str, Any]:
-    """Doc 001 §3.2.3: 100 kB of HTML, then 6 connections to each of 4 servers, 25 objects each; 5 s between pages."""
+    """CableLabs 2012 §3.2.3: 100 kB of HTML, then 6 connections to each of 4 servers, 25 objects each; 5 s between pages."""
     free = setup.free
     return {
         "page": _page(setup.page),
@@ -292,7 +292,7 @@ def _shaken(name: str, base: str, seed: int, free: Free) -> str:
 
 
 def _stacks(setup: Setup) -> dict[str, dict[str, Any]]:
-    """Doc 001, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
+    """CableLabs 2012, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
     free = setup.free
 
     def window(most: int | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The test cases of doc 001, Table 2, and the three queues that each runs with (doc 001 §3.1.2)."""
+"""The test cases of CableLabs 2012, Table 2, and the three queues that each runs with (CableLabs 2012 §3.1.2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Queue(Enum):
 
 
 class Bulk(Enum):
-    """The bulk traffic scenarios 1 to 5 (doc 001 §3.2.1)."""
+    """The bulk traffic scenarios 1 to 5 (CableLabs 2012 §3.2.1)."""
 
     NONE = 1
     SINGLE = 2

@@ -1,4 +1,4 @@
-"""What doc 001 says in prose, as checks: each sentence with a number or an order, and whether our runs bear it out.
+"""What CableLabs 2012 says in prose, as checks: each sentence with a number or an order, and whether our runs bear it out.
 
 A quantity is the median over seeds with its central 80 %; it holds inside the range stated here, which was fixed before
 any run: times within 35 % or 1 s, delays and shares as noted. Claims are reported, not counted in the shares. Plateau runs

@@ -1,4 +1,4 @@
-"""What doc 001 names and does not report, and what its silence costs: further runs, asked for by name.
+"""What CableLabs 2012 names and does not report, and what its silence costs: further runs, asked for by name.
 
 `tables` and `plateau` are always run: the tables and claims stand on them. A *reading* runs all 27 cases with one thing read
 otherwise and is judged by the study's rules like the study itself; where a cell differs, the readings that could be the
@@ -79,7 +79,7 @@ class Trial:
         return self.key
 
 
-#: The transmit queue alternatives of doc 001 §2.2.3. The sojourn over both queues exists for CoDel only.
+#: The transmit queue alternatives of CableLabs 2012 §2.2.3. The sojourn over both queues exists for CoDel only.
 ALTERNATIVES: dict[str, Setup] = {
     "drop between queues": Setup(),
     "back-pressure": Setup(between=Between.BACK_PRESSURE),
@@ -94,7 +94,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """The buffers with which one CUBIC flow is said not to get stuck (doc 001 §4.1.3)."""
+    """The buffers with which one CUBIC flow is said not to get stuck (CableLabs 2012 §4.1.3)."""
     stuck = case(3, Queue.CODEL)
     return [Trial("plateau", stuck, f"limit {n}p", Setup(limit=f"{n}p")) for n in (130, 170)]
 

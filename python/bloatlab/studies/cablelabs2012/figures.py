@@ -1,4 +1,4 @@
-"""Figures 2 to 9 of doc 001 from our runs, in the paper's order.
+"""Figures 2 to 9 of CableLabs 2012 from our runs, in the paper's order.
 
 Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): a ramp of 0.6 s is six
 round trips of slow start, which 20 ms would finish in an eighth of a second. Figures 8 and 9 are D04 with 21 packets.
@@ -7,12 +7,14 @@ round trips of slow start, which 20 ms would finish in an eighth of a second. Fi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
-from bloatlab.plots import Mark, Panel, Series
+from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.simulation import Result
+from bloatlab.studies.cablelabs2012.answer import COLOURS, NAMES
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
@@ -27,7 +29,12 @@ _WORDS = {
     Queue.DROPTAIL_21: "DropTail, 21 packets (Buffer Control)",
     Queue.CODEL: "CoDel, 417 packets",
 }
-#: What the text says of these panels (doc 001 §4.1): when 20 Mbit/s are reached and when the burst is used, by queue and
+_SHORT = {
+    Queue.DROPTAIL_417: "DropTail 417",
+    Queue.DROPTAIL_21: "DropTail 21",
+    Queue.CODEL: "CoDel",
+}
+#: What the text says of these panels (CableLabs 2012 §4.1): when 20 Mbit/s are reached and when the burst is used, by queue and
 #: number of TCP sessions, in seconds.
 _TIMES: dict[tuple[Queue, int], tuple[tuple[str, float], ...]] = {
     (Queue.DROPTAIL_417, 1): (("0.6 s", 0.6), ("6 s", 6.0)),
@@ -60,59 +67,85 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Figures 2 to 9; `frames` holds what `keep` kept, by case key."""
+    """Figures 2 to 9, and the three queues over each other; `frames` holds what `keep` kept, by case key."""
     drawn: list[Drawn] = []
     for place, queue in enumerate(Queue):
-        single, five = frames[case(3, queue).key], frames[case(5, queue).key]
-        drawn.append(_throughput(2 + 2 * place, queue, single, five))
-        drawn.append(_delay(3 + 2 * place, queue, single, five))
+        of = {sessions: frames[case(n, queue).key] for sessions, n in _CASES.items()}
+        rates = [_rate_panel(queue, sessions, f) for sessions, f in of.items()]
+        delays = [_delay_panel(queue, sessions, f) for sessions, f in of.items()]
+        low, words = queue.name.lower(), _WORDS[queue]
+        drawn.append(
+            Drawn(str(2 + 2 * place), f"fig{2 + 2 * place}_throughput_{low}", f"TCP throughput. {words}.", rates)
+        )
+        drawn.append(Drawn(str(3 + 2 * place), f"fig{3 + 2 * place}_delay_{low}", f"Queueing delay. {words}.", delays))
     crowded = frames[case(4, Queue.DROPTAIL_21).key]
-    return [*drawn, _depth(crowded), _distribution(crowded)]
+    return [*_overlaid(frames), *drawn, _depth(crowded), _distribution(crowded)]
 
 
-def _throughput(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
-    panels = [
-        _rate_panel("One TCP session", queue, 1, single),
-        _rate_panel("Five TCP sessions, together", queue, 5, five),
+#: Which case has one transfer, and which five.
+_CASES = {1: 3, 5: 5}
+
+
+def _sessions(sessions: int) -> str:
+    return "one TCP session" if sessions == 1 else "five TCP sessions"
+
+
+def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
+    """The queues over each other, as the text compares them."""
+    rates: list[Panel] = []
+    delays: list[Panel] = []
+    for sessions, n in _CASES.items():
+        of = {queue: frames[case(n, queue).key] for queue in Queue}
+        rate = [replace(_rate(f), label=NAMES[q], colour=COLOURS[q]) for q, f in of.items()]
+        delay = [replace(_delay(f), label=NAMES[q], colour=COLOURS[q]) for q, f in of.items()]
+        title = f"{_sessions(sessions).replace('one', 'One').replace('five', 'Five')}, round trip 100 ms"
+        marks = (Mark("peak", 20.0), Mark("MSR", 5.0))
+        rates.append(Panel(title, "time (s)", "rate on the wire (Mbit/s)", rate, (0.0, _SECONDS), (0.0, 22.0), marks))
+        delays.append(
+            Panel(title, "time (s)", "delay in the queue (ms)", delay, (0.0, _SECONDS), (1.0, 2000.0), log_y=True)
+        )
+    return [
+        Drawn("2, 4, 6", "overlay_throughput", "The three queues over each other: TCP throughput.", rates),
+        Drawn("3, 5, 7", "overlay_delay", "The three queues over each other: the worst wait of each 0.1 s.", delays),
     ]
-    return Drawn(
-        str(number), f"fig{number}_throughput_{queue.name.lower()}", f"TCP throughput. {_WORDS[queue]}.", panels
-    )
 
 
-def _rate_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
+def _rate(frames: Frames) -> Series:
+    rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
+    return Series("FTP", rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy())
+
+
+def _delay(frames: Frames) -> Series:
+    up = frames["queue_series"].sort("t_s")
+    return Series("worst of 0.1 s", up["t_s"].to_numpy(), up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy())
+
+
+def _rate_panel(queue: Queue, sessions: int, frames: Frames) -> Panel:
     stuck = [Mark("75 %", 15.0)] if (queue, sessions) == (Queue.CODEL, 1) else []
     times = [Mark(label, at, "x") for label, at in _TIMES.get((queue, sessions), ())]
-    rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
     return Panel(
-        title,
+        f"{_SHORT[queue]}: {_sessions(sessions)}",
         "time (s)",
         "rate on the wire (Mbit/s)",
-        [Series("FTP", rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy())],
+        [_rate(frames)],
         x_range=(0.0, _SECONDS),
         y_range=(0.0, 22.0),
         marks=(Mark("peak", 20.0), *stuck, Mark("MSR", 5.0), *times),
     )
 
 
-def _delay(number: int, queue: Queue, single: Frames, five: Frames) -> Drawn:
-    panels = [_delay_panel("One TCP session", queue, 1, single), _delay_panel("Five TCP sessions", queue, 5, five)]
-    return Drawn(str(number), f"fig{number}_delay_{queue.name.lower()}", f"Queueing delay. {_WORDS[queue]}.", panels)
-
-
-def _delay_panel(title: str, queue: Queue, sessions: int, frames: Frames) -> Panel:
-    up = frames["queue_series"].sort("t_s")
+def _delay_panel(queue: Queue, sessions: int, frames: Frames) -> Panel:
     level, words = _WORST_MS[queue]
     marks = [Mark(words, level), *(Mark(label, ms) for label, ms in _SPIKES_MS.get((queue, sessions), ()))]
-    series = Series("worst of 0.1 s", up["t_s"].to_numpy(), up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy())
-    return Panel(title, "time (s)", "delay in the queue (ms)", [series], (0.0, _SECONDS), marks=marks)
+    title = f"{_SHORT[queue]}: {_sessions(sessions)}"
+    return Panel(title, "time (s)", "delay in the queue (ms)", [_delay(frames)], (0.0, _SECONDS), marks=marks)
 
 
 def _depth(frames: Frames) -> Drawn:
     up = frames["queue_series"].sort("t_s")
     series = Series("queue", up["t_s"].to_numpy(), up["queue_packets_mean"].to_numpy())
     panel = Panel(
-        "D04, 21 packets",
+        "DropTail, 21 packets: five TCP sessions, 20 ms (D04)",
         "time (s)",
         "packets in the queue (mean of 0.1 s)",
         [series],
@@ -124,16 +157,17 @@ def _depth(frames: Frames) -> Drawn:
 
 def _distribution(frames: Frames) -> Drawn:
     shares = cumulative_share(frames["queue_histogram"], "packets", "time_share")
-    series = Series("share", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
+    series = Series("ours", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
+    paper = Series("the paper", [15.0], [1.5], "points", style.PUBLISHED, hollow=True)
     panel = Panel(
-        "D04, 21 packets",
+        "DropTail, 21 packets: five TCP sessions, 20 ms (D04)",
         "packets in the queue",
         "share of the time at or below (%)",
-        [series],
+        [series, paper],
         x_range=(0.0, 21.0),
         y_range=(0.0, 101.0),
         whole_x=True,
-        marks=(Mark("5 free: 1.5 % below", 16.0, "x"),),
+        marks=(Mark("5 free", 16.0, "x"),),
     )
     caption = (
         "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "

@@ -27,7 +27,7 @@ BURST_MB = 10.0
 #: At the peak rate: 95 % of it on (voice, ACKs and GETs have the rest). Left it: below 90 %; the text has 75 % come after.
 FULL, LEFT = 0.95, 0.9
 
-#: Attempt times of a connection that never succeeds, relative to its first SYN (doc 001 §4.3.2: T = 1, 4, 10, ...).
+#: Attempt times of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1, 4, 10, ...).
 SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
 

@@ -1,4 +1,4 @@
-"""What doc 001 does not say, and what we take: one set for the whole study, argued for, and its sensitivity listed.
+"""What CableLabs 2012 does not say, and what we take: one set for the whole study, argued for, and its sensitivity listed.
 
 The paper's words decide first, then what ns-2 and the scripts of the time do, then the calibration cases D01, C01 and D02:
 `bloatlab reproduce cablelabs2012 -e parameters` runs these with every value that is named here and prints what they give.
@@ -106,7 +106,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
     Unknown(
         "ns2_droptail",
         "whether a DropTail of n packets stores n - 1",
-        "ns-2 compares before it stores, and the study was run on ns-2 (SPEC 1.1). The transmit queue is called a DropTail, too, so "
+        "ns-2 compares before it stores, and the study was run on ns-2. The transmit queue is called a DropTail, too, so "
         "both hold one less: 20, 416 and 31. If neither did, D01 with 21 packets would lose two SYNs and take 3.7 s for 4.0.",
         (False,),
     ),
@@ -114,7 +114,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "codel_variant",
         "which CoDel",
         "November 2012, with K. Nichols contributing: before the draft was posted, so its rule, and the revision of the "
-        "time as sensitivity (SPEC 1.9).",
+        "time as sensitivity.",
         ("kmn", "rfc8289"),
     ),
     Unknown(
@@ -176,7 +176,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
     Unknown(
         "get_size",
         "bytes of a GET",
-        "D02's transfer leaves about 138 kB upstream per page (SPEC 3.6). With the objects that are fetched beyond the quota no "
+        "D02's transfer leaves about 138 kB upstream per page. With the objects that are fetched beyond the quota no "
         "request is small enough: 147, 153 and 171 kB in D01 with 50, 100 and 250 bytes. A GET of 100 bytes is a short one.",
         ("50B", "250B"),
     ),
@@ -205,7 +205,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "file_size",
         "size of the repeated files of scenarios 3 and 4",
         '"Moderately sized" is all that is said. The CoDel scripts of the time, by a contributor to the study, default to '
-        "10 MB (SPEC 4.4).",
+        "10 MB.",
         ("1MB", "3MB", "30MB"),
         calibrated=False,
     ),
@@ -281,18 +281,18 @@ DISCIPLINES: tuple[Discipline, ...] = (
     Discipline(
         "DOCSIS-PIE, 100 ms",
         {"docsis_pie": {}},
-        "The same with the Target Buffer that DOCSIS 3.1 gives it by default (100 ms at the sustained rate, SPEC 1.11), "
+        "The same with the Target Buffer that DOCSIS 3.1 gives it by default (100 ms at the sustained rate), "
         "because the buffer decides when it begins.",
     ),
     Discipline(
         "LRED",
         {"lred": {"limit": "417p"}},
-        "Document 000, curve 10c with the one set that it gives in full and recommends alone: 200 to 400 ms, 1 to 5 %.",
+        "SCTE 2013, curve 10c with the one set that it gives in full and recommends alone: 200 to 400 ms, 1 to 5 %.",
     ),
     Discipline(
         "SFQ, serial search",
         {"sfq_hss": {"limit": "417p"}},
-        "Document 000: 64 groups of 4 queues, packet round robin, one shared buffer, whose overflow drops the arrival.",
+        "SCTE 2013: 64 groups of 4 queues, packet round robin, one shared buffer, whose overflow drops the arrival.",
     ),
     Discipline(
         "SFQ-CoDel",

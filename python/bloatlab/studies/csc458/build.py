@@ -1,4 +1,4 @@
-"""The lab's network as a scenario: doc 002's set-up, and what its report recommends against bufferbloat.
+"""The lab's network as a scenario: the CSC458 report's set-up, and what its report recommends against bufferbloat.
 
     h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
                             <=down, 10 Mbit/s=
@@ -19,7 +19,7 @@ from bloatlab.scenario import AppDict, LinkDict, Scenario, from_dict
 UP = "up"
 LONG, PING, PAGE = "long", "ping", "page"
 
-#: index.html of the course's kit (SPEC 4.7), bytes.
+#: index.html of the course's kit, bytes.
 PAGE_BYTES = 177_669
 MTU = 1500
 SECONDS = 60
@@ -31,7 +31,7 @@ TODAY = ("codel", "fq_codel", "pie")
 #: Losses found by duplicate ACKs alone (RFC 6675), as Linux did before RACK.
 DUPTHRESH = "dupthresh"
 
-#: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate (SPEC 4.7).
+#: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate.
 SUPER = 2
 
 
@@ -54,7 +54,7 @@ class Lab:
         return size * 8.0 / (self.bw_net * 1000.0)
 
     def eq2_ms(self, packets: float) -> float:
-        """Doc 002, equation (2): the round-trip time behind so many packets of MTU size."""
+        """The CSC458 report, equation (2): the round-trip time behind so many packets of MTU size."""
         return packets * self.packet_ms() + self.rtt_ms
 
 

@@ -1,4 +1,4 @@
-"""What the report says in words and pictures, what other runs of the kit show (SPEC 4.7), and what follows from both."""
+"""What the report says in words and pictures, what other runs of the kit show, and what follows from both."""
 
 from __future__ import annotations
 

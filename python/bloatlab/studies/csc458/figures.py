@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series
 from bloatlab.report import Drawn
+from bloatlab.studies import published
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case, Lab
+from bloatlab.studies.csc458.compare import MEAN
 
 #: Series of one run, as `measure.series` keeps them.
 Frames = Mapping[str, pl.DataFrame]
@@ -30,8 +33,9 @@ def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
     drawn: list[Drawn] = []
     for q in QUEUES:
         first, second, third = numbers[q]
-        panels = [_queue(kit[q], f"Queue, Q = {q}", 2 * q), _cwnd(kit[q], f"Window, Q = {q}"),
-                  _rtt(kit[q], f"RTT, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)), _fetch(kit[q], f"Fetches, Q = {q}")]  # fmt: skip
+        panels = [_queue(kit[q], f"Queue of Reno, Q = {q}", 2 * q), _cwnd(kit[q], f"Window of Reno, Q = {q}"),
+                  _rtt(kit[q], f"Pings, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)),
+                  _fetch(kit[q], f"Page fetches, Q = {q}", _printed_s(q))]  # fmt: skip
         caption = (
             f"Reno with a queue of {q} packets, super-segments of two: the report’s figures {first}, {second} and {third}, "
             "and the fetch times of its table."
@@ -70,35 +74,53 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
     return Panel(title, "time (s)", "RTT (ms)", series, marks=[Mark(f"{ms:.0f}", ms) for ms in levels])
 
 
-def _fetch(frames: Frames, title: str) -> Panel:
+#: All fetches on one scale, in s.
+_FETCH_S = 2.5
+
+
+def _fetch(frames: Frames, title: str, *means: float) -> Panel:
     f = frames["fetch"]
-    series = [Series("fetch", f["start_s"].to_numpy(), f["took_s"].to_numpy(), "points")]
-    return Panel(title, "time (s)", "fetch time (s)", series)
+    took = f["took_s"].to_numpy()
+    series = [Series("fetch", f["start_s"].to_numpy(), took, "points")]
+    top = None if len(took) and float(took.max()) > _FETCH_S else _FETCH_S
+    marks = [Mark(f"{seconds:.2f}", seconds) for seconds in means]
+    return Panel(title, "time (s)", "fetch time (s)", series, y_range=(0.0, top), marks=marks)
+
+
+def _printed_s(q: int) -> float:
+    """The report's mean fetch time."""
+    return next(float(row.value) for row in published.rows("csc458") if (row.case, row.metric) == (f"Q={q}", MEAN))
 
 
 def _compared(frames: Mapping[str, Frames]) -> Drawn:
-    """Remedies beside the disease: the report's two, and those of today."""
+    """Remedies beside the disease: the report's two, and those of today; how often a ping or a fetch takes so long."""
     shown = {
         "Reno, Q = 100": Case("reno", 100, 2),
         "Reno, Q = 20": Case("reno", 20, 2),
         "BBR, Q = 100": Case("bbr", 100, 2),
         **{f"Reno, {q}": Case("reno", queue=q) for q in TODAY},
     }
-    of: Callable[[str, str, str], list[Series]] = lambda frame, x, y: [  # noqa: E731  a row of series
-        Series(label, frames[case.key][frame][x].to_numpy(), frames[case.key][frame][y].to_numpy())
-        for label, case in shown.items()
-    ]
+
+    def lines(frame: str, column: str) -> list[Series]:
+        return [_shares(label, frames[case.key][frame][column]) for label, case in shown.items()]
+
+    share = "share at or below (%)"
     panels = [
         Panel(
             "Round-trip time of pings",
-            "time (s)",
             "RTT (ms)",
-            of("ping", "t_s", "rtt_ms"),
-            y_range=(1.0, None),
-            log_y=True,
+            share,
+            lines("ping", "rtt_ms"),
+            (3.0, 300.0),
+            (0.0, 101.0),
+            log_x=True,
         ),
-        Panel("Page fetches", "time (s)", "fetch time (s)", of("fetch", "start_s", "took_s")),
+        Panel("Page fetches", "fetch time (s)", share, lines("fetch", "took_s"), (0.2, 3.0), (0.0, 101.0), log_x=True),
     ]
-    return Drawn(
-        "", "remedies", "Two remedies of the report (a smaller buffer, BBR) and queue management of today.", panels
-    )
+    caption = "Two remedies of the report (a smaller buffer, BBR) and queue management of today: distributions, further left is better."
+    return Drawn("", "remedies", caption, panels)
+
+
+def _shares(label: str, values: pl.Series) -> Series:
+    ordered = values.sort().to_numpy()
+    return Series(label, ordered, 100.0 * np.arange(1, len(ordered) + 1) / max(len(ordered), 1), "step")

@@ -134,7 +134,7 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Doc 002, equation (2), sample by sample: each ping beside the queue that it met."""
+    """The CSC458 report, equation (2), sample by sample: each ping beside the queue that it met."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

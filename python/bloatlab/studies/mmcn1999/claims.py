@@ -199,7 +199,7 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str, queue: str) -> Order:
-    """SPEC 5.9: with one drop rate p for all, TCP has C - U (1 - p). p is that of the unresponsive packets."""
+    """With one drop rate p for all, TCP has C - U (1 - p). p is that of the unresponsive packets."""
 
     def judge(runs: Runs) -> tuple[str, bool] | None:
         if key not in runs:
@@ -212,7 +212,7 @@ def _identity(key: str, queue: str) -> Order:
 
     return Order(
         f"identity {key}",
-        "SPEC 5.9",
+        "arithmetic",
         f"{queue}: TCP = C - U(1 - p), p the drop rate of all alike",
         "identity",
         judge,
@@ -253,10 +253,10 @@ CLAIMS = (
     Order("cbt-tagged", "Conclusion", "CBT isolates it from aggressive traffic (below 5 %, the blast over half)", "qualitative", _isolates),
     Order("cbt-ratios", "CBT L253 (-e thresholds)", "thresholds determine the ratios between classes", "qualitative", _ratios),
     Order("early-drop", "Future work (-e early_drop)", "early drop inside the UDP classes costs the sessions less than a fixed threshold", "not in the slides", _early_drop, Origin.OURS),
-    Order("latency", "SPEC 7", "latency of tagged traffic: FIFO > RED ~ CBT > CBQ", "ordering, from memory", _latency, Origin.OURS),
-    Order("fred-tagged", "SPEC 1.6", "FRED treats tagged traffic no better than RED", "FRED 35.7, RED 30.0 %, from memory", _fred_tagged, Origin.OURS),
+    Order("latency", "from memory", "latency of tagged traffic: FIFO > RED ~ CBT > CBQ", "ordering, from memory", _latency, Origin.OURS),
+    Order("fred-tagged", "from memory", "FRED treats tagged traffic no better than RED", "FRED 35.7, RED 30.0 %, from memory", _fred_tagged, Origin.OURS),
     _identity(LAW, "FIFO, fifty sources and smooth sessions"),
     _identity("fifo", "FIFO, one paced blast and sessions in frames (drops are not alike: see README)"),
     _identity("red", "RED"),
-    Order("allocation", "SPEC 1.6", "CBT: a class's share of the link is its share of the queued bytes", "identity", _allocation, Origin.TEXTBOOK),
+    Order("allocation", "arithmetic", "CBT: a class's share of the link is its share of the queued bytes", "identity", _allocation, Origin.TEXTBOOK),
 )  # fmt: skip

@@ -39,7 +39,7 @@ def over_time(title: str, keys: Sequence[str], frames: Mapping[str, pl.DataFrame
     for place, key in enumerate(keys if published else ()):
         x, y = _printed(names[key])
         if x:
-            lines.append(Series(f"{names[key]}, slides", x, y, colour=style.COLOURS[place], dashed=True))
+            lines.append(Series(f"{names[key]}, slides", x, y, colour=style.COLOURS[place], dashed=True, quiet=True))
     marks = [Mark("blast begins", BLAST_S[0], "x"), Mark("ends", BLAST_S[1], "x")]
     return Panel(title, "time (s)", "TCP throughput (kB/s)", lines, x_range=(0, 100), y_range=(0, 1400), marks=marks)
 

@@ -1,4 +1,4 @@
-"""The network of doc 000, Figure 1b, as a scenario: the one place that knows both the paper and the scenario's words.
+"""The network of SCTE 2013, Figure 1b, as a scenario: the one place that knows both the paper and the scenario's words.
 
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, where sessions have another round trip
@@ -113,7 +113,7 @@ HIT = "ftp_hit"
 
 
 def _files(flows: int, stagger_s: float) -> dict[str, Any]:
-    """Doc 000, Simulation Baseline: files of 90 MB with 4 s between them."""
+    """SCTE 2013, Simulation Baseline: files of 90 MB with 4 s between them."""
     return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": seconds(stagger_s)}}
 
 

@@ -1,4 +1,4 @@
-"""What doc 000 says and our runs can bear out, as checks with ranges that were fixed before the first run.
+"""What SCTE 2013 says and our runs can bear out, as checks with ranges that were fixed before the first run.
 
 The ranges of the sentences that issue 3 lists are the issue's. Claims are reported; the statements of published.csv that
 stand on them are counted (`statements`).

@@ -1,4 +1,4 @@
-"""Doc 000, "Considerations For All Bufferbloat Mitigation Schemes": each worry as an experiment, every discipline in it.
+"""SCTE 2013, "Considerations For All Bufferbloat Mitigation Schemes": each worry as an experiment, every discipline in it.
 
 The paper names these as research to be done and gives no numbers. All disciplines have the same memory, 500 ms of Tmax
 (312.5 kB at 5 Mbit/s), but for `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose three
@@ -156,7 +156,7 @@ def _typed(described: dict[str, Any]) -> ScenarioDict:
 
 
 def acks(discipline: str, buffer_ms: int, seed: int, length: int, name: str) -> ScenarioDict:
-    """Doc 000, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs.
+    """SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs.
 
     `ack_class` is ACK acceleration as priority: the downloads' ACKs have a queue of their own, and half of the link if they
     want it (cable modems also drop ACKs that a later one makes superfluous; not modelled).

@@ -15,7 +15,7 @@ from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
 from bloatlab.studies.scte2013.queues import lred
 from bloatlab.sweep import Grid
 
-#: The 20 buffer sizes of each series in ms of Tmax (doc 000 varies "ONLY buffer size", 20 times; which sizes it does not
+#: The 20 buffer sizes of each series in ms of Tmax (SCTE 2013 varies "ONLY buffer size", 20 times; which sizes it does not
 #: say, but for 200 and 960).
 BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
 

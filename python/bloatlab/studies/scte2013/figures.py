@@ -1,4 +1,4 @@
-"""The figures of doc 000 from our runs, in the paper's order: against buffer size, and distributions.
+"""The figures of SCTE 2013 from our runs, in the paper's order: against buffer size, and distributions.
 
 Lines are medians over seeds, shades the central 80 %. What the paper does not draw but its text compares (sessions, round
 trips) has no number.
@@ -6,16 +6,19 @@ trips) has no number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.collisions import collision
-from bloatlab.plots import Mark, Panel, Series
+from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, median_of, over_seeds
+from bloatlab.studies.published import rows
 from bloatlab.studies.scte2013 import curves
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
@@ -33,7 +36,8 @@ from bloatlab.studies.scte2013.readings import place, spread_lines
 from bloatlab.studies.scte2013.text import FALLS_MBIT, TWO_RTTS_BUFFERS_MS
 from bloatlab.tables import cumulative_share
 
-GAMER, FTP, TOTAL, LOSS = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
+FTP, GAMER, TOTAL, LOSS, *_ = style.COLOURS
+GREY = style.GRID
 
 #: Figures against buffer size: number, series, what it shows.
 AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
@@ -78,31 +82,80 @@ def _line(runs: Runs, series: str, measure: str, label: str, colour: str | None 
 
 
 def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
+    """Latency, the rate where its knee is, and loss: on the same scales in every figure of the same Tmax."""
     tmax = SERIES[series].tmax_mbit
-    bdp = Mark("BDP", float(BDP_MS), "x")
-    latency = Panel(
-        "Latency, one way",
-        "buffer (ms of Tmax)",
-        "mean latency (ms)",
-        [_line(runs, series, "ftp_mean_ms", "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)],
-        x_range=(0.0, 1000.0),
-        y_range=(0.0, 2000.0 if number == "7" else 1000.0),
-    )
-    throughput = Panel(
-        "Throughput and loss",
-        "buffer (ms of Tmax)",
-        "rate (Mbit/s)",
-        [
-            _line(runs, series, "rate_mbit", "upstream", TOTAL),
-            _line(runs, series, "goodput_mbit", "FTP goodput", FTP),
-            _line(runs, series, "loss_mbit", "loss", LOSS),
-        ],
-        x_range=(0.0, 1000.0),
-        y_range=(0.0, 1.1 * tmax),
-        marks=(bdp,),
-    )
-    name = f"fig{number}" if number else series
-    return Drawn(number, f"{name}_{series}", f"{words}.", [latency, throughput])
+    bdp = (Mark("BDP", float(BDP_MS), "x"),)
+    name, size = _NAMES[series], "buffer (ms of Tmax)"
+    delays = [_line(runs, series, "ftp_mean_ms", "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)]
+    losses = [_line(runs, series, "loss_percent", "lost", LOSS)]
+    if series not in ("fig2", "fig3"):
+        base = "fig2" if tmax == SERIES["fig2"].tmax_mbit else "fig3"
+        delays.append(
+            replace(_line(runs, base, "ftp_mean_ms", f"tail-dropping (Figure {base[3:]})", GREY), dashed=True)
+        )
+        losses.append(
+            replace(_line(runs, base, "loss_percent", f"tail-dropping (Figure {base[3:]})", GREY), dashed=True)
+        )
+    delays += [_published(*of) for of in _SAID_MS.get(series, ())]
+    losses += [_published(*of) for of in _SAID_PERCENT.get(series, ())]
+    top = 2000.0 if number == "7" else 1000.0
+    rates = [
+        _line(runs, series, "rate_mbit", "upstream", TOTAL),
+        _line(runs, series, "goodput_mbit", "FTP goodput", FTP),
+    ]
+    panels = [
+        Panel(f"{name}: latency", size, "mean latency (ms)", delays, (0.0, 1000.0), (0.0, top)),
+        Panel(
+            f"{name}: the knee",
+            size,
+            "rate (Mbit/s)",
+            rates,
+            (0.0, 200.0),
+            (_LEAST_RATE[tmax] * tmax, 1.02 * tmax),
+            bdp,
+        ),
+        Panel(f"{name}: loss", size, "loss (% of Tmax)", losses, (0.0, 1000.0), (0.0, 15.0)),
+    ]
+    file = f"fig{number}" if number else series
+    return Drawn(number, f"{file}_{series}", f"{words}. Hollow points are what the text says.", panels, 3)
+
+
+#: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
+_LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
+
+#: What each series is called above a panel.
+_NAMES = {
+    "fig2": "Tail drop",
+    "fig3": "Tail drop, 1 Mbit/s",
+    "fig5": "SFQ",
+    "fig7": "SFQ, collision",
+    "fig11": "LRED 200",
+    "fig13": "LRED 50, 1 Mbit/s",
+    "fig14": "SFQ + LRED 700",
+    "fig16": "SFQ + LRED 200",
+}
+
+#: What the text says of a figure, by its row of published.csv: label, case, metric, the buffer to draw it at in ms, colour.
+_SAID_MS: Mapping[str, Sequence[tuple[str, str, str, float, str]]] = {
+    "fig5": (("gamer, the text", "Fig5 SFQ", "gamer latency", 960, GAMER),),
+    "fig11": (("the text", "Fig11 LRED", "latency plateau FTP and gamer", 960, FTP),),
+    "fig13": (("the text", "Fig13 LRED 1 Mbps", "average latency", 960, FTP),),
+    "fig14": (
+        ("FTP, the text", "Fig14 SFQ+LRED700", "FTP latency peak", 960, FTP),
+        ("gamer, the text", "Fig14 SFQ+LRED700", "gamer latency", 960, GAMER),
+    ),
+}
+_SAID_PERCENT: Mapping[str, Sequence[tuple[str, str, str, float, str]]] = {
+    "fig3": (("the text", "Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate", 200, LOSS),),
+    "fig13": (("the text", "Fig13 LRED 1 Mbps", "packet drop rate", 960, LOSS),),
+}
+
+
+def _published(label: str, case: str, metric: str, buffer_ms: float, colour: str) -> Series:
+    """What the text says, where it says it."""
+    (row,) = [r for r in rows("scte2013") if (r.case, r.metric) == (case, metric)]
+    (value,) = re.findall(r"\d+(?:\.\d+)?", row.value.split("..")[0])[:1]
+    return Series(label, [buffer_ms], [float(value)], "points", colour, hollow=True)
 
 
 def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
@@ -111,9 +164,9 @@ def _distribution(number: str, series: str, words: str, baseline: bool, frames: 
         _cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
     ]
     if baseline:
-        lines.append(_cumulative(frames.get("fig2", ()), "ftp", "tail-dropping (Figure 2)", TOTAL))
+        lines.append(_cumulative(frames.get("fig2", ()), "ftp", "tail-dropping (Figure 2)", GREY))
     panel = Panel(
-        "All packets, buffer of 960 ms",
+        f"{_NAMES[series]}: all packets, buffer of {CDF_BUFFER_MS} ms",
         "latency, one way (ms)",
         "packets at or below (%)",
         [line for line in lines if line is not None],
@@ -134,9 +187,9 @@ def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: st
 
 
 def _sessions(runs: Runs) -> Drawn:
-    of = {"1 session": "fig2-n1", "5": "fig2-n5", "10": "fig2", "50": "fig2-n50"}
+    of = {"1 session": "fig2-n1", "5 sessions": "fig2-n5", "10 sessions": "fig2", "50 sessions": "fig2-n50"}
     rate = Panel(
-        "Upstream rate",
+        "Tail drop: the knee",
         "buffer (ms of Tmax)",
         "rate (Mbit/s)",
         [_line(runs, series, "rate_mbit", label) for label, series in of.items()],
@@ -145,7 +198,7 @@ def _sessions(runs: Runs) -> Drawn:
         marks=(Mark("BDP", float(BDP_MS), "x"),),
     )
     loss = Panel(
-        "Loss",
+        "Tail drop: loss",
         "buffer (ms of Tmax)",
         "loss (% of Tmax)",
         [_line(runs, series, "loss_percent", label) for label, series in of.items()],
@@ -186,13 +239,13 @@ def _falling_tmax(runs: Runs) -> Drawn:
                     median_of(runs, f"effective_tmax {c} {queue}", m) or np.nan
                     for m in ("ftp_before_ms", "ftp_after_ms")
                 ],
-                "points",
-                colour,
+                colour=colour,
+                dashed=queue == "sfq",
             )
             for queue, where in (("fifo", "one queue"), ("sfq", "SFQ"))
             for c, words, colour in (
-                ("10a", "10a (depth)", LOSS if queue == "fifo" else GAMER),
-                ("10c", "10c (time)", FTP if queue == "fifo" else TOTAL),
+                ("10a", "10a (depth)", GAMER),
+                ("10c", "10c (time)", FTP),
             )
         ],
         x_range=(0.0, 25.0),
@@ -212,7 +265,7 @@ def _frontier(runs: Runs) -> Drawn:
         if any(place_ in runs for place_ in places):
             lines.append(_points(runs, places, law.replace("_", " with "), colour))
     tail = [place("fig3", size) for size in BUFFERS_MS if size <= 500]
-    lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", "#8a939e"))
+    lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", GREY))
     panel = Panel(
         "1 Mbit/s, ten sessions",
         "mean time in the queue (ms)",
@@ -248,12 +301,31 @@ def _sweet_spot(runs: Runs) -> list[Drawn]:
                 )
                 for n in MAP_SESSIONS
             ]
-            target = (
-                [Series("target", (0.0, 400.0), (0.0, 400.0), colour="#8a939e")] if measure.startswith("so") else []
-            )
+            target = [Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)] if measure.startswith("so") else []
             panels.append(Panel(f"{rate:g} Mbit/s", "MINth (ms)", label, [*lines, *target], (0.0, 400.0), (0.0, top)))
     caption = "LRED's sweet spot, round trip 50 ms: latency in the queue and loss against the target (MAXth 2 MINth, 1 to 5 %)."
     return [Drawn("", "sweetspot", caption, panels)]
+
+
+PAPER = style.PUBLISHED
+
+
+def _said_collisions() -> Series:
+    """What the text says of hashing into 256 queues, in % of some collision; a corrected number is the last of its row."""
+    x: list[float] = []
+    y: list[float] = []
+    for row in rows("scte2013"):
+        if match := re.fullmatch(r"hash 256 queues, (\d+) sessions", row.case):
+            said = float(re.findall(r"\d+(?:\.\d+)?", row.value)[-1])
+            x.append(float(match[1]))
+            y.append(100.0 - said if row.metric == "P(no collision)" else said)
+    return Series("the text, of 256", x, y, "points", PAPER, hollow=True)
+
+
+def _said_overfull() -> tuple[list[float], list[float]]:
+    """The text's chance that some group of four is overfull, by sessions."""
+    found = [(row.case, row.value) for row in rows("scte2013") if row.case.startswith("set-assoc 64x4, ")]
+    return [float(re.findall(r"(\d+) sessions", c)[0]) for c, _ in found], [float(v) for _, v in found]
 
 
 def _collisions() -> Drawn:
@@ -267,7 +339,7 @@ def _collisions() -> Drawn:
             "Hashing into 256 queues",
             "sessions",
             "P(some collision) (%)",
-            [Series("256 queues", n, plain), Series("64 queues", n, groups)],
+            [Series("256 queues", n, plain), Series("64 queues", n, groups), _said_collisions()],
             x_range=(1, 60),
             y_range=(0, 101),
         ),
@@ -275,9 +347,13 @@ def _collisions() -> Drawn:
             "Serial search: 64 groups of 4",
             "sessions",
             "P(some group overfull) (%)",
-            [Series("exact", n, searched)],
+            [
+                Series("exact", n, searched),
+                Series("the text (Monte Carlo)", *_said_overfull(), "points", PAPER, hollow=True),
+            ],
             x_range=(1, 60),
-            marks=(Mark("20", 20, "x"), Mark("35", 35, "x")),
+            y_range=(1e-4, 100.0),
+            log_y=True,
         ),
     ]
     caption = "Probability of a hash collision, exact (the paper: Monte Carlo, 0.05 % at 20 sessions and 1 % at 35)."

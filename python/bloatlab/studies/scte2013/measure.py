@@ -1,6 +1,6 @@
-"""A run into the quantities that the figures and claims of doc 000 are about.
+"""A run into the quantities that the figures and claims of SCTE 2013 are about.
 
-Latency is one way: from the sender's segment to its arrival, propagation included (SPEC 6). Loss is what the queue dropped,
+Latency is one way: from the sender's segment to its arrival, propagation included. Loss is what the queue dropped,
 as a part of Tmax. Both, and the rates, leave out the warm-up.
 """
 

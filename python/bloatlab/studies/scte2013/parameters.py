@@ -1,7 +1,6 @@
-"""What doc 000 does not say, and what we take: one set for the whole study, argued for, and its sensitivity listed.
+"""What SCTE 2013 does not say, and what we take: one set for the whole study, argued for, and its sensitivity listed.
 
-SPEC 6 (document 000, item 11) has the list of what is missing. The set was fixed before the first run of the study and
-comes from the standards in force when the paper was written, not from its figures.
+The set was fixed before the first run of the study and comes from the standards in force when the paper was written, not from its figures.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "min_rto",
         "smallest retransmission timeout",
         "RFC 6298 (2011): at least 1 s. A simulator of TCP 'modeled in detail' would have the standard's; Linux has 200 ms. "
-        "Where windows are two segments (1 Mbit/s) most losses end in a timeout, so it matters there (SPEC 5.6).",
+        "Where windows are two segments (1 Mbit/s) most losses end in a timeout, so it matters there.",
         ("200ms",),
     ),
     Unknown(
         "initial_window",
         "first window of a connection and after silence, segments",
         "RFC 5681 allows 3 of 1460 bytes, RFC 3390 4380 bytes; BSD and Windows of the time took 2. It decides how much of a "
-        "gamer's message of 7 segments enters the queue at once (SPEC 4.5).",
+        "gamer's message of 7 segments enters the queue at once.",
         (3, 4, 10),
     ),
     Unknown(
@@ -91,8 +90,7 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "fig13_p_max",
         "Pmax of Figure 13",
         'MINth is 50 ms. MAXth twice that, and Pmin 1 %, as in the sets that are stated. "Packet drop rate was allowed to grow '
-        'to over 10 % before LRED gave up": where it gives up is Pmax, so a little over 10 %; 5 % as in Figure 11 could not '
-        "(SPEC 6).",
+        'to over 10 % before LRED gave up": where it gives up is Pmax, so a little over 10 %; 5 % as in Figure 11 could not.',
         (0.05, 0.2, 0.5),
     ),
     Unknown(

@@ -1,6 +1,6 @@
-"""The queue disciplines of doc 000 and those beside them, by the names of this study.
+"""The queue disciplines of SCTE 2013 and those beside them, by the names of this study.
 
-A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (doc 000, Simulation Baseline).
+A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
     "wred": Discipline("B", "WRED (Cisco, one precedence)", _law("wred")),
     "blue": Discipline("B", "BLUE", _law("blue")),
     "fred": Discipline("B", "FRED (an account for each flow)", _law("fred")),
-    "cbt": Discipline("B", "CBT (document 003: TCP under RED 15 and 30 packets)", _law("cbt")),
+    "cbt": Discipline("B", "CBT (MMCN 1999: TCP under RED 15 and 30 packets)", _law("cbt")),
     "dcbt": Discipline("B", "D-CBT", _law("dcbt")),
     "cbq": Discipline("A", "CBQ (a queue of 60 packets for each class)", _cbq),
     "drr": Discipline(

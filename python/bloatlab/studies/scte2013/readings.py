@@ -1,4 +1,4 @@
-"""Our runs as the curves that doc 000 talks about, and the numbers that its sentences are about.
+"""Our runs as the curves that SCTE 2013 talks about, and the numbers that its sentences are about.
 
 A curve is a measure against buffer size, one per seed; what is read off a curve is read off each seed's and spread over
 seeds. What the words leave open (what a knee is, what "nearly constant" means) is decided here, before the first run.

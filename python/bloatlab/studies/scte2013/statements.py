@@ -42,7 +42,7 @@ from bloatlab.studies.scte2013.queues import buffer_bytes
 from bloatlab.tables import Spread
 
 #: Every statement that arithmetic decides must come out, and four in five of those that runs decide. (Two of the thirty do
-#: not: they were read off a plot, SPEC 6. That is the paper's, and it is missed all the same.)
+#: not: they were read off a plot. That is the paper's, and it is missed all the same.)
 THEORY_SHARE = 1.0
 RESULT_SHARE = 0.8
 
@@ -306,7 +306,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ),
     ("hash 256 queues, 20 sessions", "P(collision)"): Theory(
         lambda: 100 * float(collision(256, 1, 20)[20]),
-        why="exact, more than 50 %; the sentence that says 16 % for 20 is a slip (SPEC 6)",
+        why="exact, more than 50 %; the sentence that says 16 % for 20 is a slip",
     ),
     ("set-assoc 64x4", "groups"): _read("fig14", f"{_SEARCH}.groups"),
     ("set-assoc 64x4", "queues per group"): _read("fig14", f"{_SEARCH}.ways"),

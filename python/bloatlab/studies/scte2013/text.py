@@ -1,4 +1,4 @@
-"""Sentences of doc 000 that no figure of it shows, and what explains a difference, as experiments that always run.
+"""Sentences of SCTE 2013 that no figure of it shows, and what explains a difference, as experiments that always run.
 
 Text        two round trips in one buffer; a forced collision with LRED or CoDel in the queues; curves 10a, 10b and 10c when
             Tmax falls; ACKs with a queue of their own; latency-based WRED; Table 1 by TCP runs

@@ -1,4 +1,4 @@
-"""The sentences of doc 000's text as claims on the experiments of `text`; their ranges were fixed before those ran.
+"""The sentences of SCTE 2013's text as claims on the experiments of `text`; their ranges were fixed before those ran.
 
 What the words leave open is a half ("slow"), a factor of two, or what the figures' own claims have.
 """

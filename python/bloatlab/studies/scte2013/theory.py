@@ -1,4 +1,4 @@
-"""What doc 000 states and arithmetic decides: no run needed. Hash collisions are in `bloatlab.collisions`."""
+"""What SCTE 2013 states and arithmetic decides: no run needed. Hash collisions are in `bloatlab.collisions`."""
 
 from __future__ import annotations
 
