@@ -189,7 +189,7 @@ _COLUMNS = {
     "pings": "app t_s rtt_ms",
     "syn_times": "app connection t_s",
     "queue_series": "link t_s queue_packets_mean queue_packets sojourn_ms_mean sojourn_ms_max sent_packets sent_bytes "
-    "dropped_packets",
+    "dropped_packets marked_packets",
     "flow_series": "app flow direction t_s wire_bytes goodput_bytes cwnd_bytes ssthresh_bytes srtt_ms delay_ms_mean "
     "delay_ms_max dropped_packets",
     "model_series": "app flow direction t_s mode pacing_bps btl_bw_bps rt_prop_ms",

@@ -131,7 +131,9 @@ def test_no_text_lies_over_another_or_beyond_the_edge(folders: tuple[Path, Path]
 @pytest.mark.parametrize("width", ["column", "page", "slide"])
 @pytest.mark.parametrize("kind", ["lines", "heatmap", "pareto"])
 def test_no_text_of_a_sweep_lies_over_another(table: pl.DataFrame, kind: str, width: Any):
-    assert overlapping(plot(table, kind=kind, width=width)) == []
+    figure = plot(table, kind=kind, width=width)
+    assert overlapping(figure) == []
+    assert all(t.get_window_extent().x1 <= figure.bbox.x1 + 1 for t in texts(figure))
 
 
 def test_a_figure_is_as_wide_as_its_paper(folders: tuple[Path, Path], tmp_path: Path):

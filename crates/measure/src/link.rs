@@ -21,7 +21,7 @@ pub struct LinkMeterParams {
     pub warm_up: Time,
 }
 
-/// Queue length, sojourn, departures and drops of one link.
+/// Queue length, sojourn, departures, drops and marks of one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMeter {
     link: LinkId,
@@ -40,6 +40,8 @@ pub struct LinkMeter {
     pub bytes_series: Series,
     /// Packets dropped in each bin.
     pub drop_series: Series,
+    /// Packets marked with CE in each bin.
+    pub mark_series: Series,
 }
 
 impl LinkMeter {
@@ -56,6 +58,7 @@ impl LinkMeter {
             sojourn_max_series: series(Channel::Max)?,
             bytes_series: series(Channel::Sum)?,
             drop_series: series(Channel::Sum)?,
+            mark_series: series(Channel::Sum)?,
         })
     }
 
@@ -93,7 +96,7 @@ impl LinkMeter {
 impl Sink for LinkMeter {
     #[inline]
     fn mask(&self) -> Mask {
-        Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED)
+        Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
     #[inline]
@@ -104,6 +107,7 @@ impl Sink for LinkMeter {
                 self.dequeued(now, size, backlog_packets, sojourn);
             }
             Record::Dropped { link, .. } if link == self.link => self.drop_series.put(now, 1),
+            Record::Marked { link, .. } if link == self.link => self.mark_series.put(now, 1),
             _ => {}
         }
     }
@@ -112,7 +116,7 @@ impl Sink for LinkMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::{DropReason, FlowId, Point};
+    use packet::{DropReason, FlowId, MarkReason, Point};
 
     #[test]
     fn listens_to_its_own_link() {
@@ -141,11 +145,15 @@ mod tests {
             at(1600),
             Record::Dropped { link: LinkId(1), flow, size: 50, reason: DropReason::TailFull, point: Point::Enqueue },
         );
+        let marked = |link| Record::Marked { link: LinkId(link), flow, reason: MarkReason::Law, point: Point::Dequeue };
+        m.put(at(400), marked(1));
+        m.put(at(1700), marked(2));
         m.finish(at(2000));
         // 0 for 0.5 s, 1 for 0.5 s, 2 for 0.5 s, 1 for 0.5 s
         assert_eq!(m.queue.cdf(), [(0, 0.25), (1, 0.75), (2, 1.0)]);
         assert_eq!(m.queue_series.column(), [0.5, 1.5]);
         assert_eq!((m.bytes_series.column(), m.drop_series.column()), (vec![0.0, 1500.0], vec![0.0, 1.0]));
+        assert_eq!(m.mark_series.column(), [1.0, 0.0]);
         assert_eq!(m.sojourn.max(), Some(sojourn));
         assert_eq!(LinkMeter::new(LinkMeterParams { bin: Duration::ZERO, ..p }).unwrap_err().path, "bin");
     }

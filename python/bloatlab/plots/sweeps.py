@@ -168,6 +168,11 @@ def over_seeds(rows: pl.DataFrame, column: str) -> Spread | None:
     return spread(numbers) if numbers else None
 
 
+def by_value(rows: pl.DataFrame, of: Axis) -> dict[Any, pl.DataFrame]:
+    """The rows of each value of an axis."""
+    return {key[0]: part for key, part in rows.partition_by(of.name, maintain_order=True, as_dict=True).items()}
+
+
 def lacks(of: Sweep) -> str | None:
     """Why a table has nothing to draw."""
     return None if of.values else f"{of.label}: the table has no column of numbers that were measured"

@@ -132,6 +132,7 @@ impl Account<'_> {
             "sent_packets": F64 = |(_, m, i)| f64::from(m.sojourn_series.count(*i)),
             "sent_bytes": F64 = |(_, m, i)| m.bytes_series.get(*i),
             "dropped_packets": F64 = |(_, m, i)| m.drop_series.get(*i),
+            "marked_packets": F64 = |(_, m, i)| m.mark_series.get(*i),
         })
     }
 

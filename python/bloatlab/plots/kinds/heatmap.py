@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bloatlab.differences import direction
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import settle, sheet
+from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep
 from bloatlab.plots.sweeps import Axis, along, axes, lacks, measures, over_seeds, words
 from bloatlab.tables import number
@@ -67,7 +69,8 @@ def draw(of: Sweep, asked: Asked) -> Figure:
             text = _text(float(values[j, i]))
             grid.text(i, j, text, ha="center", va="center", color=ink, fontsize=page.text * 0.95)
     over = f", median over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
-    grid.set_title(words(column) + over + (" (shades: logarithmic)" if wide else ""))
+    title = words(column) + over + (" (shades: logarithmic)" if wide else "")
+    grid.set_title("\n".join(textwrap.wrap(title, int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.9)))))
     settle(page)
     return page.figure
 

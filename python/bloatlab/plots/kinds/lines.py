@@ -15,7 +15,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import Sheet, curve, legend, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, along, groups, lacks, measures, over_seeds, words
+from bloatlab.plots.sweeps import Axis, along, by_value, groups, lacks, measures, over_seeds, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ def draw(of: Sweep, asked: Asked) -> Figure:
 
 
 def _line(axes: Axes, x: Axis, rows: pl.DataFrame, column: str, place: int) -> None:
-    spreads = [over_seeds(rows.filter(pl.col(x.name) == value), column) for value in x.values]
+    parts = by_value(rows, x)
+    spreads = [over_seeds(parts[value], column) if value in parts else None for value in x.values]
     t = np.array(x.drawn)
     middle, low, high = (
         np.array([getattr(s, name) if s is not None and math.isfinite(getattr(s, name)) else np.nan for s in spreads])
@@ -87,15 +88,19 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
     for axes, column in zip(grid, columns, strict=True):
         for place, (_, rows) in enumerate(groups(of, others)):
             shift = 0.6 * ((place + 0.5) / max(1, len(names)) - 0.5)
-            for seat, value in enumerate(x.values):
-                found = over_seeds(rows.filter(pl.col(x.name) == value), column)
-                if found is None or not math.isfinite(found.median):
-                    continue
-                colour, y = style.colour(place), seat + shift
-                ends = [v for v in (found.low, found.high) if math.isfinite(v)]
-                axes.plot(ends, [y] * len(ends), color=colour, linewidth=1.0)
-                marker = style.MARKERS[place % len(style.MARKERS)]
-                axes.plot([found.median], [y], linestyle="none", marker=marker, markersize=3.2, color=colour)
+            parts = by_value(rows, x)
+            seats = [
+                (seat + shift, found)
+                for seat, value in enumerate(x.values)
+                if value in parts and (found := over_seeds(parts[value], column)) and math.isfinite(found.median)
+            ]
+            colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+            axes.hlines(
+                [y for y, _ in seats], [f.low for _, f in seats], [min(f.high, 1e300) for _, f in seats],
+                color=colour, linewidth=1.0,
+            )  # fmt: skip
+            middles = [f.median for _, f in seats]
+            axes.plot(middles, [y for y, _ in seats], linestyle="none", marker=marker, markersize=3.2, color=colour)
         _wrapped(page, axes, words(column), len(columns))
         axes.margins(x=0.06)
     grid[0].set_yticks(range(len(x.values)), [safe(str(v), 24) for v in x.values])
