@@ -454,6 +454,8 @@ fn refusals() {
     assert_eq!(refused(r#"{"pie":{"activation":0.5}}"#), "pie.activation");
     assert!(serde_json::from_str::<qdisc::Spec>(r#"{"pie":{"mark_ecnth":1.5}}"#).is_err());
     assert_eq!(refused(r#"{"docsis_pie":{"interval":"0s"}}"#), "docsis_pie.interval");
+    assert_eq!(refused(r#"{"pie":{"tupdate":"99999ns"}}"#), "pie.tupdate");
+    assert_eq!(refused(r#"{"sfq_hss":{"law":{"docsis_pie":{"interval":"2ns"}}}}"#), "sfq_hss.law.docsis_pie.interval");
     assert_eq!(refused(r#"{"docsis_pie":{"beta":0}}"#), "docsis_pie.beta");
 }
 

@@ -147,7 +147,8 @@ impl Fair {
 
     /// Queue `i` has been idle: its law is given the updates that it missed, each at its time, before the arrival.
     ///
-    /// Bound: a law without load comes to rest; PIE at 100 % after some 700 updates.
+    /// Bound: a law without load comes to rest: PIE at 100 % after some 700 updates, DOCSIS-PIE when its allowance and its reset
+    /// timeout are over; updates are 100 us apart or more.
     fn rouse(&mut self, i: u32, cx: &Cx<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {

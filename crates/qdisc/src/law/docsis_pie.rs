@@ -21,7 +21,7 @@
 //! the run and stands still while an update changes nothing (INACTIVE, nothing waits, drop_prob 0, last delay 0).
 
 use super::pi::{Dice, Gains, PROB_LOW, Tuning};
-use super::pie::next_on_grid;
+use super::pie::{check_step, next_on_grid};
 use super::{Law, LawParams, Verdict, View, early};
 use packet::PacketMeta;
 use schemars::JsonSchema;
@@ -47,7 +47,7 @@ pub struct DocsisPieParams {
     pub limit: Option<Limit>,
     /// LATENCY_TARGET.
     pub target: Duration,
-    /// INTERVAL, time between updates.
+    /// INTERVAL, time between updates; at least 100us.
     pub interval: Duration,
     /// A, weight of the distance from the target, in 1/s.
     pub alpha: f64,
@@ -76,11 +76,10 @@ impl Default for DocsisPieParams {
 impl LawParams for DocsisPieParams {
     type Law = DocsisPie;
     fn validate(&self) -> Result<(), Problem> {
-        for (name, d) in [("target", self.target), ("interval", self.interval)] {
-            if d.is_zero() {
-                return Err(Problem::new(name, format!("{d} is not valid; expected a positive duration")));
-            }
+        if self.target.is_zero() {
+            return Err(Problem::new("target", "0s is not valid; expected a positive duration"));
         }
+        check_step("interval", self.interval)?;
         for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(gain > 0.0 && gain.is_finite()) {
                 return Err(Problem::new(name, format!("{gain} is not valid; expected a positive number (1/s)")));

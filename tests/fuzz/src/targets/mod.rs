@@ -70,6 +70,7 @@ pub fn meaning(target: &Target, bytes: &[u8]) -> String {
         "scenario" | "build" => scenario::read_scenario(bytes, Range::Usual).0,
         "wild" => scenario::read_scenario(bytes, Range::Wild).0,
         "sender" => sender::meaning(bytes),
+        "queue" => queue::meaning(bytes),
         _ if target.text => String::from_utf8_lossy(bytes).into_owned(),
         _ => format!("{bytes:?}"),
     }

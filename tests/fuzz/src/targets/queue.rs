@@ -71,6 +71,12 @@ pub fn spec(s: &mut Source<'_>) -> Option<Spec> {
     Some(spec)
 }
 
+/// The discipline that an input makes, and its calls.
+pub fn meaning(bytes: &[u8]) -> String {
+    let mut s = Source::new(bytes);
+    spec(&mut s).map_or_else(|| "no valid discipline".into(), |spec| format!("{spec:?}\ncalls: {:?}", s.rest()))
+}
+
 fn queue(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
     let Some(spec) = spec(&mut s) else { return Verdict::Refused };

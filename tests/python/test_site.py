@@ -1,0 +1,109 @@
+"""The docs site (tools/site.py): what is in it, and that its links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bloatlab.scenario import catalogue
+from bloatlab.studies import STUDIES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load() -> ModuleType:
+    """tools/site.py as a module; its name is one of Python's own modules."""
+    given = importlib.util.spec_from_file_location("docs_site", ROOT / "tools/site.py")
+    assert given is not None
+    assert given.loader is not None
+    module = importlib.util.module_from_spec(given)
+    sys.modules["docs_site"] = module
+    given.loader.exec_module(module)
+    return module
+
+
+class Links(HTMLParser):
+    """What a page links to, shows and can be linked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids.update(given[k] for k in ("id", "name") if k in given)
+        if tag == "a" and "href" in given:
+            self.targets.append(given["href"])
+        fetches = tag in ("img", "script") and "src" in given
+        if fetches or tag == "link" and given.get("rel") in ("stylesheet", "shortcut icon", "icon"):
+            self.fetched.append(given.get("src") or given["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site, with one figure of a study and a page in the playground's place."""
+    folder = tmp_path_factory.mktemp("site")
+    figures = folder / "runs/mmcn1999/figures"
+    figures.mkdir(parents=True)
+    (figures / "goodput.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (folder / "play.html").write_text("<title>playground</title>")
+    write = [sys.executable, str(ROOT / "tools/site.py"), str(folder / "pages"), "--out", str(folder / "out")]
+    more = ["--runs", str(folder / "runs"), "--playground", str(folder / "play.html")]
+    subprocess.run([*write, *more], check=True, capture_output=True, timeout=120)
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(folder / "pages.yml")]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "out"
+
+
+def parsed(page: Path) -> Links:
+    links = Links()
+    links.feed(page.read_text())
+    return links
+
+
+def test_everything_has_a_page(site: Path):
+    kinds = catalogue()
+    for room, key in (("disciplines", "qdiscs"), ("tcp", "tcp"), ("applications", "apps")):
+        for entry in kinds[key]:
+            text = (site / room / f"{entry['name']}.html").read_text()
+            params = entry.get("params") or []
+            names = params if isinstance(params, dict) else [p["name"] for p in params]
+            assert all(f"<code>{name}</code>" in text for name in names), entry["name"]
+    assert {p.stem for p in (site / "studies").glob("*.html")} == set(STUDIES)
+    assert (site / "studies/mmcn1999/goodput.svg").exists()
+    assert 'href="play.html"' in (site / "playground.html").read_text()
+
+
+def test_every_controller_and_guide_is_in_the_menu():
+    module = load()
+    files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")} - {"mod", "linux"}  # linux: arithmetic of two CUBICs
+    assert set(module.NAMED) == files
+    guides = {name for group in module.GUIDES.values() for name in group}
+    assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")}
+
+
+def test_links_lead_somewhere_and_nothing_comes_from_elsewhere(site: Path):
+    pages = {p.resolve(): parsed(p) for p in site.rglob("*.html") if p.name not in ("play.html", "404.html")}
+    assert len(pages) > 60
+    for place, links in pages.items():
+        for target in links.fetched:
+            assert not re.match(r"[a-z]+:|//", target), f"{place.name} fetches {target}"
+            assert (place.parent / target.split("?")[0]).exists(), f"{place.name}: {target}"
+        for target in links.targets:
+            path, _, anchor = target.partition("#")
+            if re.match(r"[a-z]+:|//", target) or not path and not anchor:
+                continue
+            aim = (place.parent / path).resolve() if path else place
+            assert aim.exists(), f"{place.name}: {target}"
+            if anchor and aim in pages:
+                assert anchor in pages[aim].ids, f"{place.name}: {target}"
