@@ -124,6 +124,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
     found["Link"] = {re.sub(r"^classes\..*", "classes.NAME", k) for k in found["Link"]}
+    found["Application"] = {re.sub(r"\.each\.\d+$", ".each.N", k) for k in found["Application"]}
     shortened = {
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
         for name, all_ in found.items()

@@ -1,7 +1,7 @@
 //! How long files took.
 
 use crate::Histogram;
-use crate::percentile::{median, percentile};
+use crate::percentile::{median, percentile, variation};
 use units::{Duration, Time};
 
 /// Most files of one application that are kept one by one.
@@ -31,7 +31,7 @@ pub struct Files {
 }
 
 /// Statistics of file times; all `None` if no file ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FileSummary {
     /// Files that ended.
     pub count: u64,
@@ -45,8 +45,12 @@ pub struct FileSummary {
     pub p95: Option<Duration>,
     /// 99th percentile (nearest rank).
     pub p99: Option<Duration>,
+    /// 99.9th percentile (nearest rank).
+    pub p99_9: Option<Duration>,
     /// Longest, exact.
     pub max: Option<Duration>,
+    /// Coefficient of variation.
+    pub cv: Option<f64>,
 }
 
 impl Files {
@@ -87,7 +91,9 @@ impl Files {
             median: if exact { median(&ns).map(Duration) } else { self.all.percentile(50.0) },
             p95: at(95.0),
             p99: at(99.0),
+            p99_9: at(99.9),
             max: self.all.max(),
+            cv: if exact { variation(&ns) } else { self.all.variation() },
         }
     }
 }
@@ -108,7 +114,9 @@ mod tests {
         let s = files.summary();
         let ms = |d: Option<Duration>| d.unwrap().millis();
         assert_eq!((s.count, s.exact, ms(s.mean), ms(s.median)), (100, true, 1100.0, 1100.0));
-        assert_eq!((ms(s.p95), ms(s.p99), ms(s.max)), (1189.0, 1197.0, 1199.0));
+        assert_eq!((ms(s.p95), ms(s.p99), ms(s.p99_9), ms(s.max)), (1189.0, 1197.0, 1199.0, 1199.0));
+        // of n values a step d apart the variance is d^2 (n^2 - 1) / 12: 3333 ms^2
+        assert!((s.cv.unwrap() - 3333.0_f64.sqrt() / 1100.0).abs() < 1e-12);
         assert_eq!(Files::default().summary(), FileSummary { exact: true, ..FileSummary::default() });
     }
 

@@ -95,6 +95,19 @@ impl Histogram {
         (n > 0).then(|| Duration(((self.sum + n / 2) / n) as u64))
     }
 
+    /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
+    ///
+    /// Every value counts as the middle of its bin, within [min, max], as a percentile does.
+    pub fn variation(&self) -> Option<f64> {
+        let n = self.count as f64;
+        let mean = self.sum as f64 / n;
+        let square = |(low, high, n): (Duration, Duration, u64)| {
+            let middle = (low.0 + (high.0 - low.0) / 2).clamp(self.min, self.max);
+            n as f64 * (middle as f64 - mean) * (middle as f64 - mean)
+        };
+        (self.sum > 0).then(|| (self.bins().map(square).sum::<f64>() / n).sqrt() / mean)
+    }
+
     /// The value that `p` percent of all values do not exceed (nearest rank); `None` without values.
     ///
     /// `p` is clamped to [0, 100]; 0 gives the exact minimum, 100 the exact maximum.
@@ -190,6 +203,9 @@ mod tests {
         let sum: u64 = all.iter().sum();
         assert_eq!(h.mean().unwrap().0, (sum + 50_000) / 100_000);
         assert_eq!((h.min().unwrap().0, h.max().unwrap().0), (all[0], all[99_999]));
+        // of ln-uniform values in [a, b]: mean (b - a) / L, mean square (b^2 - a^2) / 2L, with L = ln(b / a), so that
+        // cv^2 = L (b + a) / (2 (b - a)) - 1; here b / a = 10^6: L = 13.8155, cv = 2.4309
+        assert!((h.variation().unwrap() / 2.4309 - 1.0).abs() < 0.02, "{:?}", h.variation());
         let share = h.share_at_most(Duration(1_000_000));
         let exact = all.partition_point(|&v| v <= 1_000_000) as f64 / 100_000.0;
         assert!(share <= exact && exact - share < 0.002);
@@ -205,12 +221,14 @@ mod tests {
     fn equal_values_have_that_percentile() {
         let mut h = Histogram::default();
         assert_eq!((h.percentile(50.0), h.mean(), h.min(), h.cdf().len()), (None, None, None, 0));
+        assert_eq!(h.variation(), None);
         for _ in 0..3 {
             h.record(Duration(2_400_123));
         }
         for p in [0.0, 50.0, 99.9, 100.0] {
             assert_eq!(h.percentile(p), Some(Duration(2_400_123)));
         }
+        assert_eq!(h.variation(), Some(0.0));
         assert_eq!((h.share_at_most(Duration(2_400_122)), h.share_at_most(Duration(2_400_123))), (0.0, 1.0));
     }
 

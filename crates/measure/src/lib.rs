@@ -41,7 +41,7 @@ pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
 pub use outcome::{Account, Column, Count, LinkAccount, LinkCounts, Outcome, Table, delay_json};
 pub use pages::{PageLoad, PageLoads, PageSummary};
-pub use percentile::{median, median_absolute_deviation, percentile};
+pub use percentile::{median, median_absolute_deviation, percentile, variation};
 pub use probes::{Probe, Probes};
 pub use series::{Channel, Series};
 pub use tally::Tally;

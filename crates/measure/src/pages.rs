@@ -1,6 +1,6 @@
 //! Page load times.
 
-use crate::percentile::{median, median_absolute_deviation, percentile};
+use crate::percentile::{median, median_absolute_deviation, percentile, variation};
 use units::{Duration, Time};
 
 /// Most page loads that are kept one by one.
@@ -28,7 +28,7 @@ pub struct PageLoads {
 }
 
 /// Statistics of page loads; all `None` if none was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PageSummary {
     /// Pages loaded.
     pub count: u64,
@@ -42,6 +42,12 @@ pub struct PageSummary {
     pub mean: Option<Duration>,
     /// 95th percentile (nearest rank).
     pub p95: Option<Duration>,
+    /// 99th percentile (nearest rank).
+    pub p99: Option<Duration>,
+    /// 99.9th percentile (nearest rank).
+    pub p99_9: Option<Duration>,
+    /// Coefficient of variation.
+    pub cv: Option<f64>,
     /// Shortest.
     pub min: Option<Duration>,
     /// Longest.
@@ -86,6 +92,9 @@ impl PageLoads {
             mad: median_absolute_deviation(&ns).map(Duration),
             mean: (n > 0).then(|| Duration((sum / n.max(1)) as u64)),
             p95: percentile(&ns, 95.0).map(Duration),
+            p99: percentile(&ns, 99.0).map(Duration),
+            p99_9: percentile(&ns, 99.9).map(Duration),
+            cv: variation(&ns),
             min: ns.first().copied().map(Duration),
             max: ns.last().copied().map(Duration),
         }
@@ -109,7 +118,7 @@ mod tests {
         let s = p.summary();
         // sorted 2754 2756 2758 2760 9000; distances 4 2 0 2 6242, sorted 0 2 2 4 6242
         assert_eq!((s.count, s.abandoned, ms(s.median), ms(s.mad), ms(s.min), ms(s.max)), (5, 1, 2758, 2, 2754, 9000));
-        assert_eq!((ms(s.mean), ms(s.p95)), (4005, 9000));
+        assert_eq!((ms(s.mean), ms(s.p95), ms(s.p99), ms(s.p99_9)), (4005, 9000, 9000, 9000));
         assert_eq!(p.kept()[2], PageLoad { started: Time(20_000_000_000), took: Duration::from_secs(9) });
     }
 

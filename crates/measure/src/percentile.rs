@@ -31,6 +31,16 @@ pub fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
     median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
 }
 
+/// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
+///
+/// Of the rates of n flows it says what Jain's index J does: J = 1 / (1 + cv^2).
+pub fn variation(values: &[u64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;
+    let squares: f64 = values.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();
+    (mean > 0.0).then(|| (squares / n).sqrt() / mean)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +57,13 @@ mod tests {
         );
         assert_eq!(percentile::<u32>(&[], 50.0), None);
         assert_eq!(percentile(&[7], 99.0), Some(7));
+    }
+
+    #[test]
+    fn variations() {
+        // the textbook's: mean 5, squares 9 1 1 1 0 0 4 16 of sum 32, standard deviation 2
+        assert_eq!(variation(&[2, 4, 4, 4, 5, 5, 7, 9]), Some(0.4));
+        assert_eq!((variation(&[3, 3]), variation(&[0, 0]), variation(&[])), (Some(0.0), None, None));
     }
 
     #[test]

@@ -29,7 +29,11 @@ fn fairness_of_flows_that_carry_known_amounts() {
     // 10 kB in 10 s are 8 kbit/s
     for (key, mbit) in [
         ("apps.four.flow_goodput_mbit.min", 0.008),
+        ("apps.four.flow_goodput_mbit.mean", 0.008),
         ("apps.four.flow_goodput_mbit.max", 0.008),
+        ("apps.four.flow_goodput_mbit.cv", 0.0),
+        ("apps.four.flow_goodput_mbit.each.0", 0.008),
+        ("apps.four.flow_goodput_mbit.each.3", 0.008),
         ("apps.four.goodput_mbit", 0.032),
         ("apps.one.goodput_mbit", 0.032),
         ("apps.one.goodput_mbit_reverse", 0.0),
@@ -58,6 +62,12 @@ fn the_grade_of_a_burst_among_pings() {
     // the queue's own: datagrams 0, 10, ... 90 ms, pings 0, 0, 90, 0; (450 + 90) / 14
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "B");
+    // these sojourns: squares 0, 100, ... 8100 of the burst and 8100 of the third ping, mean 540 / 14
+    let mean: f64 = 540.0 / 14.0;
+    let variance = (28_500.0 + 8_100.0) / 14.0 - mean * mean;
+    let cv = variance.sqrt() / mean;
+    assert!((number(&outcome, "links.up.sojourn_ms.cv") / cv - 1.0).abs() < 0.01, "{cv}");
+    assert_eq!(number(&outcome, "links.up.sojourn_ms.p99_9"), 90.0);
     // without pings the longest queue speaks: 45 ms
     let alone = run(&line(4, burst));
     assert!((number(&alone, "latency.induced_ms") - 45.0).abs() < 1e-6);

@@ -10,17 +10,20 @@
 
 use super::{Account, Count, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
-use crate::{Histogram, grade, jain};
+use crate::{Histogram, grade, jain, variation};
 use packet::DropReason;
 use serde_json::{Map, Value, json};
 use units::Duration;
 
-/// A distribution of delays: count, and in ms min, mean, percentiles and max.
+/// Most flows of an application whose rates stand one by one in the summary; the table `flows` has all.
+const EACH: usize = 32;
+
+/// A distribution of delays: count, and in ms min, mean, percentiles and max; its coefficient of variation.
 pub fn delay_json(h: &Histogram) -> Value {
     json!({
         "count": h.count(), "min": ms(h.min()), "mean": ms(h.mean()), "p50": ms(h.percentile(50.0)),
         "p90": ms(h.percentile(90.0)), "p95": ms(h.percentile(95.0)), "p99": ms(h.percentile(99.0)),
-        "p99_9": ms(h.percentile(99.9)), "max": ms(h.max()),
+        "p99_9": ms(h.percentile(99.9)), "max": ms(h.max()), "cv": h.variation(),
     })
 }
 
@@ -125,7 +128,14 @@ impl Account<'_> {
         if let Some(index) = fairness(&flows) {
             let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));
             v["fairness"] = json!(index);
-            v["flow_goodput_mbit"] = json!({ "min": rate(flows.iter().min()), "max": rate(flows.iter().max()) });
+            let mean = mbit(flows.iter().sum(), self.measured()) / flows.len() as f64;
+            v["flow_goodput_mbit"] = json!({
+                "min": rate(flows.iter().min()), "mean": mean, "max": rate(flows.iter().max()), "cv": variation(&flows),
+            });
+            if flows.len() <= EACH {
+                let each = flows.iter().enumerate().map(|(flow, bytes)| (flow.to_string(), json!(rate(Some(bytes)))));
+                v["flow_goodput_mbit"]["each"] = each.collect();
+            }
         }
         let sent = app.datagrams - app.datagrams_before;
         if app.datagrams > 0 {
@@ -138,7 +148,8 @@ impl Account<'_> {
             v["files"] = json!({
                 "done": files.count, "exact": files.exact, "mean_s": files.mean.map(Duration::secs),
                 "median_s": files.median.map(Duration::secs), "p95_s": files.p95.map(Duration::secs),
-                "p99_s": files.p99.map(Duration::secs), "max_s": files.max.map(Duration::secs),
+                "p99_s": files.p99.map(Duration::secs), "p99_9_s": files.p99_9.map(Duration::secs),
+                "max_s": files.max.map(Duration::secs), "cv": files.cv,
             });
         }
         if let Some(voip) = &app.voip {
@@ -173,6 +184,7 @@ impl Account<'_> {
                 "page_load_s": {
                     "median": s.median.map(Duration::secs), "mad": s.mad.map(Duration::secs),
                     "mean": s.mean.map(Duration::secs), "p95": s.p95.map(Duration::secs),
+                    "p99": s.p99.map(Duration::secs), "p99_9": s.p99_9.map(Duration::secs), "cv": s.cv,
                     "min": s.min.map(Duration::secs), "max": s.max.map(Duration::secs),
                 },
             });
