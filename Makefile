@@ -10,6 +10,7 @@
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make docs     write docs/scenario.md from the schema
+#   make site     the docs as a site, in target/site/html: studies with figures, a page per discipline, the playground where it is built
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew
 #   make clean    remove what the above made, but for runs/
@@ -36,7 +37,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv docs format lock clean
+.PHONY: help run test test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -140,6 +141,13 @@ live-torture: $(VENV)/.core-stamp
 
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
+
+# Studies have figures where a run is kept under runs/; cablelabs2012 is run with one seed if it is not.
+site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	@test -d runs/cablelabs2012/figures || $(MAKE) --no-print-directory run STUDY=cablelabs2012 SEEDS=1 OUT=runs/cablelabs2012
+	$(BIN)/python tools/docs_site.py target/site --runs runs --playground python/bloatlab/playground/index.html
+	$(BIN)/zensical build --strict --config-file target/site/site.yml
+	@echo "the site: target/site/html/index.html"
 
 format: $(VENV)/.dev-stamp
 	cargo fmt --all

@@ -1,4 +1,4 @@
-"""The docs site (tools/site.py): what is in it, and that its links lead somewhere."""
+"""The docs site (tools/docs_site.py): what is in it, and that its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load() -> ModuleType:
-    """tools/site.py as a module; its name is one of Python's own modules."""
-    given = importlib.util.spec_from_file_location("docs_site", ROOT / "tools/site.py")
+    """tools/docs_site.py as a module."""
+    given = importlib.util.spec_from_file_location("docs_site", ROOT / "tools/docs_site.py")
     assert given is not None
     assert given.loader is not None
     module = importlib.util.module_from_spec(given)
@@ -44,7 +44,7 @@ class Links(HTMLParser):
         if tag == "a" and "href" in given:
             self.targets.append(given["href"])
         fetches = tag in ("img", "script") and "src" in given
-        if fetches or tag == "link" and given.get("rel") in ("stylesheet", "shortcut icon", "icon"):
+        if fetches or (tag == "link" and given.get("rel") in ("stylesheet", "shortcut icon", "icon")):
             self.fetched.append(given.get("src") or given["href"])
 
 
@@ -56,13 +56,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figures.mkdir(parents=True)
     (figures / "goodput.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (folder / "play.html").write_text("<title>playground</title>")
-    write = [sys.executable, str(ROOT / "tools/site.py"), str(folder / "pages"), "--out", str(folder / "out")]
     more = ["--runs", str(folder / "runs"), "--playground", str(folder / "play.html")]
-    subprocess.run([*write, *more], check=True, capture_output=True, timeout=120)
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(folder / "pages.yml")]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    write = [sys.executable, str(ROOT / "tools/docs_site.py"), str(folder / "site"), *more]
+    subprocess.run(write, check=True, capture_output=True, timeout=120)
+    build = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "-f", str(folder / "site/site.yml")]
+    done = subprocess.run(build, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "out"
+    return folder / "site/html"
 
 
 def parsed(page: Path) -> Links:
@@ -86,8 +86,9 @@ def test_everything_has_a_page(site: Path):
 
 def test_every_controller_and_guide_is_in_the_menu():
     module = load()
-    files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")} - {"mod", "linux"}  # linux: arithmetic of two CUBICs
-    assert set(module.NAMED) == files
+    files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")}
+    # linux.rs: arithmetic that two CUBICs share
+    assert set(module.NAMED) == files - {"mod", "linux"}
     guides = {name for group in module.GUIDES.values() for name in group}
     assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")}
 
@@ -101,7 +102,7 @@ def test_links_lead_somewhere_and_nothing_comes_from_elsewhere(site: Path):
             assert (place.parent / target.split("?")[0]).exists(), f"{place.name}: {target}"
         for target in links.targets:
             path, _, anchor = target.partition("#")
-            if re.match(r"[a-z]+:|//", target) or not path and not anchor:
+            if re.match(r"[a-z]+:|//", target) or (not path and not anchor):
                 continue
             aim = (place.parent / path).resolve() if path else place
             assert aim.exists(), f"{place.name}: {target}"

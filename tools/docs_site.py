@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Writes the pages of the docs site and what Zensical needs to build it: `make site`.
+
+    tools/docs_site.py FOLDER [--playground FILE] [--runs FOLDER]
+
+Pages come from what there is: README, docs/, the studies' READMEs, and for each queue discipline, application and TCP
+stack a page from the catalogue and the documentation in the code. Links between files of the repository become links
+between pages; links to files that are no page become their text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import join, normpath, relpath
+from typing import Any
+
+from bloatlab.scenario import catalogue
+from bloatlab.studies import STUDIES
+
+ROOT = Path(__file__).resolve().parent.parent
+QDISC = ROOT / "crates/qdisc/src"
+CONTROLLERS = ROOT / "crates/tcp/src/cc"
+
+#: Pages of docs/ in the order of the menu.
+GUIDES = {
+    "Use it": ["playground", "plots", "reports", "sweeps", "live", "flent"],
+    "Reference": ["scenario", "results", "glossary", "sources"],
+    "Trust": ["validation", "speed"],
+    "Teach": ["classroom"],
+    "Build": ["architecture", "adding-a-discipline"],
+}
+#: Congestion controllers: a page each, from the module that implements it.
+NAMED = {
+    "reno": "Reno",
+    "cubic_linux": "CUBIC of Linux",
+    "cubic": "CUBIC of RFC 9438",
+    "cubic_2_6_22": "CUBIC of Linux 2.6.22",
+    "hystart": "HyStart",
+    "bbr": "BBR",
+    "ledbat": "LEDBAT",
+}
+#: Colours of the theme.
+INK = {"primary": "teal", "accent": "teal"}
+#: Pictures keep their paper in the dark.
+STYLE = """.md-typeset img { background: #fff; }
+.md-typeset table:not([class]) { font-size: .68rem; }
+.md-typeset pre > code { font-size: .62rem; }
+"""
+#: Headings of the menu, in order.
+MENU = [
+    "Use it",
+    "Studies",
+    "Queue disciplines",
+    "TCP stacks",
+    "Congestion control",
+    "Applications",
+    "Reference",
+    "Trust",
+    "Teach",
+    "Build",
+]
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+@dataclass
+class Page:
+    """A page of the site and the file of the repository that it is made from, both relative."""
+
+    place: str
+    origin: str
+    title: str
+    text: str
+
+
+def module_doc(path: Path) -> str:
+    """The `//!` documentation at the head of a Rust file, as Markdown."""
+    lines: list[str] = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("//!"):
+            break
+        lines.append(line[3:].removeprefix(" "))
+    text = "\n".join(lines).replace("```text", "```")
+    return re.sub(r"\[(`[^`\]]+`)\](?:\([^)]*\))?", r"\1", text)
+
+
+def discipline_file(name: str) -> Path | None:
+    """The file that implements a queue discipline."""
+    files = [QDISC / room / f"{name}.rs" for room in ("law", "fair", "class", "single")]
+    return next((file for file in files if file.exists()), None)
+
+
+def value(given: Any) -> str:
+    """A default, as it would stand in a file."""
+    return "none" if given is None else given if isinstance(given, str) else json.dumps(given)
+
+
+def cell(text: object) -> str:
+    """Text of a table's cell."""
+    return " ".join(str(text or "").split()).replace("|", "\\|")
+
+
+def parameters(entry: dict[str, Any]) -> str:
+    """The table of an entry's parameters: with meanings, or of a preset its values."""
+    given = entry.get("params") or []
+    if isinstance(given, dict):
+        rows = [f"| `{name}` | {cell(value(v))} |" for name, v in given.items()]
+        return "\n".join(["| parameter | value |", "|---|---|", *rows])
+    if not given:
+        return "It has no parameters."
+    rows = [f"| `{p['name']}` | `{cell(value(p['default']))}` | {cell(p['description'])} |" for p in given]
+    return "\n".join(["| parameter | default | meaning |", "|---|---|---|", *rows])
+
+
+def entry_page(kind: str, entry: dict[str, Any]) -> Page:
+    """The page of a discipline, an application or a TCP stack."""
+    name, what = str(entry["name"]), cell(entry.get("doc") or entry.get("summary"))
+    use = {
+        "disciplines": f'    [link.up]\n    queue = "{name}"',
+        "applications": f"    [app.NAME.traffic.{name}]",
+        "tcp": f'    [app.NAME]\n    tcp = "{name}"',
+    }[kind]
+    parts = [f"# {name}", f"{what}.", f"In a [scenario](../scenario.md):\n\n{use}"]
+    file = discipline_file(name) if kind == "disciplines" else None
+    if entry.get("source"):
+        parts.append(f"Source: {entry['source']}. [sources](../sources.md) has the papers.")
+    if file is not None:
+        parts.append("## How it works\n\n" + demoted(module_doc(file)))
+    parts.append("## Parameters\n\n" + parameters(entry))
+    return Page(f"{kind}/{name}.md", "", name, "\n\n".join(parts) + "\n")
+
+
+def demoted(text: str) -> str:
+    """Headings one level down, so that a page has one title."""
+    return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE)
+
+
+def controller_pages() -> list[Page]:
+    """A page for each congestion controller."""
+    return [
+        Page(f"controllers/{name}.md", "", title, f"# {title}\n\n{demoted(module_doc(CONTROLLERS / f'{name}.rs'))}\n")
+        for name, title in NAMED.items()
+    ]
+
+
+def index_page(kind: str, title: str, text: str, pages: list[Page], about: dict[str, str]) -> Page:
+    """A list of pages."""
+    rows = [f"| [{page.title}]({Path(page.place).name}) | {about.get(page.title, '')} |" for page in pages]
+    return Page(f"{kind}/index.md", "", title, "\n".join([f"# {title}", "", text, "", "| | |", "|---|---|", *rows, ""]))
+
+
+def pages() -> dict[str, list[Page]]:
+    """Every page of the site, by the menu's headings."""
+    kinds = catalogue()
+    menu: dict[str, list[Page]] = {"": [Page("index.md", "README.md", "bloatlab", (ROOT / "README.md").read_text())]}
+    for heading, names in GUIDES.items():
+        files = [ROOT / "docs" / f"{name}.md" for name in names]
+        menu[heading] = [
+            Page(f.name, f"docs/{f.name}", f.read_text().splitlines()[0].removeprefix("# "), f.read_text())
+            for f in files
+            if f.exists()
+        ]
+    readme = "python/bloatlab/studies/{}/README.md"
+    menu["Studies"] = [
+        Page(f"studies/{name}.md", readme.format(name), name, (ROOT / readme.format(name)).read_text())
+        for name in STUDIES
+    ]
+    for kind, key, title, text in (
+        ("disciplines", "qdiscs", "Queue disciplines", "What decides which packet goes next, and which is dropped."),
+        ("tcp", "tcp", "TCP stacks", "Whole stacks, as presets."),
+        ("applications", "apps", "Applications", "What sends and receives."),
+    ):
+        entries = kinds[key]
+        about = {str(e["name"]): cell(e.get("doc") or e.get("summary")) for e in entries}
+        made = [entry_page(kind, entry) for entry in entries]
+        menu[title] = [index_page(kind, title, text, made, about), *made]
+    made = controller_pages()
+    menu["Congestion control"] = [
+        index_page("controllers", "Congestion control", "How TCP's senders choose their window.", made, {}),
+        *made,
+    ]
+    change = (ROOT / "CHANGELOG.md").read_text()
+    menu["Build"].append(Page("changelog.md", "CHANGELOG.md", "Changelog", change))
+    return menu
+
+
+def linked(page: Page, places: dict[str, str], pictures: dict[str, str]) -> str:
+    """The page's text, its links those of the site."""
+
+    def one(match: re.Match[str]) -> str:
+        mark, text, target = match.groups()
+        if re.match(r"[a-z]+:|#", target) or not page.origin:
+            return match.group(0)
+        path, _, anchor = target.partition("#")
+        path = normpath(join(str(Path(page.origin).parent), path))
+        here = str(Path(page.place).parent)
+        if mark:
+            pictures[path] = place = f"images/{Path(path).name}"
+            return f"![{text}]({relpath(place, here)})"
+        if path not in places:
+            return text
+        return f"[{text}]({relpath(places[path], here)}{'#' + anchor if anchor else ''})"
+
+    return LINK.sub(one, page.text)
+
+
+def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str, list[Page]]:
+    """Writes all pages and pictures into the folder and returns the menu."""
+    menu = pages()
+    places = {page.origin: page.place for group in menu.values() for page in group if page.origin}
+    pictures: dict[str, str] = {}
+    for page in (page for group in menu.values() for page in group):
+        text = linked(page, places, pictures)
+        text += figures(folder, page, runs)
+        if page.place == "playground.md" and playground is not None and playground.exists():
+            shutil.copyfile(playground, folder / "play.html")
+            text = text.replace("\n\n", "\n\n**[Open the playground](play.html)** in this browser.\n\n", 1)
+        place = folder / page.place
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    (folder / "site.css").write_text(STYLE)
+    for path, place in pictures.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, folder / place)
+    return menu
+
+
+def figures(folder: Path, page: Page, runs: Path | None) -> str:
+    """A study's figures and its report, where a run of it is kept."""
+    if runs is None or not page.place.startswith("studies/"):
+        return ""
+    name = page.title
+    found = sorted((runs / name / "figures").glob("*.svg"))
+    if not found:
+        return ""
+    target = folder / "studies" / name
+    target.mkdir(parents=True, exist_ok=True)
+    lines = ["", "", "## Figures", ""]
+    report = runs / name / "report.html"
+    if report.exists():
+        shutil.copyfile(report, target / "report.html")
+        lines += [f"All numbers and charts: [the study's report]({name}/report.html).", ""]
+    for figure in found:
+        shutil.copyfile(figure, target / figure.name)
+        lines += [f"![{figure.stem.replace('_', ' ')}]({name}/{figure.name})", ""]
+    return "\n".join(lines)
+
+
+def toggle(to: str) -> dict[str, str]:
+    """The button that changes between light and dark."""
+    icon = {"night": "material/weather-night", "sunny": "material/weather-sunny"}[to]
+    return {"icon": icon, "name": "dark" if to == "night" else "light"}
+
+
+def config(menu: dict[str, list[Page]]) -> str:
+    """The configuration, which has MkDocs' form; JSON is YAML."""
+    nav: list[Any] = [{page.title: page.place} for page in menu[""]]
+    nav.extend({heading: [{page.title: page.place} for page in menu[heading]]} for heading in MENU)
+    return json.dumps(
+        {
+            "site_name": "bloatlab",
+            "site_description": "A laboratory for bufferbloat and active queue management",
+            "docs_dir": "pages",
+            "site_dir": "html",
+            "use_directory_urls": False,
+            "theme": {
+                "name": "material",
+                "font": False,
+                "features": ["navigation.tabs", "navigation.top", "content.code.copy", "toc.follow"],
+                "palette": [
+                    {"media": "(prefers-color-scheme: light)", "scheme": "default", **INK, "toggle": toggle("night")},
+                    {"media": "(prefers-color-scheme: dark)", "scheme": "slate", **INK, "toggle": toggle("sunny")},
+                ],
+                "icon": {"logo": "material/router-wireless"},
+            },
+            "extra": {"generator": False},
+            "extra_css": ["site.css"],
+            "plugins": ["search"],
+            "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}],
+            "nav": nav,
+        },
+        indent=1,
+    )
+
+
+def main() -> int:
+    """Writes FOLDER/pages and FOLDER/site.yml."""
+    parser = argparse.ArgumentParser(description="Pages of the docs site, for Zensical.")
+    parser.add_argument("folder", type=Path, help="where the pages go; it is emptied")
+    parser.add_argument("--playground", type=Path, help="the built playground")
+    parser.add_argument("--runs", type=Path, help="folder of studies' results, for their figures")
+    given = parser.parse_args()
+    shutil.rmtree(given.folder, ignore_errors=True)
+    menu = write(given.folder / "pages", given.playground, given.runs)
+    (given.folder / "site.yml").write_text(config(menu))
+    sys.stdout.write(f"{sum(map(len, menu.values()))} pages in {given.folder}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
