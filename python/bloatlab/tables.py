@@ -33,7 +33,8 @@ class TextTable:
     """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
 
     The first `left` columns are words; with `words_last` the last one is, too. With `below` a page sets the last one
-    under its row, over the whole width.
+    under its row, over the whole width. With `keep` all columns of words on the left stand in every block of a table
+    that is wider than its line.
     `groups` are optional headings above runs of columns: (heading, how many columns), summing to all columns.
     """
 
@@ -45,6 +46,7 @@ class TextTable:
     left: int = 1
     words_last: bool = False
     below: bool = False
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ def lines(table: TextTable, width: int) -> Iterator[Text]:
     if table.title:
         yield from (Text(part, style="bold") for part in wrapped(table.title, width))
     columns = _columns(table)
-    for place, block in enumerate(_blocks(columns, _keys(columns, table.left, width), width)):
+    keys = table.left if table.keep else _keys(columns, table.left, width)
+    for place, block in enumerate(_blocks(columns, keys, width)):
         if place:
             yield Text()
         yield from _heads(block, table)
@@ -138,7 +139,8 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
         yield _Block(columns, _widths(columns, width))
         return
     labels, rest = list(columns[:keys]), list(columns[keys:])
-    room = width - _total(_widths(labels, width // 2)) - _GAP
+    share = min(width // 2, width - max(c.least for c in rest) - _GAP)  # of the labels, unless they need more
+    room = width - _total(_widths(labels, share)) - _GAP
     chosen: list[_Column] = []
     for unit in _units(rest, room):
         if chosen and _total([c.least for c in (*chosen, *unit)]) > room:

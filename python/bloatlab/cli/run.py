@@ -12,13 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, overrides, scenario, writing
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.plots import SUFFIXES
 from bloatlab.plots.kinds import Asked
 from bloatlab.results import FILES, save
+from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run
+from bloatlab.warm_up import WarmUp, asked, find
 
 
 def command(
@@ -48,6 +50,7 @@ def command(
         Scenario in TOML (or JSON, by its suffix). `bloatlab schema` describes it, `bloatlab list` what it may use.
     sets
         Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+        record.warm_up=auto finds the warm-up by MSER-5 in a first run, and says it.
     output
         Folder for the result; without it nothing is kept.
     seed
@@ -73,14 +76,19 @@ def command(
     picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
     if picture is not None and picture.suffix.lower() not in SUFFIXES:
         raise BadInput(f"--plot {picture}: a plot's file ends in {', '.join(SUFFIXES)}")
-    resolved = scenario(file, sets)
+    resolved, wants_warm_up = _asked(file, sets)
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
     begun = time.perf_counter()
     captures = output if pcap else None
 
+    found: WarmUp | None = None
+
     def simulate(progress: Progress | None) -> Result:
-        return run(resolved, seed, progress, captures=captures, capture_link=pcap_link)
+        nonlocal found
+        found = find(run(resolved, seed, progress)) if wants_warm_up else None
+        steady = resolved if found is None else resolved.with_sets(found.override)
+        return run(steady, seed, progress, captures=captures, capture_link=pcap_link)
 
     watched = console.is_terminal and not quiet
     result = writing(output or file, lambda: _watched(resolved.name, simulate, console) if watched else simulate(None))
@@ -91,10 +99,18 @@ def command(
         draw([result], picture, Asked())
     if not quiet:
         print_result(result, Console())
+        if found is not None:
+            console.print(f"warm-up: {found}", markup=False, highlight=False, soft_wrap=True)
         where = f", kept in {output}" if output is not None else ""
         where += f", drawn in {picture}" if picture is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0
+
+
+def _asked(file: Path, sets: tuple[str, ...]) -> tuple[Scenario, bool]:
+    """The scenario, and whether its warm-up is to be found: --set record.warm_up=auto."""
+    rest, auto = asked(overrides(sets))
+    return scenario(file, [f"{path}={value}" for path, value in rest]), auto
 
 
 def _watched(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:

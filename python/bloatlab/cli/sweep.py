@@ -6,6 +6,7 @@ import fnmatch
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,9 +15,14 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, writing
+from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
 from bloatlab.results import FORMS, read_table, write_table
-from bloatlab.sweep import declared, default_jobs, gather, watch
-from bloatlab.tables import TextCell, TextTable, number, spread
+from bloatlab.statistics import Method
+from bloatlab.sweep import At, Gathered, declared, default_jobs, gather, gather_until, over_seeds, warmed, watch
+from bloatlab.sweep.explain import Estimate, estimate
+from bloatlab.sweep.store import Store
+from bloatlab.sweep.until import Stop
+from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import show
 
 #: What a terminal shows of a table unless columns are named; as far as a scenario has it.
@@ -45,6 +51,11 @@ def command(
     store: Path | None = None,
     force: Annotated[bool, Parameter(negative=())] = False,
     no_store: Annotated[bool, Parameter(negative=())] = False,
+    explain: Annotated[bool, Parameter(negative=())] = False,
+    summary: Path | None = None,
+    interval: Method = "t",
+    against: str | None = None,
+    effects: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
@@ -60,12 +71,12 @@ def command(
     output
         File for the table: .parquet, .csv or .json by its suffix.
     form
-        text prints medians over seeds (and the central 80 %); csv and json print a row per run.
+        text prints means over seeds with their 95 % intervals; csv and json print a row per run.
     columns
         Which values of the summary, by dotted path; * stands for anything. May be given again. Default: the grid's, or
         everything in files and a choice on a terminal.
     seeds
-        How many seeds, from 1, in place of the grid's.
+        How many seeds, from 1, in place of the grid's; with `until`, how many to begin with.
     jobs
         How many runs at a time; does not change a number. Default: as many as there are cores.
     store
@@ -74,32 +85,143 @@ def command(
         Replace a file that is no table of this sweep.
     no_store
         Run everything and keep nothing but the table.
+    explain
+        Say how many runs there are and about how long they take, by a moment of a few of them; run nothing else.
+    summary
+        File for a row per place and column: n, mean, deviation, median, both intervals (.parquet, .csv or .json).
+    interval
+        Interval of the printed means: t (Student's) or bootstrap (BCa).
+    against
+        An arm, such as queue=codel: print what each other arm differs from it, paired by seed.
+    effects
+        Print what matters: the share of each axis and pair of axes in the variance, and their main effects.
     """
     console = Console(stderr=True)
-    _writable(output)
+    for place in (output, summary):
+        _writable(place)
     try:
         asked = reading(grid, lambda: declared.load(grid, overrides(sets), seeds))
         points = asked.grid.points()
-        _no_other(output, list(asked.grid.axes), force=force)
+        axes = list(asked.grid.axes)
+        _no_other(output, [*axes, *over_seeds.NAMES], force=force)
+        _no_other(summary, [*axes, "column", "n"], force=force)
+        _arm(asked, against)
+        kept = store_at(store, console, refused=no_store)
+        if explain:
+            return _explained(asked, estimate(points, declared.SUMMARY, kept), jobs or default_jobs())
     except declared.GridError as error:
         raise BadInput(str(error)) from None
-    kept = store_at(store, console, refused=no_store)
     begun = time.perf_counter()
-    bar = watch(f"{len(points)} runs", console)
-    gathered = gather(points, declared.SUMMARY, store=kept, jobs=jobs or default_jobs(), watch=bar)
+    try:
+        if asked.find_warm_up:
+            asked = _warmed(asked, kept, jobs or default_jobs(), console)
+        done = _run(asked, kept, jobs or default_jobs(), console)
+    except declared.GridError as error:  # a column of `until` that no summary has
+        raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
-    frame = gathered.frame()
-    axes = list(asked.grid.axes)
+    frame = done.gathered.frame()
     wanted = _chosen(frame, axes, columns or asked.columns)
-    table = frame.select(*axes, "seed", "scenario_hash", *wanted)
+    table = frame.select(*axes, *over_seeds.NAMES, *wanted)
     if output is not None:
         writing(output, lambda: write_table(table, output))
-    _print(frame, table, axes, wanted if columns or asked.columns else _shown(frame), form)
-    where = f", written to {output}" if output is not None else ""
-    console.print(
-        f"{len(points)} runs, {gathered.found} of them kept from before, in {seconds:.1f} s{where}", highlight=False
-    )
+    if summary is not None:
+        over = over_seeds.intervals(frame, axes, wanted, against or "")
+        writing(summary, lambda: write_table(over, summary))
+    if form == "text":
+        shown = wanted if columns or asked.columns else _shown(frame)
+        _print(frame, asked, shown, done.stops, interval=interval, against=against, effects=effects)
+    else:
+        sys.stdout.write(table.write_csv() if form == "csv" else table.write_json() + "\n")
+    if asked.until is not None:
+        console.print(where_it_stopped(done.stops, asked.until), markup=False, highlight=False, soft_wrap=True)
+    _say_alike(frame, axes, console)
+    where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
+    runs = counted(done.gathered.found + done.gathered.ran, "run")
+    found = f"{done.gathered.found} of them kept from before"
+    console.print(f"{runs}, {found}, in {seconds:.1f} s{where}", highlight=False, soft_wrap=True)
     return 0
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a sweep came to; `stops` are none without `until`."""
+
+    gathered: Gathered[At]
+    stops: Sequence[Stop] = ()
+
+
+def _warmed(asked: declared.Declared, kept: Store | None, jobs: int, console: Console) -> declared.Declared:
+    """The same with the warm-ups that its places need, which are said."""
+    bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
+    grid, found = warmed.warmed(asked.grid, store=kept, jobs=jobs, watch=bar)
+    console.print(warmed.said(found), markup=False, highlight=False, soft_wrap=True)
+    return replace(asked, grid=grid)
+
+
+def _run(asked: declared.Declared, kept: Store | None, jobs: int, console: Console) -> _Done:
+    """All runs, or as many as `until` takes."""
+    if asked.until is None:
+        points = asked.grid.points()
+        bar = watch(counted(len(points), "run"), console)
+        return _Done(gather(points, declared.SUMMARY, store=kept, jobs=jobs, watch=bar))
+    reached = gather_until(
+        asked.grid,
+        declared.SUMMARY,
+        asked.until,
+        store=kept,
+        jobs=jobs,
+        watch=lambda runs: watch(counted(runs, "run"), console),
+    )
+    return _Done(reached.gathered, reached.stops)
+
+
+def _arm(asked: declared.Declared, against: str | None) -> None:
+    """Before the runs, not after them."""
+    if against is None:
+        return
+    places = pl.DataFrame([at.labels() for at in asked.grid.places()], infer_schema_length=None)
+    try:
+        over_seeds.arm(places, list(asked.grid.axes), against)
+    except ValueError as error:
+        raise BadInput(f"--against {error}") from None
+
+
+def _explained(asked: declared.Declared, of: Estimate, jobs: int) -> int:
+    """How many runs, and how long."""
+    places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
+    line = (
+        f"{counted(places, 'place')} with {counted(seeds, 'seed')}: {counted(of.runs, 'run')}, {of.kept} of them kept"
+    )
+    if of.runs > of.kept:
+        each = f"{of.seconds:.1f} s" if of.seconds >= 0.1 else f"{of.seconds * 1e3:.1f} ms"
+        tried = counted(of.tried, "trial")
+        line += f"; {each} each, by {tried}: about {_about(of.wall(jobs))} with {counted(jobs, 'run')} at a time"
+    if asked.until is not None:
+        most = places * asked.until.most
+        share = of.seconds * most / jobs
+        line += f"; with until, more seeds: up to {counted(most, 'run')}, {_about(share)}"
+    sys.stdout.write(line + "\n")
+    return 0
+
+
+def _about(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 1.0 else "a second"
+
+
+def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> None:
+    """Several seeds and one result are no independent runs."""
+    several, same = over_seeds.alike(frame, axes)
+    if not same:
+        return
+    where = "everywhere" if same == several else f"at {same} of {counted(several, 'place')}"
+    line = (
+        f"note: all seeds gave the same result {where}: nothing is drawn at random there, so more seeds say nothing "
+        "more. docs/sweeps.md says what a seed can vary"
+    )
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _writable(output: Path | None) -> None:
@@ -113,7 +235,7 @@ def _writable(output: Path | None) -> None:
     writing(output, lambda: output.parent.mkdir(parents=True, exist_ok=True))
 
 
-def _no_other(output: Path | None, axes: Sequence[str], *, force: bool) -> None:
+def _no_other(output: Path | None, head: Sequence[str], *, force: bool) -> None:
     """The same sweep may write its table again; anything else in its place is refused. Raises `BadInput`."""
     if output is None or force or not output.exists():
         return
@@ -121,7 +243,7 @@ def _no_other(output: Path | None, axes: Sequence[str], *, force: bool) -> None:
         columns = read_table(output).columns
     except (OSError, pl.exceptions.PolarsError, ValueError):
         columns = []
-    if columns[: len(axes) + 2] != [*axes, "seed", "scenario_hash"]:
+    if columns[: len(head)] != head:
         raise BadInput(f"{output}: is there and is no table of this sweep; --force replaces it, or give another name")
 
 
@@ -145,31 +267,24 @@ def _shown(frame: pl.DataFrame) -> list[str]:
     return [c for c in found if any(frame[c].drop_nulls())]
 
 
-def _print(frame: pl.DataFrame, table: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], form: str) -> None:
-    match form:
-        case "csv":
-            sys.stdout.write(table.write_csv())
-        case "json":
-            sys.stdout.write(table.write_json() + "\n")
-        case _:
-            show(_medians(frame, axes, shown), Console())
-
-
-def _medians(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str]) -> TextTable:
-    """A row per place: the median over seeds, and the central 80 % of them where they differ."""
-    heads = [*axes, *(column.replace(".", "\n") for column in shown)]
-    rows = [
-        [TextCell(text) for text in (*map(str, place), *(_median(found[column]) for column in shown))]
-        for place, found in frame.group_by(axes, maintain_order=True)
-    ]
-    return TextTable("", heads, rows, left=len(axes))
-
-
-def _median(values: pl.Series) -> str:
-    numbers = [float(v) for v in values.drop_nulls().drop_nans()]
-    if not numbers:
-        return "-"
-    over = spread(numbers)
-    digits = 0 if all(v == int(v) for v in numbers) else 3 if abs(over.median) < 10 else 1
-    middle, low, high = (number(v, digits) for v in (over.median, over.low, over.high))
-    return middle if low == high else f"{middle}  {low}..{high}"
+def _print(
+    frame: pl.DataFrame,
+    asked: declared.Declared,
+    shown: Sequence[str],
+    stops: Sequence[Stop],
+    *,
+    interval: Method,
+    against: str | None,
+    effects: bool,
+) -> None:
+    console = Console()
+    axes = list(asked.grid.axes)
+    tables: list[TextTable] = [*means(frame, axes, shown, interval, width=console.width, counted_seeds=bool(stops))]
+    if against is not None:
+        tables.append(compared(frame, axes, shown, against, interval))
+    if effects:
+        tables += what_matters(frame, axes, shown, asked.sampled)
+    for n, table in enumerate(tables):
+        if n:
+            console.print()
+        show(table, console)

@@ -12,6 +12,7 @@ from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Threads, default_jobs, sweep
 from bloatlab.sweep.store import Measured, Store, default_store
+from bloatlab.sweep.until import Reached, Until, gather_until
 from bloatlab.sweep.watch import Watch, silent, watch
 
 __all__ = [
@@ -24,13 +25,16 @@ __all__ = [
     "Measure",
     "Measured",
     "Point",
+    "Reached",
     "RunError",
     "Store",
     "Threads",
+    "Until",
     "Watch",
     "default_jobs",
     "default_store",
     "gather",
+    "gather_until",
     "silent",
     "sweep",
     "watch",

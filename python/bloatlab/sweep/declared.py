@@ -3,12 +3,13 @@
 scenario = "home-upload.toml"            # beside this file
 seeds = 10                               # 1 to 10; or a list of them
 columns = ["links.up.sojourn_ms.p99"]    # of the summary, what the table shows; * stands for anything
+until = { "apps.call.voip.mos" = "2%" }  # more seeds until the mean is known so well, at most `most_seeds`
 
 [set]                                    # laid over the scenario in every run
 duration = "60s"
 
 [axes]
-"link.up.rate" = ["1mbit", "5mbit"]      # an axis that is a path: its values
+"link.up.rate" = ["1mbit", "5mbit"]      # an axis that is a path: its values; or a range, see `axes`
 
 [axes.queue]                             # an axis with a name: each value by its own name sets what it likes
 droptail = { "link.up.queue" = { droptail = { limit = "100p" } } }
@@ -17,35 +18,40 @@ codel = { "link.up.queue" = { codel = {} } }
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bloatlab.scenario import Override, Scenario, ScenarioError, parse, problems
-from bloatlab.scenario import toml as as_toml
+from bloatlab import warm_up
+from bloatlab.scenario import Override, Scenario, parse
 from bloatlab.simulation import Result
+from bloatlab.sweep import axes as axes_of
+from bloatlab.sweep.axes import MOST_RUNS, Axes, GridError, known, overrides, toml
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import Grid
+from bloatlab.sweep.until import Until
+from bloatlab.sweep.until import read as read_until
 
-_KEYS = ("scenario", "seeds", "columns", "set", "axes")
+__all__ = ["MOST_RUNS", "SUMMARY", "Declared", "GridError", "flat", "load", "summary", "toml"]
 
-#: Most runs that a file may declare: beyond it, a mistake is likelier than a wish.
-MOST_RUNS = 1_000_000
-
-
-class GridError(ValueError):
-    """A grid file that says nothing to run; the message is one line with the path in the file."""
+_KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "zip", "sample", "where")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A grid file: its grid, and the columns that it wants shown."""
+    """A grid file: its grid, the columns that it wants shown, how well it wants to know them.
+
+    `sampled` are the axes whose values a sample drew. With `find_warm_up` each place's warm-up is to be found first
+    (`warmed`); the grid itself has none.
+    """
 
     grid: Grid
     columns: Sequence[str]
+    until: Until | None = None
+    sampled: Sequence[str] = ()
+    find_warm_up: bool = False
 
 
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> Declared:
@@ -57,31 +63,39 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{path}: not valid TOML: {error}") from None
-    for key in data:
-        _known(path, key)
+    try:
+        return _declared(path, data, sets, seeds)
+    except GridError as error:
+        raise GridError(f"{path}: {error}") from None
+
+
+def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], asked: int | None) -> Declared:
+    """The same of what the file holds. Raises `GridError` without its name."""
+    known(data, _KEYS)
     base = data.get("scenario")
     if not isinstance(base, str):
-        raise GridError(f'{path}: scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
+        raise GridError('scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
     scenario = path.parent / base
     text = scenario.read_text(encoding="utf-8")
     form: Literal["toml", "json"] = "json" if scenario.suffix == ".json" else "toml"
-    fixed = _sets(path, "set", data.get("set", {}))
-    axes = _axes(path, data.get("axes", {}))
-    _apart(path, axes, fixed, "set.")
-    _apart(path, axes, sets, "--set ")
+    fixed, auto = warm_up.asked(overrides("set", data.get("set", {})))
+    sets, auto_too = warm_up.asked(sets)
+    auto = auto_too or (auto and all(path != warm_up.PATH for path, _ in sets))
+    seeds = _seeds(data.get("seeds", 1), asked)
+    until = read_until(data, seeds)
+    runs = len(seeds) if until is None else until.most
+    axes = axes_of.read(data, MOST_RUNS // runs)
+    _apart(axes, fixed, "set.")
+    _apart(axes, sets, "--set ")
+    _apart(axes, [(warm_up.PATH, "")] if auto else [], "")
 
     def build(*, seed: int, **at: Any) -> Scenario:
-        chosen = [override for axis, value in at.items() for override in axes[axis][value]]
+        chosen = [override for axis, value in at.items() for override in axes.sets[axis][value]]
         where = " ".join(f"{axis}={value}" for axis, value in at.items())
         return parse(text, form=form, source=f"{path} ({where})", sets=[("seed", str(seed)), *fixed, *chosen, *sets])
 
-    grid = Grid({name: list(values) for name, values in axes.items()}, build, _seeds(path, data.get("seeds", 1), seeds))
-    runs = len(grid.seeds)
-    for values in axes.values():
-        runs *= len(values)
-    if runs > MOST_RUNS:
-        raise GridError(f"{path}: axes: {runs} runs; at most {MOST_RUNS}")
-    return Declared(grid, _columns(path, data.get("columns", [])))
+    grid = Grid(axes.values(), build, seeds, given=axes.places)
+    return Declared(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)
 
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:
@@ -108,53 +122,16 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, float | int |
     return leaves
 
 
-def _known(path: Path, key: str) -> None:
-    if key not in _KEYS:
-        near = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.5)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        raise GridError(f'{path}: unknown key "{key}"{hint} (valid: {", ".join(_KEYS)})')
-
-
-def _axes(path: Path, axes: Any) -> dict[str, dict[Any, list[Override]]]:
-    """Of each axis its values as they stand in a column, and what each lays over the scenario."""
-    if not isinstance(axes, dict) or not axes:
-        raise GridError(f'{path}: axes: there is none; for example [axes] "link.up.rate" = ["1mbit", "5mbit"]')
-    found: dict[str, dict[Any, list[Override]]] = {}
-    for name, values in axes.items():
-        place = f"axes.{name}"
-        if name in {"seed", "scenario_hash"}:
-            raise GridError(f"{path}: {place}: seeds are no axis; write seeds = 10")
-        match values:
-            case [_, *_]:
-                pairs = [(_label(v), [(name, toml(v))]) for v in values]
-            case {**named} if named:
-                pairs = [(label, _sets(path, f"{place}.{label}", sets)) for label, sets in named.items()]
-            case _:
-                raise GridError(f"{path}: {place}: a list of values, or a table of named ones, at least one of them")
-        found[name] = dict(pairs)
-        if len(found[name]) < len(pairs):
-            raise GridError(f"{path}: {place}: a value stands there twice")
-    return found
-
-
-def _apart(
-    path: Path, axes: Mapping[str, Mapping[Any, Sequence[Override]]], sets: Sequence[Override], kind: str
-) -> None:
+def _apart(axes: Axes, sets: Sequence[Override], kind: str) -> None:
     """What is the same in every run is on no axis, or the axis would say what is not so."""
-    varied = {name: axis for axis, values in axes.items() for chosen in values.values() for name, _ in chosen}
+    varied = {name: axis for axis, values in axes.sets.items() for chosen in values.values() for name, _ in chosen}
     for name, _ in sets:
         if name == "seed" or name in varied:
             other = f"axes.{varied[name]}" if name in varied else "seeds"
-            raise GridError(f"{path}: {kind}{name}: {other} varies it")
+            raise GridError(f"{kind}{name}: {other} varies it")
 
 
-def _sets(path: Path, place: str, sets: Any) -> list[Override]:
-    if not isinstance(sets, dict):
-        raise GridError(f'{path}: {place}: a table of values by their paths, such as {{ "link.up.rate" = "5mbit" }}')
-    return [(name, toml(value)) for name, value in sets.items()]
-
-
-def _seeds(path: Path, given: Any, asked: int | None) -> Sequence[int]:
+def _seeds(given: Any, asked: int | None) -> Sequence[int]:
     if asked is not None:
         return range(1, asked + 1)
     match given:
@@ -166,22 +143,10 @@ def _seeds(path: Path, given: Any, asked: int | None) -> Sequence[int]:
             return given
         case _:
             pass
-    raise GridError(f"{path}: seeds: {given} is neither a number of seeds from 1 on nor a list of different ones")
+    raise GridError(f"seeds: {given} is neither a number of seeds from 1 on nor a list of different ones")
 
 
-def _columns(path: Path, columns: Any) -> Sequence[str]:
+def _columns(columns: Any) -> Sequence[str]:
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
-        raise GridError(f'{path}: columns: a list of names, such as ["links.up.sojourn_ms.p99"]')
+        raise GridError('columns: a list of names, such as ["links.up.sojourn_ms.p99"]')
     return columns
-
-
-def _label(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float)) else toml(value)
-
-
-def toml(value: Any) -> str:
-    """A value as it stands in TOML, on one line. Raises `GridError` for what has no place in a scenario (a date)."""
-    try:
-        return as_toml(value)
-    except ScenarioError as error:
-        raise GridError(problems(error)[0]) from None

@@ -50,18 +50,23 @@ class Grid:
 
     `axes` gives each axis by name its values; names become columns, and a value that is no number, text or None stands
     there as its `str`. `build` is called with each axis as a keyword, and `seed`; it returns the scenario. Seeds are
-    paired: every place is run with the same ones. `keeps` leaves out what makes no sense.
+    paired: every place is run with the same ones. `keeps` leaves out what makes no sense. `given` are the places where
+    they are not every combination (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]
     build: Callable[..., Scenario]
     seeds: Sequence[int] = (1,)
     keeps: Callable[[At], bool] | None = field(default=None)
+    given: Sequence[At] | None = None
 
     def places(self) -> list[At]:
         """The combinations, without seeds; the last axis varies fastest."""
-        combinations = itertools.product(*self.axes.values())
-        places = [At(tuple(zip(self.axes, values, strict=True))) for values in combinations]
+        if self.given is not None:
+            places = list(self.given)
+        else:
+            combinations = itertools.product(*self.axes.values())
+            places = [At(tuple(zip(self.axes, values, strict=True))) for values in combinations]
         return places if self.keeps is None else [at for at in places if self.keeps(at)]
 
     def points(self) -> list[Point[At]]:
@@ -69,14 +74,23 @@ class Grid:
 
         Raises what `build` raises (`ScenarioError`), before anything runs.
         """
-        return [Point(at, self.build(**at, seed=seed), seed) for seed in self.seeds for at in self.places()]
+        places = self.places()
+        return [self.point(at, seed) for seed in self.seeds for at in places]
+
+    def point(self, at: At, seed: int) -> Point[At]:
+        """The run at one place with one seed. Raises what `build` raises."""
+        return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:
-        """This grid with other seeds, or other values on some axes. Raises `KeyError` for an axis it does not have."""
+        """This grid with other seeds, or other values on some axes (then every combination of these).
+
+        Raises `KeyError` for an axis it does not have.
+        """
         for name in axes:
             if name not in self.axes:
                 raise KeyError(f"no axis {name!r}; there is {', '.join(self.axes)}")
-        return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds)
+        given = None if axes else self.given
+        return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds, given=given)
 
     def where(self, keeps: Callable[[At], bool]) -> Grid:
         """This grid without the places that `keeps` refuses."""

@@ -1,0 +1,159 @@
+"""What `bloatlab sweep` prints: means with intervals, differences between arms, what matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from bloatlab.statistics import METHODS, Interval, Method, interval
+from bloatlab.sweep.effects import effects, levels
+from bloatlab.sweep.over_seeds import differences, known, places
+from bloatlab.sweep.until import Stop, Until
+from bloatlab.tables import TextCell, TextTable, counted, number
+
+#: What a line leaves for one measure beside its labels.
+_LEAST_ROOM = 26
+
+#: Values of an axis whose main effects are printed, one by one.
+_MOST_LEVELS = 12
+
+
+def means(
+    frame: pl.DataFrame,
+    axes: Sequence[str],
+    shown: Sequence[str],
+    method: Method,
+    *,
+    width: int,
+    counted_seeds: bool = False,
+) -> Iterator[TextTable]:
+    """A row per place: the mean over seeds with its interval. Axes too long for the line stand in a list before.
+
+    `counted_seeds` adds how many seeds each place has, as do places that have different numbers of them.
+    """
+    found = list(places(frame, axes))
+    counts = {runs.height for _, runs in found}
+    seeds = f"{min(counts)} to {max(counts)} seeds" if len(counts) > 1 else counted(max(counts), "seed")
+    note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
+    labels = [[str(value) for value in place] for place, _ in found]
+    heads = [axis.replace(".", "\n") for axis in axes]
+    if _wide(axes, labels) > width - _LEAST_ROOM:
+        words = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
+        rows = [[TextCell(f"{n}"), TextCell(text)] for n, text in enumerate(words, start=1)]
+        yield TextTable("Places", ["", ""], rows, left=2)
+        labels, heads = [[str(n)] for n in range(1, len(found) + 1)], ["place"]
+    counted_seeds |= len(counts) > 1
+    table = [
+        [
+            *map(TextCell, label),
+            *([TextCell(str(runs.height))] if counted_seeds else []),
+            *(TextCell(mean(runs[column], method)) for column in shown),
+        ]
+        for label, (_, runs) in zip(labels, found, strict=True)
+    ]
+    extra = ["seeds"] if counted_seeds else []
+    yield TextTable(
+        "", [*heads, *extra, *(c.replace(".", "\n") for c in shown)], table, note, left=len(heads), keep=True
+    )
+
+
+def _how(method: Method) -> str:
+    kind = METHODS[method]
+    return f"± half the 95 % interval of it ({kind})" if method == "t" else f"and the 95 % interval of it ({kind})"
+
+
+def _wide(axes: Sequence[str], labels: Sequence[Sequence[str]]) -> int:
+    """Cells that the axes take at least: their longest words."""
+    total = 0
+    for n, axis in enumerate(axes):
+        words = [*axis.split("."), *(word for label in labels for word in label[n].split(" "))]
+        total += min(max(map(len, words)), 40) + 2
+    return total
+
+
+def mean(values: pl.Series, method: Method) -> str:
+    """The mean with its interval, as far as there is one."""
+    numbers = known(values)
+    return said(interval(numbers, method), whole=all(v == int(v) for v in numbers)) if numbers else "-"
+
+
+def said(of: Interval, *, whole: bool = False) -> str:
+    """An interval in two digits of its half width; a mean alone where it has none."""
+    if not of.half > 0.0:
+        return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
+    digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)
+    if of.method == "t":
+        return f"{number(of.mean, digits)} ±{number(of.half, digits)}"
+    return f"{number(of.mean, digits)}  {number(of.low, digits)}..{number(of.high, digits)}"
+
+
+def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
+    """Every other arm less the baseline, on common seeds; what is not 0 for sure is marked. Raises `ValueError`."""
+    columns = [
+        {tuple(of.place.values()): of.interval for of in differences(frame, axes, column, against, method)}
+        for column in shown
+    ]
+    at = list(dict.fromkeys(place for column in columns for place in column))
+    rows = [
+        [*(TextCell(str(v)) for v in place), *(_difference(column.get(place)) for column in columns)] for place in at
+    ]
+    note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval is on one side of 0."
+    heads = [*(a.replace(".", "\n") for a in axes), *(c.replace(".", "\n") for c in shown)]
+    return TextTable(f"Less {against}", heads, rows, note, left=len(axes), keep=True)
+
+
+def _difference(of: Interval | None) -> TextCell:
+    if of is None:
+        return TextCell("-")
+    sure = of.n > 1 and of.differs()
+    return TextCell(f"{said(of)}{' *' if sure else '  '}", "marked" if sure else "plain")
+
+
+def what_matters(
+    frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
+) -> Iterator[TextTable]:
+    """Shares of variance by axis, pair and seeds; then the main effects of every axis with few values."""
+    found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
+    moved = [column for column in shown if found[column]]
+    if not moved:
+        yield TextTable("What matters", ["", ""], [[TextCell("no axis changes anything that is shown"), TextCell("")]])
+        return
+    names = dict.fromkeys(name for column in moved for name in found[column])
+    heads = [column.replace(".", "\n") for column in moved]
+    rows: list[list[TextCell]] = []
+    for name in sorted(names, key=["rest", "seeds"].__contains__):
+        cells = [found[column].get(name) for column in moved]
+        texts = ["-" if e is None else f"{100 * e.share:.1f}%{'*' if e.p < 0.01 else ' '}" for e in cells]
+        rows.append([TextCell(name), *map(TextCell, texts)])
+    note = "Share of the variance of all runs. * More than seeds alone explain (F, p < 0.01)."
+    yield TextTable("What matters", ["", *heads], rows, note)
+    for axis in axes:
+        if 1 < frame[axis].n_unique() <= _MOST_LEVELS and axis not in sampled:
+            at = {column: levels(frame, axis, column) for column in moved}
+            values = dict.fromkeys(value for column in moved for value in at[column])
+            body = [[TextCell(v), *(TextCell(_plain(at[c].get(v))) for c in moved)] for v in values]
+            yield TextTable("", [axis.replace(".", "\n"), *heads], body, "Main effect: mean over everything else.")
+
+
+def _plain(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return number(value, 3 if abs(value) < 10 else 1)
+
+
+def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
+    """What `until` reached, in a line or two."""
+    wanted = ", ".join(map(str, until.targets))
+    met = [stop for stop in stops if stop.met]
+    line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'place')}"
+    if met:
+        least, most = min(s.seeds for s in met), max(s.seeds for s in met)
+        line += f", with {counted(most, 'seed')}" if least == most else f", with {least} to {most} seeds"
+    missed = [stop for stop in stops if not stop.met]
+    if missed:
+        worst = max(missed, key=lambda s: s.over)
+        widths = ", ".join(f"{c} {said(i)}" for c, i in worst.intervals.items()) or "no value"
+        line += f"; {len(missed)} stopped at most_seeds = {until.most}, the farthest at {worst.at}: {widths}"
+    return line

@@ -1,0 +1,155 @@
+"""Intervals, paired differences, warm-ups, effects: textbooks, closed forms, and a queue with a known answer."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bloatlab.statistics import interval, mser5, paired
+from bloatlab.sweep.effects import effects, levels
+from bloatlab.sweep.over_seeds import alike, differences, intervals
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_students_interval_by_hand():
+    # mean 5, squares 9 1 1 1 0 0 4 16: s = sqrt(32 / 7) = 2.13809; t(7, 97.5 %) = 2.3646 of any table
+    found = interval([2, 4, 4, 4, 5, 5, 7, 9])
+    half = 2.3646 * 2.13809 / math.sqrt(8)
+    assert (found.mean, found.n, found.method) == (5.0, 8, "t")
+    assert found.low == pytest.approx(5.0 - half, rel=1e-4)
+    assert found.high == pytest.approx(5.0 + half, rel=1e-4)
+    assert found.relative == pytest.approx(half / 5.0, rel=1e-4)
+
+
+def test_the_bootstrap_is_reproducible_and_near_the_normal_interval_of_many_values():
+    values = list(np.random.default_rng(7).normal(10.0, 2.0, 400))
+    found = interval(values, "bootstrap")
+    assert found == interval(values, "bootstrap")
+    half = 1.96 * float(np.std(values)) / 20.0
+    assert found.half == pytest.approx(half, rel=0.05)
+    skewed = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0], "bootstrap")
+    assert skewed.high - skewed.mean > skewed.mean - skewed.low  # the long tail is on the right; t is symmetric
+
+
+def test_one_value_has_no_interval_and_equal_ones_none_to_speak_of():
+    one = interval([3.0])
+    assert (one.mean, math.isnan(one.half), one.differs()) == (3.0, True, False)
+    for method in ("t", "bootstrap"):
+        same = interval([0.1] * 5, method)
+        assert (same.mean, same.half, same.relative, same.differs()) == (0.1, 0.0, 0.0, False)
+    for bad in ([], [1.0, math.inf], [1.0, math.nan]):
+        with pytest.raises(ValueError, match="finite"):
+            interval(bad)
+
+
+def test_pairs_take_out_what_seeds_have_in_common():
+    seeds = np.random.default_rng(3).normal(0.0, 5.0, 12)
+    second = [10.0 + s for s in seeds]
+    first = [s + 1.0 + 0.01 * n for s, n in zip(second, range(12), strict=True)]
+    found = paired(first, second)
+    assert found.mean == pytest.approx(1.055)
+    assert found.half < 0.03 < interval(first).half
+    assert found.differs()
+
+
+def test_mser5_cuts_a_ramp_and_nothing_of_what_is_steady():
+    rng = np.random.default_rng(1)
+    steady = rng.normal(0.0, 1.0, 1000)
+    ramp = np.concatenate([np.linspace(50.0, 0.0, 200), np.zeros(800)])
+    cut = mser5(steady + ramp)
+    assert cut is not None
+    assert 180 <= cut <= 260
+    small = mser5(steady)
+    assert small is not None
+    assert small < 250
+    assert mser5(np.linspace(0.0, 1.0, 1000)) is None  # never steady
+    assert mser5([1.0] * 8) is None
+    assert mser5([1.0] * 100) == 0
+
+
+def test_the_error_of_mser5_is_its_definition():
+    x = np.random.default_rng(5).normal(0.0, 1.0, 200) + np.exp(-np.arange(200) / 15.0) * 8.0
+    z = x.reshape(-1, 5).mean(axis=1)
+    by_hand = min(range(len(z) // 2 + 1), key=lambda d: np.var(z[d:]) / (len(z) - d))
+    assert mser5(x) == 5 * by_hand
+
+
+def frame(rows: list[tuple[str, str, int, float]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["rate", "queue", "seed", "mos"], orient="row")
+
+
+def test_variance_is_shared_out_by_hand():
+    # y = a x b over two axes at -1, +1, plus 3 a: squares 4 (9 + 1); seeds add +-0.5: 8 x 0.25
+    rows = [
+        (f"{a}", f"{b}", seed, 3.0 * a + a * b + noise)
+        for a in (-1, 1)
+        for b in (-1, 1)
+        for seed, noise in ((1, 0.5), (2, -0.5))
+    ]
+    total = 8 * 9.0 + 8 * 1.0 + 8 * 0.25
+    found = {e.name: e for e in effects(frame(rows), ["rate", "queue"], "mos")}
+    assert found["rate"].share == pytest.approx(72.0 / total)
+    assert found["queue"].share == pytest.approx(0.0, abs=1e-12)
+    assert found["rate × queue"].share == pytest.approx(8.0 / total)
+    assert found["seeds"].share == pytest.approx(2.0 / total)
+    assert found["rest"].share == pytest.approx(0.0, abs=1e-12)
+    # F(1, 4) = 72 / (2 / 4) = 144: p = 0.0003; of nothing: 1
+    assert found["rate"].p == pytest.approx(0.000276, rel=0.01)
+    assert found["queue"].p == pytest.approx(1.0)
+    assert dict(levels(frame(rows), "rate", "mos")) == {"-1": -3.0, "1": 3.0}
+
+
+def test_a_drawn_axis_is_a_curve():
+    x = np.linspace(0.0, 1.0, 32)
+    rows = [(f"{1 + 9 * v:.3f}mbit", "q", 1, float((v - 0.5) ** 2)) for v in x]
+    (rate, rest, seeds) = effects(frame(rows), ["rate", "queue"], "mos", ["rate"])
+    assert (rate.name, rest.name, seeds.name) == ("rate", "rest", "seeds")
+    assert rate.share == pytest.approx(1.0, abs=1e-5)
+    assert effects(frame([("a", "b", 1, 2.0), ("c", "b", 1, 2.0)]), ["rate", "queue"], "mos") == []
+
+
+def test_differences_are_of_common_seeds():
+    rows = [("1", "codel", s, 10.0 + s) for s in (1, 2, 3)] + [("1", "pie", s, 11.0 + s + 0.1 * s) for s in (1, 3, 9)]
+    (found,) = differences(frame(rows), ["rate", "queue"], "mos", "queue=codel")
+    assert dict(found.place) == {"rate": "1", "queue": "pie"}
+    assert (found.interval.n, found.interval.mean) == (2, pytest.approx(1.2))
+    over = intervals(frame(rows), ["rate", "queue"], ["mos"], "queue=codel")
+    assert over["n"].to_list() == [3, 3]
+    assert over["difference"].to_list()[0] is None
+    assert over["difference"].to_list()[1] == pytest.approx(1.2)
+    for wrong, words in (
+        ("queue=red", "queue is never red; it is codel, pie"),
+        ("q=codel", "no axis q; there is rate"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            differences(frame(rows), ["rate", "queue"], "mos", wrong)
+
+
+def test_seeds_that_are_all_alike_are_seen():
+    same = (
+        [("1", "codel", s, 4.0) for s in (1, 2)] + [("1", "pie", s, 4.0 + s) for s in (1, 2)] + [("2", "pie", 1, 4.0)]
+    )
+    assert alike(frame(same), ["rate", "queue"]) == (2, 1)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """A slice of `tools/coverage.py`, whose 500 repetitions stand in docs/sweeps.md: M/D/1's mean wait."""
+    done = subprocess.run(
+        [sys.executable, "tools/coverage.py", "-n", "40"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    lines = done.stdout.splitlines()
+    assert (len(lines), done.stderr) == (3, "")
+    mean = float(re.findall(r"mean wait ([\d.]+) ms", lines[0])[0])
+    assert mean == pytest.approx(0.5, rel=0.01)
+    assert lines[1].startswith("t: ")
+    held = int(re.findall(r"t: (\d+) of 40", lines[1])[0])
+    # binomial(40, 0.95): 34 or fewer in 1 of 100
+    assert held >= 34

@@ -1,0 +1,148 @@
+"""What `bloatlab sweep` prints and writes over seeds: intervals, differences, what matters, how long it will take."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.statistics import interval, paired
+
+GRID = """
+scenario = "dumbbell.toml"
+seeds = 4
+columns = ["links.up.sojourn_ms.mean", "apps.voip.voip.mos"]
+
+[set]
+duration = "2s"
+"link.up.jitter" = "5ms"
+
+[axes]
+"link.up.rate" = ["1mbit", "5mbit"]
+
+[axes.queue]
+small = { "link.up.queue" = { droptail = { limit = "5p" } } }
+codel = { "link.up.queue" = { codel = {} } }
+"""
+
+
+@pytest.fixture
+def grid(scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("COLUMNS", "80")
+    path = scenario_file.with_name("grid.toml")
+    path.write_text(GRID)
+    return path
+
+
+def test_the_table_is_of_means_with_intervals(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    runs, over = tmp_path / "runs.parquet", tmp_path / "over.parquet"
+    assert call(["sweep", str(grid), "-o", str(runs), "--summary", str(over), "--against", "queue=codel"]) == 0
+    text, said = capsys.readouterr()
+    assert f"written to {runs}, intervals to {over}" in said
+    frame, rows = pl.read_parquet(runs), pl.read_parquet(over)
+    assert rows.height == 4 * 2
+    for row in rows.iter_rows(named=True):
+        place = frame.filter(**{axis: row[axis] for axis in ("link.up.rate", "queue")})
+        values = place[row["column"]].to_list()
+        for method in ("t", "bootstrap"):
+            found = interval(values, method)
+            assert (row[f"{method}_low"], row[f"{method}_high"]) == (found.low, found.high)
+        assert (row["n"], row["mean"]) == (4, pytest.approx(sum(values) / 4))
+        base = frame.filter(pl.col("queue") == "codel", pl.col("link.up.rate") == row["link.up.rate"])
+        if row["queue"] == "small":
+            found = paired(values, base[row["column"]].to_list())
+            assert (row["pairs"], row["difference"], row["difference_t_low"]) == (4, found.mean, found.low)
+        else:
+            assert (row["pairs"], row["difference"]) == (0, None)
+    mean = rows.row(0, named=True)
+    half = (mean["t_high"] - mean["t_low"]) / 2
+    printed = re.findall(r"1mbit +small +([\d.]+) ±([\d.]+)", text)
+    assert float(printed[0][0]) == pytest.approx(mean["mean"], rel=0.05)
+    assert float(printed[0][1]) == pytest.approx(half, rel=0.05)
+    assert "Mean over 4 seeds, ± half the 95 % interval of it (Student's t)." in text
+    assert re.search(r"Less queue=codel\n(.*\n)+5mbit +small +.*\*", text)
+    assert call(["sweep", str(grid), "--interval", "bootstrap"]) == 0
+    assert re.search(r"1mbit +small +[\d.]+  [\d.]+\.\.[\d.]+ ", capsys.readouterr().out)
+
+
+def test_what_matters_is_printed(grid: Path, capsys: pytest.CaptureFixture[str]):
+    assert call(["sweep", str(grid), "--effects"]) == 0
+    text = capsys.readouterr().out
+    shares = {name: float(share) for name, share in re.findall(r"^(\S.*?)  +([\d.]+)%", text, re.MULTILINE)}
+    assert set(shares) == {"link.up.rate", "queue", "link.up.rate × queue", "rest", "seeds"}
+    assert sum(shares.values()) == pytest.approx(100.0, abs=0.3)
+    assert text.count("Main effect: mean over everything else.") == 2
+
+
+def test_a_line_of_80_always_shows_the_axes(grid: Path, capsys: pytest.CaptureFixture[str]):
+    grid.write_text(GRID.replace("columns = [", 'columns = ["links.up.*_packets", '))
+    assert call(["sweep", str(grid)]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    blocks = [block for block in text.split("\n\n") if block.strip()]
+    assert len(blocks) > 1
+    for block in blocks:
+        assert re.search(r"^1mbit +codel ", block, re.MULTILINE), block
+    named = "\n".join(
+        f"""[axes.{axis}]
+a-very-long-name-without-a-blank = {{ "link.{axis}.delay" = "10ms" }}
+another-name-as-long-as-the-first = {{ "link.{axis}.delay" = "20ms" }}"""
+        for axis in ("up", "down")
+    )
+    grid.write_text(GRID[: GRID.index("[axes]")] + named)
+    assert call(["sweep", str(grid)]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    listed = "2  up = a-very-long-name-without-a-blank, down = another-name-as-long-as-the-first"
+    assert listed in re.sub(r"\n\s+", " ", text)
+    assert re.search(r"^2 +[\d.]+ ±[\d.]+ ", text, re.MULTILINE)
+
+
+def test_explain_runs_nothing(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert call(["sweep", str(grid), "--explain", "--jobs", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert re.fullmatch(
+        r"4 places with 4 seeds: 16 runs, 0 of them kept; [\d.]+ m?s each, by 8 trials: "
+        r"about (a second|\d+ (s|min)) with 1 run at a time\n",
+        out,
+    )
+    assert (err, list((tmp_path / "store").rglob("*.parquet"))) == ("", [])
+    assert call(["sweep", str(grid)]) == 0
+    capsys.readouterr()
+    assert call(["sweep", str(grid), "--explain"]) == 0
+    assert capsys.readouterr().out == "4 places with 4 seeds: 16 runs, 16 of them kept\n"
+
+
+def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixture[str]):
+    assert call(["sweep", str(grid)]) == 0
+    assert "note" not in capsys.readouterr().err
+    grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', ""))
+    assert call(["sweep", str(grid)]) == 0
+    out, err = capsys.readouterr()
+    assert "note: all seeds gave the same result everywhere: nothing is drawn at random there" in err
+    assert "±" not in out.replace("± half", "")
+    assert call(["sweep", str(grid), "--seeds", "1"]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--against", "queue=codle"], "--against queue=codle: queue is never codle; it is small, codel"),
+        (["--against", "queue"], "--against queue: not axis=value; for example link.up.rate=1mbit"),
+        (["--against", "aqm=codel"], "no axis aqm; there is link.up.rate, queue"),
+        (["--summary", "over.xlsx"], "a table's name ends in"),
+        (["--interval", "normal"], "--interval"),
+    ],
+)
+def test_bad_wishes_are_said_before_the_runs(
+    grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+):
+    assert call(["sweep", str(grid), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, words in err) == ("", True), err
+    assert not list((tmp_path / "store").rglob("*.parquet"))

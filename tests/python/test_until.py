@@ -1,0 +1,146 @@
+"""`until`: more seeds until an interval is narrow enough, exactly so many, and never more than the cap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.scenario import Scenario
+from bloatlab.simulation import Result
+from bloatlab.sweep import Grid, Measure, Store, Until, declared, gather_until, until
+
+SCENARIO = """
+duration = "1ms"
+[link.up]
+from = "a"
+to = "b"
+rate = "{}mbit"
+"""
+
+#: By rate, what runs measure: mean 10, deviations so different that they need different numbers of seeds.
+DEVIATIONS = {1: 0.1, 2: 1.0, 3: 3.0, 4: 30.0}
+
+
+def value(rate: int, seed: int) -> float:
+    return 10.0 + DEVIATIONS[rate] * float(np.random.default_rng((rate, seed)).normal())
+
+
+def measured(result: Result) -> Mapping[str, float | None]:
+    rate = round(float(result.scenario.data["link"]["up"]["rate"].removesuffix("mbit")))
+    return {"value": value(rate, result.seed), "none": None}
+
+
+def build(rate: int, seed: int) -> Scenario:
+    return bloatlab.parse(SCENARIO.format(rate), sets=[("seed", str(seed))])
+
+
+def width(rate: int, n: int) -> float:
+    """Half the 95 % interval over the mean, by another way than the code's: scipy's own interval of the mean."""
+    x = [value(rate, seed) for seed in range(1, n + 1)]
+    low, high = scipy.stats.t.interval(0.95, n - 1, loc=np.mean(x), scale=scipy.stats.sem(x))
+    return (high - low) / 2.0 / abs(float(np.mean(x)))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_it_stops_where_it_says(tmp_path: Path, jobs: int):
+    grid = Grid({"rate": list(DEVIATIONS)}, build, range(1, 6))
+    wish = Until.of({"value": "5%"}, most=60)
+    store = Store(tmp_path / "store", lambda _line: None)
+    reached = gather_until(grid, Measure("measured", measured), wish, store=store, jobs=jobs)
+    stops = {stop.at["rate"]: stop for stop in reached.stops}
+    for rate, stop in stops.items():
+        first = next((n for n in range(5, 61) if width(rate, n) <= 0.05), None)
+        assert (stop.seeds, stop.met) == (first or 60, first is not None)
+        assert stop.intervals["value"].relative == pytest.approx(width(rate, stop.seeds))
+    assert [stops[r].seeds for r in (1, 4)] == [5, 60]
+    assert 5 < stops[2].seeds < stops[3].seeds <= 60
+    frame = reached.gathered.frame()
+    for rate, stop in stops.items():
+        assert frame.filter(rate=rate)["seed"].to_list() == list(range(1, stop.seeds + 1))
+    again = gather_until(grid, Measure("measured", measured), wish, store=store, jobs=jobs)
+    assert again.gathered.ran == 0
+    assert again.gathered.frame().equals(frame)
+
+
+def test_absolute_widths_and_columns_without_a_value():
+    grid = Grid({"rate": [2]}, build, range(1, 4))
+    reached = gather_until(grid, Measure("measured", measured), Until.of({"value": 0.4, "none": "1%"}))
+    (stop,) = reached.stops
+    assert list(stop.intervals) == ["value"]
+    assert stop.met
+    assert stop.intervals["value"].half <= 0.4
+    x = [value(2, seed) for seed in range(1, stop.seeds)]
+    assert scipy.stats.t.ppf(0.975, len(x) - 1) * scipy.stats.sem(x) > 0.4
+    with pytest.raises(declared.GridError, match=r'until\.values: no such value in the summary; did you mean "value"'):
+        gather_until(grid, Measure("measured", measured), Until.of({"values": "1%"}))
+
+
+FILE = """
+scenario = "dumbbell.toml"
+seeds = 4
+most_seeds = 6
+until = { "links.up.sojourn_ms.mean" = "0.0001%" }
+
+[set]
+duration = "2s"
+"link.up.jitter" = "5ms"
+
+[axes]
+"link.up.rate" = ["1mbit", "5mbit"]
+"""
+
+
+def test_the_command_says_what_was_reached(scenario_file: Path, capsys: pytest.CaptureFixture[str]):
+    path = scenario_file.with_name("grid.toml")
+    path.write_text(FILE)
+    assert call(["sweep", str(path), "--no-store"]) == 0
+    out, err = capsys.readouterr()
+    assert "±" in out
+    assert "Mean over 6 seeds" in out
+    assert "reached at 0 of 2 places; 2 stopped at most_seeds = 6, the farthest at link.up.rate=" in err
+    path.write_text(FILE.replace("0.0001%", "1000%"))
+    assert call(["sweep", str(path), "--no-store"]) == 0
+    assert "reached at 2 of 2 places, with 4 seeds" in capsys.readouterr().err
+    assert call(["sweep", str(path), "--no-store", "--explain"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 places with 4 seeds: 8 runs, 0 of them kept" in out
+    assert "up to 12 runs" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"0.0001%"', '"2"'), 'until.links.up.sojourn_ms.mean: 2 is no half width; "2%" of the mean'),
+        (('"0.0001%"', "-1"), "-1 is no half width"),
+        (('"0.0001%"', "true"), "True is no half width"),
+        (("seeds = 4", "seeds = 1"), "until: one seed has no interval"),
+        (("most_seeds = 6", "most_seeds = 3"), "most_seeds: 3 is not a whole number from seeds on, which is 4"),
+        (("most_seeds = 6", "most_seeds = 600000"), "axes: 2 places; with the seeds that makes more than 1000000 runs"),
+        (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', ""), "most_seeds: is the cap of until"),
+        (("links.up.sojourn_ms.mean", "links.up.sojourn.mean"), "no such value in the summary; did you mean"),
+        (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', 'until = "2%"'), "until: a table of half widths"),
+    ],
+)
+def test_bad_wishes_are_said_in_a_line(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], words: str
+):
+    path = scenario_file.with_name("grid.toml")
+    path.write_text(FILE.replace(*change))
+    assert call(["sweep", str(path), "--no-store"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1), err
+    assert words in err
+    assert str(path) in err
+
+
+def test_infinity_is_no_value():
+    rows = [{"value": v} for v in (math.inf, 1.0, 2.0)]
+    found, _ = until._intervals(rows, Until.of({"value": "1%"}))
+    assert found["value"].n == 2
