@@ -49,7 +49,7 @@ def test_the_system_of_figure_1():
 
 
 def test_the_modem_is_the_papers():
-    """Doc 001 §2.2.2: REQ(1) is recorded after the shift; both queues are ns-2 DropTails (n - 1); the TxQ drops."""
+    """§2.2.2: REQ(1) is recorded after the shift; both queues are ns-2 DropTails (n - 1); the TxQ drops."""
     up: Any = describe(case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
     assert up["docsis"]["request_vector"] == "recorded"
     assert up["queue"] == {"droptail": {"limit": "21p", "ns2_off_by_one": True}}
@@ -116,7 +116,7 @@ def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
 
 
 def test_mos_of_all_published_cells():
-    """SPEC 4.2: the E-model without delay gives every printed MOS from the printed loss."""
+    """The E-model without delay gives every printed MOS from the printed loss."""
     for c in grid():
         loss = published.by_key()[c.key, published.PLR].values[0]
         mos = emodel(loss / 100.0)[1]
@@ -124,7 +124,7 @@ def test_mos_of_all_published_cells():
 
 
 def test_shaper_ceiling():
-    """SPEC 3.6: 10 MB + 5 Mbit/s x 600 s = 385.000 MB, and a busy modem sends all of it but a packet or two."""
+    """The bound: 10 MB + 5 Mbit/s x 600 s = 385.000 MB, and a busy modem sends all of it but a packet or two."""
     result = bloatlab.run(build(case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522

@@ -1,4 +1,4 @@
-"""Hash collisions: the exact chances of SPEC 5.1 to every printed digit, by brute force, and beside trials."""
+"""Hash collisions: exact chances, beside brute force, beside trials, and to digits worked out by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bloatlab.cli.collisions import percent
 from bloatlab.cli.main import call
 from bloatlab.collisions import collision, given_session, monte_carlo, overfull, sessions_of, share_of
 
-#: SPEC 5.1: G = 64, k = 4, percent, sessions 5 to 60, as printed there.
+#: G = 64, k = 4: percent at sessions 5 to 60, worked out with exact fractions outside this program.
 TABLE = """
 5 5.96046e-06    19 0.05771    33 0.97975    47 5.21000
 6 3.52971e-05    20 0.07595    34 1.13339    48 5.73037
@@ -50,7 +50,7 @@ def test_the_table_to_every_printed_digit():
 
 
 def test_ordinary_hashing_is_the_birthday_problem():
-    """SPEC 5.1, 256 queues: n = 2 0.39, 3 1.17, 10 16.305, 20 53.317 %; 64 queues: 10 52.3, 20 96.4, 35 99.999 %."""
+    """By hand. 256 queues: n = 2 0.39, 3 1.17, 10 16.305, 20 53.317 %; 64 queues: 10 52.3, 20 96.4, 35 99.999 %."""
     exact = collision(256, 1, 300)
     for n, product in enumerate(itertools.accumulate([Fraction(256 - i, 256) for i in range(60)], lambda a, b: a * b)):
         assert exact[n + 1] == 1 - product
@@ -61,7 +61,7 @@ def test_ordinary_hashing_is_the_birthday_problem():
 
 
 def test_a_given_session():
-    """SPEC 5.1: n = 11 0.00116, 20 0.0191, 35 0.190, 50 0.722 %; into 256 queues n = 11 3.84, 20 7.17, 35 12.5 %."""
+    """By hand: n = 11 0.00116, 20 0.0191, 35 0.190, 50 0.722 %; into 256 queues n = 11 3.84, 20 7.17, 35 12.5 %."""
     serial = [100 * float(given_session(64, 4, n)) for n in (11, 20, 35, 50)]
     assert [f"{value:.3g}" for value in serial] == ["0.00116", "0.0191", "0.19", "0.722"]
     assert [f"{100 * float(given_session(256, 1, n)):.3g}" for n in (11, 20, 35)] == ["3.84", "7.17", "12.5"]

@@ -42,7 +42,7 @@ def made_up(rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit:
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """SPEC 5.4: 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s; 98 % of it are gone 0.107 s earlier, seen at the bin's end."""
+    """A bucket of 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s; 98 % of it are gone 0.107 s earlier, seen at the bin's end."""
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
     assert found["burst_s"] == pytest.approx(5.333 * 0.98, abs=2 * BIN)

@@ -39,7 +39,7 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """SPEC 5.9: C - U (1 - p), where the queue drops all alike; 11.26 Mbit/s on 10."""
+    """What is left beside a blast: C - U (1 - p), where the queue drops all alike; 11.26 Mbit/s on 10."""
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
     assert ours["tcp_kbs"] == pytest.approx(LINK_KBS - OFFERED_KBS * (1.0 - p), rel=0.05)
@@ -48,7 +48,7 @@ def test_tcp_has_what_equal_loss_leaves(key: str):
 
 
 def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
-    """SPEC 1.6: B_c / C = q_c / sum q. And SPEC's prediction for this setting: TCP 1030, blast 60 kB/s, 32 ms."""
+    """The law of shares, B_c / C = q_c / sum q, and what it gives here: TCP 1030, blast 60 kB/s, 32 ms."""
     ours = measured(case("cbt"))
     total = ours["tcp_kbs"] + ours["mm_kbs"] + ours["blast_kbs"]
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):

@@ -28,7 +28,7 @@ def test_droptail_keeps_n_and_ns2_keeps_one_less():
 
 
 def test_codel_drops_by_the_inverse_square_root():
-    """SPEC 1.9: a standing queue of 1000 ms: drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after drop 1."""
+    """RFC 8289: a standing queue of 1000 ms: drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after drop 1."""
     queue = parts.discipline("codel", limit="10000p", variant="rfc8289")
     for _ in range(5000):
         queue.enqueue(0, 1500)

@@ -45,11 +45,11 @@ def test_lost_and_late_add_up():
     for c in grid():
         lost, late, plr = (p.by_key()[c.key, m].values for m in (p.LOST, p.LATE, p.PLR))
         for a, b, total in zip(lost, late, plr, strict=True):
-            assert total == pytest.approx(a + b, abs=0.0101), c.key  # SPEC 6: rounded apart by 0.01 in some rows
+            assert total == pytest.approx(a + b, abs=0.0101), c.key  # the paper: rounded apart by 0.01 in some rows
 
 
 def test_mos_follows_from_loss_alone():
-    """SPEC 4.2: all printed MOS equal the E-model with the loss of run 1 and no delay."""
+    """CableLabs 2012: all printed MOS equal the E-model with the loss of run 1 and no delay."""
     for c in grid():
         loss = p.by_key()[c.key, p.PLR].values[0] / 100.0
         r = 94.2 - 30.0 * math.log(1.0 + 15.0 * loss)

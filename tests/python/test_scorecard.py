@@ -159,7 +159,7 @@ def test_asymmetric_bands_keep_their_width():
 
 
 def test_a_band_is_printed_as_a_band():
-    """SPEC 4.7's 0.5 to 0.85 s is not 0.175 s to both sides of anything."""
+    """CSC458's 0.5 to 0.85 s is not 0.175 s to both sides of anything."""
     assert Band(0.5, 0.85).words() == "0.5 to 0.85"
     assert Band(-math.inf, 230.0).words() == "at most 230"
     assert Band(10.0, math.inf).words() == "at least 10"

@@ -48,7 +48,7 @@ def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
     card = scorecard({}, 0)
     judged = [c for c in card.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
     assert len(judged) == sum(isinstance(rule_of(r), Theory) for r in ROWS) == 30
-    # SPEC 6: 0.05 % and 1 % are read off a plot; exactly they are 0.0760 % and 1.3046 %
+    # in ARRIS 2013, 0.05 % and 1 % are read off a plot; exactly they are 0.0760 % and 1.3046 %
     assert [(c.case, round(c.ours, 4)) for c in judged if c.verdict is Verdict.OUTSIDE] == [
         ("set-assoc 64x4, 20 sessions", 0.076),
         ("set-assoc 64x4, 35 sessions", 1.3046),
@@ -197,7 +197,7 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """SPEC 5.11: a queue that was empty joins the end of the round: 10 packets of others and its own, 2.4 ms each."""
+    """A queue that was empty joins the end of the round: 10 packets of others and its own, 2.4 ms each."""
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
     # and a message is 7 segments
