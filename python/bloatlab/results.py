@@ -136,16 +136,29 @@ def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """A frame in the form that the file's suffix names."""
-    match path.suffix:
+    """A frame in the form that the file's suffix names; a whole file or the one that was there before."""
+    if path.suffix.removeprefix(".") not in FORMS:
+        raise ValueError(f"{path.suffix!r} is not a form of table; there are {', '.join(FORMS)}")
+    if not path.is_file() and path.exists():  # a pipe, a device
+        _write_form(frame, path.suffix, path)
+        return
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write_form(frame, path.suffix, aside)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _write_form(frame: pl.DataFrame, form: str, path: Path) -> None:
+    match form:
         case ".parquet":
             frame.write_parquet(path, compression="zstd", statistics=False)
         case ".csv":
             frame.write_csv(path)
-        case ".json":
+        case _:
             frame.write_json(path)
-        case other:
-            raise ValueError(f"{other!r} is not a form of table; there are {', '.join(FORMS)}")
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -197,3 +210,6 @@ _COLUMNS = {
     "sojourn_histogram": "link lower_ms upper_ms count",
     "delay_histogram": "app direction lower_ms upper_ms count",
 }
+
+#: The tables that a simulation can have, apart from the one of links.
+KNOWN_TABLES = tuple(_COLUMNS)

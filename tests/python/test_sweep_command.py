@@ -16,7 +16,7 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
-from bloatlab.sweep import declared
+from bloatlab.sweep import Store, declared
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
@@ -43,6 +43,10 @@ def grid(scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = scenario_file.with_name("grid.toml")
     path.write_text(GRID)
     return path
+
+
+def kept_in(store: Path) -> int:
+    return sum(stock.runs for stock in Store(store).shelves())
 
 
 def test_a_grid_file_is_its_scenarios(grid: Path, scenario_file: Path):
@@ -138,7 +142,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(grid: Path, tmp_
     store = tmp_path / "store"
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
     for _ in range(3000):
-        if len(list(store.glob("*/*/*/*.parquet"))) >= 3 or child.poll() is not None:
+        if kept_in(store) >= 3 or child.poll() is not None:
             break
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
@@ -146,7 +150,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(grid: Path, tmp_
     assert (child.returncode, out) == (130, ""), err
     kept = int(re.findall(r"interrupted: (\d+) of 16 runs are kept in", err)[0])
     assert 3 <= kept < 16
-    assert len(list(store.glob("*/*/*/*.parquet"))) == kept
+    assert kept_in(store) == kept
     assert not list(store.rglob("*.writing"))
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"16 runs, {kept} of them kept from before" in done.stderr
@@ -161,7 +165,7 @@ def test_two_processes_share_a_store(grid: Path, tmp_path: Path):
     outputs = {child.communicate(timeout=60)[0] for child in children}
     assert [child.returncode for child in children] == [0, 0, 0]
     assert len(outputs) == 1
-    assert len(list((tmp_path / "store").glob("*/*/*/*.parquet"))) == 8
+    assert kept_in(tmp_path / "store") == 8
 
 
 def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -170,9 +174,14 @@ def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.Cap
     assert call(["sweep", str(grid)]) == 0
     capsys.readouterr()
     assert call(["store", "-f", "json"]) == 0
-    (shelf,) = json.loads(capsys.readouterr().out)["shelves"]
+    told = json.loads(capsys.readouterr().out)
+    (shelf,) = told["shelves"]
+    (asked,) = told["sweeps"]
+    assert (asked["sweep"], asked["kept"], asked["asked"], asked["seeds"]) == ("grid", 8, 8, 2)
+    assert 0.9 * shelf["bytes"] < asked["bytes"] <= shelf["bytes"]
     assert (shelf["measure"], shelf["runs"], shelf["current"]) == ("summary-1", 8, True)
-    ((core),) = (tmp_path / "store").iterdir()
+    (core,) = (tmp_path / "store").glob("*/summary-*")
+    core = core.parent
     core.rename(core.with_name("0" * 16))
     assert call(["store", "gc"]) == 0
     assert "removed 8 runs" in capsys.readouterr().err
@@ -199,4 +208,4 @@ def test_the_code_of_the_manual_runs(tmp_path: Path):
     os.utime(script, (1e9, 1e9))
     done = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "(12, 5)\n"
-    assert len(list((tmp_path / "store").glob("*/voice-1-*/*/*.parquet"))) == 12
+    assert kept_in(tmp_path / "store") == 12

@@ -23,6 +23,7 @@ from bloatlab.cli import (
     live,
     play,
     plot,
+    query,
     report,
     reproduce,
     run,
@@ -35,7 +36,7 @@ from bloatlab.cli import (
 from bloatlab.cli.common import BadInput, converted
 from bloatlab.scenario import ScenarioError, problems, version
 from bloatlab.simulation import Bug
-from bloatlab.sweep import Interrupted
+from bloatlab.sweep import Interrupted, Stopped
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
@@ -51,6 +52,9 @@ Run it on the wall clock, with real programs over kernel TCP (as root):
 
 Run it over a grid of values and seeds, as a table:
     bloatlab sweep grid.toml -o runs/grid.csv
+
+Ask in SQL what all sweeps so far have measured:
+    bloatlab query 'SELECT queue, avg("apps.call.voip.mos") FROM grid GROUP BY queue'
 
 See what happened, and what differs between two results:
     bloatlab plot runs/droptail runs/codel -o both.svg
@@ -87,6 +91,7 @@ for _name, _module in (
     ("run", run),
     ("live", live),
     ("sweep", sweep),
+    ("query", query),
     ("compare", compare),
     ("validate", validate),
     ("lab", lab),
@@ -122,7 +127,7 @@ def call(arguments: Sequence[str]) -> int:
         for line in problems(error):
             _say(line)
         return EXIT_BAD_INPUT
-    except BadInput as error:
+    except (BadInput, Stopped) as error:
         _say(str(error))
         return EXIT_BAD_INPUT
     except KeyboardInterrupt as interrupt:

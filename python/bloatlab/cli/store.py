@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +13,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from bloatlab.cli.common import writing
-from bloatlab.sweep import Store, default_store, fingerprint
+from bloatlab.sweep import Store, default_store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show
@@ -29,7 +30,8 @@ def command(
     """Show what is kept of earlier runs.
 
     A sweep keeps what each run measured, under the hash of its scenario, of the compiled core, and of the code that
-    measured. Nothing of another core or of other code is ever used; `bloatlab store gc` removes it.
+    measured. Nothing of another core or of other code is ever used; `bloatlab store gc` removes it. A run that two
+    sweeps ask for is kept once, and counted with both.
 
     Parameters
     ----------
@@ -41,26 +43,32 @@ def command(
     place = Store(store or default_store())
     stocks = place.shelves()
     core = fingerprint.core()
+    by_sweep = _sweeps(place, stocks, core)
     if form == "json":
         rows = [
             {"measure": s.measure, "core": s.core, "current": _current(s, core), "runs": s.runs, "bytes": s.size}
             for s in stocks
         ]
-        sys.stdout.write(json.dumps({"folder": str(place.folder), "shelves": rows}, indent=2) + "\n")
+        told = {"folder": str(place.folder), "sweeps": [asdict(s) for s in by_sweep], "shelves": rows}
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
         return 0
     console = Console()
     if not stocks:
         console.print(f"{place.folder}: nothing is kept", highlight=False, markup=False, soft_wrap=True)
         return 0
+    if by_sweep:
+        show(_sweep_table(by_sweep), console)
     show(_table(stocks, core), console)
     runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
-    console.print(f"{place.folder}: {runs} runs, {_mb(size)}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{place.folder}: {runs} runs, {_size(size)}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 
 @app.command(name="gc")
 def collect(*, store: Path | None = None) -> int:
-    """Remove results of other cores, those of older code of the same measure, and files half-written.
+    """Remove results of other cores and of older code of the same measure; pack what stays into few files.
+
+    What another process writes to at this moment stays.
 
     Parameters
     ----------
@@ -69,16 +77,54 @@ def collect(*, store: Path | None = None) -> int:
     """
     place = Store(store or default_store())
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
-    Console(stderr=True).print(f"{place.folder}: removed {runs} runs, {_mb(size)}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"{place.folder}: removed {runs} runs, {_size(size)}", highlight=False, soft_wrap=True)
     return 0
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """What is kept of a sweep: of the runs that it asked for, how many there are, and their size."""
+
+    sweep: str
+    grid: str
+    asked: int
+    kept: int
+    seeds: int
+    bytes: int
+    last_asked: float
+
+
+def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
+    """By sweep, what is kept by the present core: of every measure whose runs it asked for."""
+    mine = [stock.index for stock in stocks if _current(stock, core)]
+    found: list[_Sweep] = []
+    for of in sweeps.asked(place.folder):
+        hashes = set(of.hashes)
+        size = sum(index.share(name) for index in mine for name in hashes if name in index.places)
+        kept = sum(any(name in index.places for index in mine) for name in hashes)
+        found.append(_Sweep(of.name, str(of.grid), len(hashes), kept, of.seeds, round(size), of.written))
+    return found
+
+
+def _sweep_table(found: list[_Sweep]) -> TextTable:
+    rows = [
+        [TextCell(t) for t in (s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes))]
+        for s in found
+    ]
+    return TextTable("", ["sweep", "last asked for", "seeds", "runs", "size"], rows, left=2)
+
+
+def _time(seconds: float) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _table(stocks: list[Stock], core: str) -> TextTable:
     rows: list[list[TextCell]] = []
     for stock in stocks:
-        written = dt.datetime.fromtimestamp(stock.written, dt.UTC).strftime("%Y-%m-%d %H:%M")
         core_is = "this one" if _current(stock, core) else "another"
-        rows.append([TextCell(t) for t in (stock.measure, core_is, written, str(stock.runs), _mb(stock.size))])
+        rows.append(
+            [TextCell(t) for t in (stock.measure, core_is, _time(stock.written), str(stock.runs), _size(stock.size))]
+        )
     return TextTable("", ["measure", "core", "last written", "runs", "size"], rows, left=3)
 
 
@@ -86,5 +132,5 @@ def _current(stock: Stock, core: str) -> bool:
     return core.startswith(stock.core)
 
 
-def _mb(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"

@@ -16,9 +16,22 @@ from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, writing
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
-from bloatlab.results import FORMS, read_table, write_table
+from bloatlab.results import FORMS, KNOWN_TABLES, read_table, write_table
 from bloatlab.statistics import Method
-from bloatlab.sweep import At, Gathered, declared, default_jobs, gather, gather_until, over_seeds, warmed, watch
+from bloatlab.sweep import (
+    At,
+    Gathered,
+    Measure,
+    Point,
+    declared,
+    default_jobs,
+    gather,
+    gather_until,
+    over_seeds,
+    sweeps,
+    warmed,
+    watch,
+)
 from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.store import Store
 from bloatlab.sweep.until import Stop
@@ -56,6 +69,7 @@ def command(
     interval: Method = "t",
     against: str | None = None,
     effects: Annotated[bool, Parameter(negative=())] = False,
+    keep: Annotated[tuple[str, ...], Parameter(negative=())] = (),
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
@@ -95,7 +109,10 @@ def command(
         An arm, such as queue=codel: print what each other arm differs from it, paired by seed.
     effects
         Print what matters: the share of each axis and pair of axes in the variance, and their main effects.
+    keep
+        A table of each run to keep, too, for `bloatlab query`: queue_series, pings ... May be given again.
     """
+    measure = _measure(keep)
     console = Console(stderr=True)
     for place in (output, summary):
         _writable(place)
@@ -108,14 +125,16 @@ def command(
         _arm(asked, against)
         kept = store_at(store, console, refused=no_store)
         if explain:
-            return _explained(asked, estimate(points, declared.SUMMARY, kept), jobs or default_jobs())
+            return _explained(asked, estimate(points, measure, kept), jobs or default_jobs())
     except declared.GridError as error:
         raise BadInput(str(error)) from None
     begun = time.perf_counter()
     try:
         if asked.find_warm_up:
             asked = _warmed(asked, kept, jobs or default_jobs(), console)
-        done = _run(asked, kept, jobs or default_jobs(), console)
+        _note(kept, grid, sets, asked.grid.points())
+        done = _run(asked, measure, kept, jobs or default_jobs(), console)
+        _note(kept, grid, sets, done.gathered.points)
     except declared.GridError as error:  # a column of `until` that no summary has
         raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
@@ -158,15 +177,29 @@ def _warmed(asked: declared.Declared, kept: Store | None, jobs: int, console: Co
     return replace(asked, grid=grid)
 
 
-def _run(asked: declared.Declared, kept: Store | None, jobs: int, console: Console) -> _Done:
+def _measure(keep: Sequence[str]) -> Measure:
+    """What is kept of each run. Raises `BadInput` for a table that no run has."""
+    for name in keep:
+        if name not in KNOWN_TABLES:
+            raise BadInput(f"--keep {name}: no such table{nearest(name, KNOWN_TABLES)} ({', '.join(KNOWN_TABLES)})")
+    return sweeps.measure(keep)
+
+
+def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[Point[At]]) -> None:
+    """Which runs are this sweep's, so that the store knows them by its name."""
+    if kept is not None:
+        writing(kept.folder, lambda: sweeps.note(kept.folder, grid, overrides(sets), points))
+
+
+def _run(asked: declared.Declared, measure: Measure, kept: Store | None, jobs: int, console: Console) -> _Done:
     """All runs, or as many as `until` takes."""
     if asked.until is None:
         points = asked.grid.points()
         bar = watch(counted(len(points), "run"), console)
-        return _Done(gather(points, declared.SUMMARY, store=kept, jobs=jobs, watch=bar))
+        return _Done(gather(points, measure, store=kept, jobs=jobs, watch=bar))
     reached = gather_until(
         asked.grid,
-        declared.SUMMARY,
+        measure,
         asked.until,
         store=kept,
         jobs=jobs,

@@ -129,7 +129,7 @@ def _opened(path: Path) -> Subject:
     if path.is_dir():
         if (path / STUDY_TABLE).exists() and not (path / SUMMARY).exists():
             return _sweep(read_table(path / STUDY_TABLE), path.resolve().name)
-        if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*/*.parquet")):
+        if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*.[jp]*")):
             raise Unfit(f"{path}: is a store of many sweeps; name the grid file of one, which finds its runs there")
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):

@@ -10,7 +10,7 @@ their order, or on whether they come from the store.
 
 from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
 from bloatlab.sweep.grid import At, Grid
-from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Threads, default_jobs, sweep
+from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Stopped, Threads, default_jobs, sweep
 from bloatlab.sweep.store import Measured, Store, default_store
 from bloatlab.sweep.until import Reached, Until, gather_until
 from bloatlab.sweep.watch import Watch, silent, watch
@@ -27,6 +27,7 @@ __all__ = [
     "Point",
     "Reached",
     "RunError",
+    "Stopped",
     "Store",
     "Threads",
     "Until",

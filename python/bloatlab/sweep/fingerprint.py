@@ -129,7 +129,7 @@ def _libraries() -> tuple[Path, ...]:
 def _imports(name: str, path: Path) -> Iterator[str]:
     """Everything that a module's source imports by name; names of no module are left for `_source` to refuse."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -139,6 +139,17 @@ def _imports(name: str, path: Path) -> Iterator[str]:
                 base = ".".join([*above, base] if base else above)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Every statement of a module; expressions, which import nothing, are most of a tree and are left out."""
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:  # bounded: each node of the tree enters once
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, name, ())
 
 
 def _unchanged(path: Path) -> bytes:

@@ -12,8 +12,8 @@ import polars as pl
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint
 from bloatlab.sweep.grid import At, label
-from bloatlab.sweep.pool import Executor, Point, Threads
-from bloatlab.sweep.store import Measured, Shelf, Store, plain
+from bloatlab.sweep.pool import Executor, Point, RunError, Stopped, Threads
+from bloatlab.sweep.store import Measured, Shelf, Store, StoreFull, plain
 from bloatlab.sweep.watch import Watch, silent
 
 Key = TypeVar("Key")
@@ -98,8 +98,9 @@ def gather(
 ) -> Gathered[Key]:
     """Measure every point. What `store` has is taken from it; what it has not is run and kept as soon as it is there.
 
-    Points with equal scenarios and seeds are run once. Ctrl-C raises `Interrupted` and a failure `RunError`; either way
-    everything that was complete is kept, and the same call goes on from there. `jobs` is for the local executor only.
+    Points with equal scenarios and seeds are run once. Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk
+    or a lost scheduler `Stopped`; each way everything that was complete is kept, and the same call goes on from there.
+    `jobs` is for the local executor only.
     """
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]
@@ -118,7 +119,15 @@ def gather(
         if missing:
             (executor or Threads(jobs))([points[i] for i in missing], _Work(measure), done, watch or silent())
     except KeyboardInterrupt:
-        raise Interrupted(_kept(len(values), len(first), store if shelf is not None else None)) from None
+        raise Interrupted(_kept(len(values), len(first), shelf, found)) from None
+    except (RunError, Stopped) as error:
+        why = error.__cause__ if isinstance(error, RunError) else error
+        if not isinstance(why, (Stopped, StoreFull)):
+            raise
+        raise Stopped(f"{why}; {_kept(len(values), len(first), shelf, found)}") from None
+    finally:
+        if shelf is not None:
+            shelf.close()
     return Gathered(points, [values[scenario] for scenario in seeded], found, len(missing))
 
 
@@ -132,10 +141,10 @@ def _shelf(measure: Measure, store: Store | None) -> Shelf | None:
         return None
 
 
-def _kept(done: int, of: int, store: Store | None) -> str:
-    if store is None:
+def _kept(done: int, of: int, shelf: Shelf | None, found: int) -> str:
+    if shelf is None:
         return f"{done} of {of} runs were complete; none is kept"
-    return f"{done} of {of} runs are kept in {store.folder}; the same command goes on from there"
+    return f"{found + shelf.kept} of {of} runs are kept in {shelf.store}; the same command goes on from there"
 
 
 def _columns(key: Any) -> dict[str, Any]:

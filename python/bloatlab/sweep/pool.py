@@ -47,6 +47,10 @@ class RunError(RuntimeError):
     """A run broke; the message names the point, the cause is chained."""
 
 
+class Stopped(Exception):  # noqa: N818  nothing is wrong with the runs
+    """A sweep that cannot go on for a reason outside its runs: a full disk, a lost machine; the message is one line."""
+
+
 #: What an executor does to a point; it tells its progress in [0, 1] and lets what that raises through.
 Work = Callable[[Point[Any], Progress], Reduced]
 

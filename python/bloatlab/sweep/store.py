@@ -1,54 +1,49 @@
 """What runs measured, kept between sweeps and named by what it follows from.
 
-    STORE/CORE/MEASURE-CODE/HH/HASH.DIGEST.parquet
+    STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet, parts.json
+    STORE/sweeps/                 which runs each sweep asked for (see `sweeps`)
 
-HASH names the scenario with its seed, CORE the compiled core, CODE the source that reduced the run, DIGEST the file's
-own bytes: an entry is found by the first three and trusted for the last. Change the core, the reduction or anything in
-the scenario, and the old entry is not found; tear or bend the file, and it does not match its name. One run is one
-file, written aside and renamed: a process sees a whole one or none, and two that write the same leave the same.
+CORE names the compiled core, CODE the source that reduced the run; within, a run is found by the hash of its scenario
+with its seed. Change the core, the reduction or anything in the scenario, and the old entry is not found.
 
-An entry is a table of one row: each measure, and each kept frame as a list of structs under `frame.NAME`.
+A run is appended to its writer's journal as soon as it is there (see `journal`); journals whose writers are gone become
+Parquet files of many runs (see `parts`). Any number of processes may write to one store, and be killed at any time.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
-import itertools
+import errno
 import os
 import shutil
-import tempfile
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 
 from bloatlab.scenario import Scenario
+from bloatlab.sweep import journal, parts
+from bloatlab.sweep.journal import DiskFull, Journal, Record
+from bloatlab.sweep.measured import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
+from bloatlab.sweep.parts import Part, line
 
-#: One measured value. Infinity is what never happened, NaN what does not apply, None what does not exist.
-Value = float | int | str | bool | None
+__all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
 #: Where results are kept unless the environment or a flag says otherwise, below the working folder.
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
 
-_FRAME = "frame."
-_SUFFIX = ".parquet"
-_TEMPORARY = ".writing"
-_CODE = 16  # hexadecimal digits of a fingerprint in a name: 64 bits
+#: Hexadecimal digits of a fingerprint in a name: 64 bits.
+CODE = 16
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One run reduced: a row of values, and the frames that figures draw."""
-
-    row: Mapping[str, Value]
-    frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+class StoreFull(Exception):  # noqa: N818  it is the disk that is full
+    """There is no room for the runs that are still to come; the message is one line."""
 
 
 def default_store() -> Path:
@@ -66,7 +61,7 @@ class Store:
 
     def shelf(self, core: str, measure: str, code: str) -> Shelf:
         """The part of the store that holds one measure by one core."""
-        return Shelf(self, self.folder / core[:_CODE] / f"{measure}-{code[:_CODE]}")
+        return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:
         """What there is, newest last."""
@@ -82,18 +77,18 @@ class Store:
     def collect(self, core: str) -> tuple[int, int]:
         """Remove what can no longer be found: other cores, and all but the newest code of each measure of this one.
 
-        Also removes files that an interrupted process left half-written. Returns how many runs and bytes went.
+        What another process writes to at this moment stays. Everything else becomes parts. Returns how many runs and
+        bytes went.
         """
         stocks = self.shelves()
-        newest = {stock.measure: stock for stock in stocks if stock.core == core[:_CODE]}
-        gone = [stock for stock in stocks if newest.get(stock.measure) is not stock]
+        newest = {stock.measure: stock for stock in stocks if stock.core == core[:CODE]}
+        gone = [s for s in stocks if newest.get(s.measure) is not s and not _written_to(s.folder)]
         for stock in gone:
             shutil.rmtree(stock.folder, ignore_errors=True)
             with contextlib.suppress(OSError):
                 stock.folder.parent.rmdir()  # the core's folder, if that was the last in it
         for stock in newest.values():
-            for torn in stock.folder.glob(f"*/*{_TEMPORARY}"):
-                torn.unlink(missing_ok=True)
+            parts.compact(stock.folder, self.notice, wait=True)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
 
 
@@ -107,135 +102,211 @@ class Stock:
     runs: int
     size: int
     written: float
+    index: Index = field(repr=False, compare=False)
 
     @staticmethod
     def of(folder: Path) -> Stock:
         """The stock of a shelf's folder."""
-        stats = [path.stat() for path in folder.glob(f"*/*{_SUFFIX}")]
-        newest = max((s.st_mtime for s in stats), default=0.0)
-        measure = folder.name.rpartition("-")[0]
-        return Stock(folder, folder.parent.name, measure, len(stats), sum(s.st_size for s in stats), newest)
+        index = Index.of(folder, lambda _: None)
+        old = [path.stat() for path in folder.glob(f"??/*{parts.SUFFIX}")]  # a file per run: before parts
+        newest = max((path.stat().st_mtime for path in _files(folder)), default=0.0)
+        runs, size = len(index.places) + len(old), index.size + sum(s.st_size for s in old)
+        return Stock(folder, folder.parent.name, folder.name.rpartition("-")[0], runs, size, newest, index)
+
+
+@dataclass
+class Index:
+    """Where each run of a shelf is, by the hash of its scenario: a record of a journal, or a row of a part."""
+
+    places: dict[str, Record | tuple[Part, int]] = field(default_factory=dict)
+    #: Bytes of all.
+    size: int = 0
+    #: Journals, and the runs in them.
+    journals: int = 0
+    fresh: int = 0
+
+    @staticmethod
+    def of(folder: Path, notice: Callable[[str], None]) -> Index:
+        """The index of a folder. Tried again while somebody makes parts of journals meanwhile."""
+        for _ in range(20):
+            before = parts.listed(folder)
+            index = Index()
+            try:
+                index._read(folder, before, notice)
+            except FileNotFoundError:
+                continue
+            if parts.listed(folder) == before:
+                return index
+        return Index()
+
+    def _read(self, folder: Path, listed: parts.Listed, notice: Callable[[str], None]) -> None:
+        for path in parts.journals(folder, listed.taken):
+            found, damaged = journal.records(path)
+            self.journals += 1
+            self.fresh += len(found)
+            if damaged:
+                with journal.abandoned(path) as dead:
+                    if dead:  # the last record of a living writer may be on its way
+                        notice(f"{path}: a run in it is not whole; it is done again")
+            for record, data in found:
+                self.places[hash_of(data)] = record
+            self.size += found[-1][0].start + found[-1][0].length if found else 0
+        for part in listed.parts:
+            self.size += part.size
+            try:
+                hashes = part.hashes()
+            except FileNotFoundError:
+                raise
+            except (OSError, pl.exceptions.PolarsError) as error:
+                _dropped(part, error, notice)
+                continue
+            self.places.update((name, (part, place)) for place, name in enumerate(hashes))
+
+    def share(self, name: str) -> float:
+        """The bytes that a run takes, of the file that it shares with others."""
+        match self.places[name]:
+            case Record(length=length):
+                return length
+            case part, _:
+                return part.size / part.runs
 
 
 class Shelf:
     """The results of one measure by one core, by scenario. Threads and processes may share one."""
 
     def __init__(self, store: Store, folder: Path) -> None:
+        self.store = store.folder
+        #: Runs that this shelf has kept.
+        self.kept = 0
         self._notice = store.notice
         self._folder = folder
         self._refused = False
+        self._lock = threading.RLock()
+        self._writing = _Writing()
+        self._index: Index | None = None
+        self._parts: dict[Path, Rows] = {}
+        weakref.finalize(self, self._writing.close)
 
     def get(self, scenario: Scenario) -> Measured | None:
-        """What is kept for this scenario with its seed, or None. A damaged entry is removed, with a notice."""
-        for path in self._entries(scenario):
-            try:
-                return _decode(_whole(path))
-            except FileNotFoundError:  # somebody collects
-                continue
-            except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-                self._notice(f"{path}: {_line(error)}; the run is done again")
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        """What is kept for this scenario with its seed, or None. Damage is told in a notice, and removed."""
+        name = scenario.hash
+        with self._lock:
+            for _ in range(20):  # bounded: each time around, somebody has made parts of what was there
+                place = self._places().get(name)
+                if place is None:
+                    return None
+                try:
+                    return self._measured(place)
+                except FileNotFoundError:
+                    self._index = None
+                except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+                    self._damaged(place, error)
         return None
 
     def put(self, scenario: Scenario, measured: Measured) -> bool:
-        """Keep a result; whether it could be. A folder that cannot be written is told once and stops no sweep."""
-        data = _encode(measured)
-        path = self._place(scenario) / f"{scenario.hash}.{_digest(data)}{_SUFFIX}"
-        try:
-            _write(path, data)
-        except OSError as error:
-            if not self._refused:
-                self._refused = True
-                self._notice(f"{path}: cannot write: {_line(error)}; results are not kept")
-            return False
+        """Keep a result; whether it could be. A folder that cannot be written is told once and stops no sweep.
+
+        Raises `StoreFull` on a full disk; what was kept before stays, and with it, but for the very last, this result.
+        """
+        data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
+        with self._lock:
+            try:
+                record = self._append(data)
+            except OSError as error:
+                if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                    self.kept += isinstance(error, DiskFull) and error.kept
+                    raise StoreFull(f"{self.store}: cannot write: {line(error)}") from None
+                self._tell(error)
+                return False
+            self.kept += 1
+            if self._index is not None:
+                self._index.places[scenario.hash] = record
+            rolled = self._writing.journal is not None and self._writing.journal.full and self._writing.close()
+        if rolled:
+            self.compact()
         return True
 
-    def _place(self, scenario: Scenario) -> Path:
-        return self._folder / scenario.hash[:2]
+    def compact(self) -> None:
+        """Make parts of the journals that nobody writes to any more. What stands in the way leaves them as they are."""
+        with contextlib.suppress(OSError):
+            parts.compact(self._folder, self._notice)
 
-    def _entries(self, scenario: Scenario) -> Sequence[Path]:
-        return sorted(self._place(scenario).glob(f"{scenario.hash}.*{_SUFFIX}"))
+    def close(self) -> None:
+        """Give the journal to whoever reads next; the next `put` begins another."""
+        with self._lock:
+            self._writing.close()
 
+    def _append(self, data: bytes) -> Record:
+        if self._writing.journal is None:
+            self._writing.journal = Journal(self._folder)
+        return self._writing.journal.append(data)
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:_CODE]
+    def _places(self) -> Mapping[str, Record | tuple[Part, int]]:
+        if self._index is None:
+            self._index = Index.of(self._folder, self._notice)
+            if self._index.journals >= parts.MANY_JOURNALS or self._index.fresh >= parts.MANY_RUNS:
+                self.compact()
+                self._index = Index.of(self._folder, self._notice)
+        return self._index.places
 
+    def _measured(self, place: Record | tuple[Part, int]) -> Measured:
+        match place:
+            case Record():
+                return unpacked(place.read()).measured
+            case part, row:
+                if part.path not in self._parts:
+                    self._parts[part.path] = part.rows()
+                return self._parts[part.path].measured(row)
 
-def _whole(path: Path) -> bytes:
-    """An entry's bytes. Raises `ValueError` when they are not those that its name says."""
-    data = path.read_bytes()
-    if _digest(data) != path.name.split(".")[1]:
-        raise ValueError("it is not as it was written")
-    return data
+    def _damaged(self, place: Record | tuple[Part, int], error: Exception) -> None:
+        """Told, and out of the index; what is damaged in a journal goes when that becomes a part."""
+        index, self._index = self._index, None
+        match place:
+            case Record(path=path):
+                self._notice(f"{path}: a run in it {line(error).removeprefix('it ')}; it is done again")
+                if index is not None:
+                    index.places = {name: at for name, at in index.places.items() if at != place}
+                    self._index = index
+            case part, _:
+                _dropped(part, error, self._notice)
 
-
-def _write(path: Path, data: bytes) -> None:
-    """A whole file or none: written beside its place, then renamed. Tried twice, as somebody may collect the folder."""
-    for attempt in itertools.count(1):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(suffix=_TEMPORARY, dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-        except FileNotFoundError:
-            if attempt == 2:
-                raise
-        else:
-            return
-
-
-def _encode(measured: Measured) -> bytes:
-    columns: dict[str, Any] = {name: pl.Series([value], dtype=_dtype(value)) for name, value in measured.row.items()}
-    for name, frame in measured.frames.items():
-        columns[f"{_FRAME}{name}"] = frame.to_struct(name).implode()
-    buffer = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(buffer, compression="zstd", statistics=False)
-    return buffer.getvalue()
-
-
-def _decode(data: bytes) -> Measured:
-    frame = pl.read_parquet(io.BytesIO(data))
-    row: dict[str, Value] = {}
-    frames: dict[str, pl.DataFrame] = {}
-    for name in frame.columns:
-        if name.startswith(_FRAME):
-            frames[name.removeprefix(_FRAME)] = frame[name].explode(empty_as_null=False).struct.unnest()
-        else:
-            row[name] = frame[name][0]
-    return Measured(row, frames)
+    def _tell(self, error: OSError) -> None:
+        if not self._refused:
+            self._refused = True
+            self._notice(f"{error.filename or self._folder}: cannot write: {line(error)}; results are not kept")
 
 
-def _dtype(value: Value) -> pl.DataType:
-    match value:
-        case None:
-            return pl.Null()
-        case bool():
-            return pl.Boolean()
-        case int():
-            return pl.UInt64() if value > 2**63 - 1 else pl.Int64()
-        case float():
-            return pl.Float64()
-        case str():
-            return pl.String()
+@dataclass
+class _Writing:
+    """A shelf's own journal, closed when the shelf goes."""
+
+    journal: Journal | None = None
+
+    def close(self) -> bool:
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+        return True
 
 
-def plain(row: Mapping[str, Any]) -> dict[str, Value]:
-    """A row as it comes back from a store: numpy's scalars as Python's. Raises `TypeError` for what is no value."""
-    values: dict[str, Value] = {}
-    for name, value in row.items():
-        own: Any = value.item() if isinstance(value, np.generic) else value
-        if not (own is None or isinstance(own, (bool, int, float, str))):
-            raise TypeError(f"a measure is a number, a text, a truth or None; {name} is {type(value).__name__}")
-        if name.startswith(_FRAME):
-            raise TypeError(f"{name}: names of measures do not begin with {_FRAME!r}")
-        values[name] = own
-    return values
+def _dropped(part: Part, error: Exception, notice: Callable[[str], None]) -> None:
+    runs = "run is" if part.runs == 1 else f"{part.runs} runs are"
+    notice(f"{part.path}: {line(error)}; its {runs} done again")
+    with contextlib.suppress(OSError):
+        parts.drop(part)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [*folder.glob(f"*{parts.SUFFIX}"), *folder.glob(f"*{journal.SUFFIX}"), *folder.glob(f"??/*{parts.SUFFIX}")]
+
+
+def _written_to(folder: Path) -> bool:
+    """Whether a process writes to a shelf at this moment."""
+    for path in parts.journals(folder):
+        with journal.abandoned(path) as dead:
+            if not dead and path.exists():
+                return True
+    return False
 
 
 def _folders(folder: Path) -> Iterator[Path]:
@@ -244,9 +315,4 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _is_code(name: str) -> bool:
-    return len(name) == _CODE and set(name) <= set("0123456789abcdef")
-
-
-def _line(error: Exception) -> str:
-    strerror = getattr(error, "strerror", None)
-    return str(strerror or error).splitlines()[0].lower() if str(error) else type(error).__name__
+    return len(name) == CODE and set(name) <= set("0123456789abcdef")

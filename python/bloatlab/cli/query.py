@@ -1,0 +1,95 @@
+"""`bloatlab query`: SQL over everything that earlier sweeps kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import polars as pl
+from cyclopts import Parameter
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput, writing
+from bloatlab.results import FORMS, write_table
+from bloatlab.sweep import Store, default_store, fingerprint
+from bloatlab.tables import TextCell, TextTable
+from bloatlab.terminal import show
+
+
+def command(
+    sql: str | None = None,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
+    store: Path | None = None,
+) -> int:
+    """Ask the store in SQL (DuckDB's).
+
+    Views: runs, summaries, sweeps, series; each sweep and each kept table by its own name. Without SQL they are listed
+    with how many rows and columns each has. Names with dots stand in double quotes. See docs/store.md.
+
+        bloatlab query 'SELECT queue, median("apps.call.voip.mos") AS mos FROM "home-upload" GROUP BY queue'
+        bloatlab query 'DESCRIBE summaries'
+
+    Parameters
+    ----------
+    sql
+        The query.
+    output
+        File for the answer: .parquet, .csv or .json by its suffix.
+    form
+        text for people, csv and json for programs.
+    store
+        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+    """
+    if output is not None and output.suffix.removeprefix(".") not in FORMS:
+        raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
+    # DuckDB takes a tenth of a second to load, which no other command should wait for
+    from bloatlab.query import QueryError, Views  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    place = store or default_store()
+    if not place.is_dir():
+        raise BadInput(f"{place}: there is no store; bloatlab sweep makes one, --store names another")
+    try:
+        with Views(
+            Store(place, lambda line: console.print(line, markup=False, soft_wrap=True)), fingerprint.core()
+        ) as db:
+            frame = _views(db) if sql is None else db.query(sql)
+    except QueryError as error:
+        raise BadInput(f"query: {error}") from None
+    if output is not None:
+        writing(output, lambda: write_table(frame, output))
+        return 0
+    _PRINT[form](frame)
+    return 0
+
+
+def _views(db: Any) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for name in db.names:
+        quoted = '"' + name.replace('"', '""') + '"'
+        (count,) = db.query(f"SELECT count(*) FROM {quoted}").row(0)  # noqa: S608
+        rows.append({"view": name, "rows": count, "columns": len(db.columns(name))})
+    return pl.DataFrame(rows)
+
+
+def _text(frame: pl.DataFrame) -> None:
+    numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
+    left = next((i for i, name in enumerate(frame.columns) if name in numeric), len(frame.columns))
+    rows = [[TextCell("-" if v is None else _value(v)) for v in row] for row in frame.iter_rows()]
+    show(TextTable("", frame.columns, rows, left=left), Console())
+
+
+def _value(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_PRINT: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "text": _text,
+    "csv": lambda frame: sys.stdout.write(frame.write_csv()),
+    "json": lambda frame: sys.stdout.write(frame.write_json() + "\n"),
+}

@@ -1,0 +1,213 @@
+"""SQL over the store: DuckDB reads the Parquet files where they are.
+
+    runs         a row per kept run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
+    summaries    a row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
+    sweeps       a row per run that a sweep asked for: sweep, place, scenario_hash, seed, kept
+    series       the kept tables of runs, one below the other: scenario_hash, seed, measure, "table", and their columns
+    "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
+    "TABLE"      a kept table by its name, such as queue_series: scenario_hash, seed, and its columns
+
+Only results of the present core and of the newest code of each measure are seen, as by a sweep.
+"""
+
+# Names and texts in the SQL of views are quoted by `_name` and `_text`.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import polars as pl
+
+from bloatlab.sweep import Store, journal, parts, sweeps
+from bloatlab.sweep.measured import FRAME, RUN, hash_of, tables, unpacked
+from bloatlab.sweep.store import CODE, Stock
+
+#: Measures whose rows are numbers of a summary under their dotted paths: what `bloatlab sweep` keeps.
+SUMMARIES = re.compile(r"summary[-.]")
+
+
+class QueryError(ValueError):
+    """A query that cannot be answered; the message is one line."""
+
+
+@dataclass(frozen=True)
+class _Shelf:
+    """The files of one measure, and their columns."""
+
+    measure: str
+    files: Sequence[Path]
+    columns: Sequence[str]
+
+    @property
+    def frames(self) -> list[str]:
+        return [name.removeprefix(FRAME) for name in self.columns if name.startswith(FRAME)]
+
+    @property
+    def values(self) -> list[str]:
+        return [name for name in self.columns if not name.startswith((FRAME, RUN))]
+
+    def scan(self) -> str:
+        return f"read_parquet([{', '.join(_text(str(f)) for f in self.files)}], union_by_name = true)"
+
+
+class Views:
+    """A connection to DuckDB that sees a store while it is open. Runs that are not in a part yet are copied."""
+
+    def __init__(self, store: Store, core: str) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="bloatlab-query-")
+        self._held = contextlib.ExitStack()
+        self._db = duckdb.connect(
+            config={"autoinstall_known_extensions": "false", "temp_directory": self._scratch.name}
+        )
+        #: The views that there are, with their columns.
+        self.names: list[str] = []
+        self._db.execute("SET TimeZone = 'UTC'")
+        shelves = [self._shelf(stock, store) for stock in _current(store, core)]
+        self._make([shelf for shelf in shelves if shelf.files], sweeps.asked(store.folder))
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._db.close()
+        self._held.close()
+        self._scratch.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def query(self, sql: str) -> pl.DataFrame:
+        """The rows that `sql` asks for. Raises `QueryError`."""
+        place = Path(self._scratch.name) / "answer.parquet"
+        try:
+            self._db.sql(sql).write_parquet(str(place))
+            return pl.read_parquet(place)
+        except (duckdb.Error, pl.exceptions.PolarsError) as error:
+            raise QueryError(_sentence(error)) from None
+
+    def columns(self, view: str) -> list[tuple[str, str]]:
+        """The columns of a view, with DuckDB's types."""
+        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE SELECT * FROM {_name(view)}").fetchall()]
+
+    def _shelf(self, stock: Stock, store: Store) -> _Shelf:
+        with contextlib.suppress(OSError):
+            parts.compact(stock.folder, store.notice)
+            self._held.enter_context(parts.locked(stock.folder, wait=True, reading=True))
+        files = [*self._fresh(stock.folder), *(part.path for part in parts.listed(stock.folder).parts)]
+        columns = dict.fromkeys(name for file in files for name in pl.read_parquet_schema(file))
+        return _Shelf(stock.measure, files, list(columns))
+
+    def _fresh(self, folder: Path) -> Iterator[Path]:
+        """What living writers have kept so far, as files of our own."""
+        listed = parts.listed(folder)
+        known = {name for part in listed.parts for name in part.hashes()}
+        runs: list[Any] = []
+        for path in parts.journals(folder, listed.taken):
+            with contextlib.suppress(FileNotFoundError):
+                for _, data in journal.records(path)[0]:
+                    if hash_of(data) not in known:
+                        known.add(hash_of(data))
+                        runs.append(unpacked(data))
+        for place, table in enumerate(tables(runs)):
+            file = Path(self._scratch.name) / f"{folder.name}-{place}.parquet"
+            table.write_parquet(file)
+            yield file
+
+    def _make(self, shelves: Sequence[_Shelf], asked: Sequence[sweeps.Asked]) -> None:
+        self._view("runs", _union([_runs(s) for s in shelves], _NO_RUNS))
+        numbers = [shelf for shelf in shelves if SUMMARIES.match(shelf.measure)]
+        self._view("summaries", _union([_summary(s, numbers[:i]) for i, s in enumerate(numbers)], _NO_SUMMARIES))
+        self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
+        frames = [(shelf, name) for shelf in shelves for name in shelf.frames]
+        self._view("series", _union([_frame(*of, named=True) for of in frames], _NO_SERIES))
+        for name in dict.fromkeys(name for _, name in frames):
+            self._view(name, _union([_frame(shelf, of, named=False) for shelf, of in frames if of == name], ""))
+        for of in asked:
+            scan = f"read_parquet({_text(str(of.path))}, file_row_number = true)"
+            self._view(
+                of.name,
+                f"SELECT a.* EXCLUDE (file_row_number), s.* EXCLUDE (scenario_hash, seed, name) FROM {scan} a "
+                "JOIN summaries s USING (scenario_hash) ORDER BY file_row_number",
+            )
+
+    def _view(self, name: str, sql: str) -> None:
+        if name not in self.names:
+            self._db.execute(f"CREATE VIEW {_name(name)} AS {sql}")
+            self.names.append(name)
+
+
+_NO_RUNS = (
+    "SELECT '' AS scenario_hash, 0::UBIGINT AS seed, '' AS name, '' AS measure, TIMESTAMP '1970-01-01' AS written, "
+    "'' AS scenario WHERE false"
+)
+_NO_SUMMARIES = "SELECT '' AS scenario_hash, 0::UBIGINT AS seed, '' AS name WHERE false"
+_NO_SWEEPS = (
+    "SELECT '' AS sweep, 0::BIGINT AS place, '' AS scenario_hash, 0::UBIGINT AS seed, false AS kept WHERE false"
+)
+_NO_SERIES = "SELECT '' AS scenario_hash, 0::UBIGINT AS seed, '' AS measure, '' AS \"table\" WHERE false"
+
+
+def _current(store: Store, core: str) -> list[Stock]:
+    """The shelves that a sweep of today could find: this core's, and the newest code of each measure."""
+    newest = {stock.measure: stock for stock in store.shelves() if stock.core == core[:CODE]}
+    return list(newest.values())
+
+
+def _runs(shelf: _Shelf) -> str:
+    about = '"run.hash" AS scenario_hash, "run.seed" AS seed, "run.name" AS name'
+    written = 'make_timestamp(("run.written" * 1e6)::BIGINT) AS written'
+    measure = f"{_text(shelf.measure)} AS measure"
+    return f'SELECT {about}, {measure}, {written}, "run.scenario" AS scenario FROM {shelf.scan()}'
+
+
+def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
+    """The rows of a measure but for runs that one of those `before` has, too."""
+    values = "".join(f", {_name(name)}" for name in shelf.values)
+    known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
+    select = f'SELECT "run.hash" AS scenario_hash, "run.seed" AS seed, "run.name" AS name{values} FROM {shelf.scan()}'
+    return f"{select} WHERE {known}" if known else select
+
+
+def _asked(of: sweeps.Asked) -> str:
+    scan = f"read_parquet({_text(str(of.path))}, file_row_number = true)"
+    return (
+        f"SELECT {_text(of.name)} AS sweep, file_row_number + 1 AS place, scenario_hash, seed, "
+        f"scenario_hash IN (SELECT scenario_hash FROM summaries) AS kept FROM {scan}"
+    )
+
+
+def _frame(shelf: _Shelf, name: str, *, named: bool) -> str:
+    told = f', {_text(shelf.measure)} AS measure, {_text(name)} AS "table"' if named else ""
+    column = _name(f"{FRAME}{name}")
+    return (
+        f'SELECT "run.hash" AS scenario_hash, "run.seed" AS seed{told}, unnest({column}, recursive := true) '
+        f"FROM {shelf.scan()}"
+    )
+
+
+def _union(selects: Sequence[str], none: str) -> str:
+    return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
+
+
+def _name(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
+
+
+def _text(word: str) -> str:
+    return "'" + word.replace("'", "''") + "'"
+
+
+def _sentence(error: Exception) -> str:
+    """DuckDB's words in a line, without its drawing of the place."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    return " ".join(told)[:500] or "cannot be answered"

@@ -1,0 +1,92 @@
+"""Which runs a sweep asked for: a table per sweep in the store, so that its runs can be found by its name and its axes.
+
+    STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
+
+A sweep is a grid file with what was laid over it by `--set`; the latest call with these replaces the one before. DIGEST
+names both. The file says them in its metadata: `sweep`, a name that tells it from others in the store, `grid`, `sets`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from bloatlab.scenario import Override
+from bloatlab.simulation import Result
+from bloatlab.sweep import declared, parts
+from bloatlab.sweep.gather import Measure
+from bloatlab.sweep.grid import At, label
+from bloatlab.sweep.pool import Point
+
+FOLDER = "sweeps"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sweep asked for: `hashes` of its runs' scenarios, in its order; `table` reads axes, seeds and hashes."""
+
+    name: str
+    grid: Path
+    sets: str
+    path: Path
+    hashes: Sequence[str]
+    seeds: int
+    written: float
+
+    def table(self) -> pl.DataFrame:
+        """Axes, seed, scenario_hash."""
+        return pl.read_parquet(self.path)
+
+
+def measure(tables: Sequence[str] = ()) -> Measure:
+    """What a sweep keeps of each run: every number of its summary, and these of its tables, as far as it has them."""
+    if not tables:
+        return declared.SUMMARY
+    names = sorted(set(tables))
+    return Measure(f"summary.{'.'.join(names)}", declared.summary, functools.partial(_tables, names))
+
+
+def _tables(names: Sequence[str], result: Result) -> dict[str, pl.DataFrame]:
+    return {name: result.tables[name] for name in names if name in result.tables}
+
+
+def note(store: Path, grid: Path, sets: Sequence[Override], points: Sequence[Point[At]]) -> None:
+    """Write down what a sweep asks for. Raises `OSError`."""
+    grid = grid.resolve()
+    words = " ".join(f"{path}={value}" for path, value in sets)
+    digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
+    path = store / FOLDER / f"{digest}{parts.SUFFIX}"
+    name = " ".join([grid.stem, words]).strip()
+    if any(other.name == name and other.path != path for other in asked(store)):
+        name = f"{name} ({digest[:4]})"
+    rows = [{**_labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
+    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
+    buffer = io.BytesIO()
+    about = {"sweep": name, "grid": str(grid), "sets": words}
+    table.write_parquet(buffer, compression="zstd", metadata=about)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts.whole(path, buffer.getvalue())
+
+
+def asked(store: Path) -> list[Asked]:
+    """What sweeps asked for, the latest last. One whose file is damaged is as if it had not been."""
+    found: list[Asked] = []
+    for path in (store / FOLDER).glob(f"*{parts.SUFFIX}"):
+        with contextlib.suppress(OSError, KeyError, pl.exceptions.PolarsError):
+            about = pl.read_parquet_metadata(path)
+            runs = pl.read_parquet(path, columns=["seed", "scenario_hash"], glob=False)
+            written = path.stat().st_mtime
+            hashes, seeds = runs["scenario_hash"].to_list(), runs["seed"].n_unique()
+            found.append(Asked(about["sweep"], Path(about["grid"]), about["sets"], path, hashes, seeds, written))
+    return sorted(found, key=lambda of: (of.written, of.name))
+
+
+def _labels(key: object) -> dict[str, object]:
+    return dict(key.labels()) if isinstance(key, At) else {"key": label(key)}

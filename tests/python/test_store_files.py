@@ -1,0 +1,466 @@
+"""The store's files: journals become parts, whatever is killed, damaged or full on the way; SQL sees each run once."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.query import QueryError, Views
+from bloatlab.scenario import Scenario, parse
+from bloatlab.sweep import Store, journal, parts
+from bloatlab.sweep.measured import Measured, Value
+from bloatlab.sweep.store import Index, Shelf, StoreFull
+
+COMMAND = str(Path(sys.executable).with_name("bloatlab"))
+CORE = "c" * 64
+CODE = "d" * 64
+
+
+def scenario(seed: int) -> Scenario:
+    return Scenario(f'{{"name":"made","seed":{seed},"link":{{"up":{{"rate":"5mbit"}}}}}}')
+
+
+def value(seed: int) -> Measured:
+    row: dict[str, Value] = {"x": seed / 3, "n": seed, "late": math.inf, "word": f"w{seed}", "none": None}
+    if seed % 2:
+        row["odd"] = math.nan
+    frame = pl.DataFrame({"t_s": [0.0, 1.0], "q": [seed, None]}, schema={"t_s": pl.Float64, "q": pl.Int64})
+    return Measured(row, {"queue": frame, "empty": frame.head(0)})
+
+
+def same(one: Measured | None, other: Measured) -> bool:
+    return (
+        one is not None
+        and repr(one.row) == repr(other.row)
+        and list(one.frames) == list(other.frames)
+        and all(one.frames[k].equals(v) and one.frames[k].schema == v.schema for k, v in other.frames.items())
+    )
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, notices: list[str]) -> Store:
+    return Store(tmp_path / "store", notices.append)
+
+
+def shelf(store: Store) -> Shelf:
+    return store.shelf(CORE, "summary-1", CODE)
+
+
+def fill(store: Store, seeds: range) -> None:
+    """By a writer of its own, who is gone afterwards."""
+    one = shelf(store)
+    for seed in seeds:
+        assert one.put(scenario(seed), value(seed))
+    one.close()
+
+
+def folder(store: Store) -> Path:
+    return store.folder / CORE[:16] / f"summary-1-{CODE[:16]}"
+
+
+def holds(store: Store, seeds: range) -> bool:
+    """Whether each of these runs is found as it was measured, and SQL sees each once."""
+    one = shelf(store)
+    found = all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
+    with Views(store, CORE) as db:
+        counted = db.query("SELECT count(*), count(DISTINCT scenario_hash) FROM summaries").row(0)
+    return found and counted == (len(seeds), len(seeds))
+
+
+def test_values_come_back_as_they_went_in_from_a_journal_and_from_a_part(store: Store):
+    fill(store, range(20))
+    assert holds(store, range(20))
+    assert not parts.journals(folder(store))
+    assert sum(part.runs for part in parts.listed(folder(store)).parts) == 20
+    assert holds(store, range(20))
+
+
+def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
+    for begin in range(0, 300, 10):
+        fill(store, range(begin, begin + 10))
+        shelf(store).compact()
+    found = parts.listed(folder(store)).parts
+    assert sum(part.runs for part in found) == 300
+    assert len(found) <= 10  # two shapes, each in sizes that grow fivefold
+    assert len(list(folder(store).iterdir())) <= len(found) + 2
+    assert holds(store, range(300))
+
+
+def test_a_shelf_of_many_journals_is_packed_when_it_is_opened(store: Store):
+    for seed in range(parts.MANY_JOURNALS):
+        fill(store, range(seed, seed + 1))
+    assert same(shelf(store).get(scenario(0)), value(0))
+    assert not parts.journals(folder(store))
+
+
+def test_a_writer_is_left_alone_and_read_all_the_same(store: Store):
+    writer = shelf(store)
+    for seed in range(5):
+        writer.put(scenario(seed), value(seed))
+    store.collect(CORE)
+    (its,) = parts.journals(folder(store))
+    assert its.exists()
+    assert holds(store, range(5))
+    writer.put(scenario(5), value(5))
+    assert same(writer.get(scenario(5)), value(5))
+    writer.close()
+    assert its.stat().st_size < journal.RESERVE
+    assert holds(store, range(6))
+    assert not its.exists()
+
+
+def test_a_shelf_finds_its_runs_after_somebody_packed_them(store: Store):
+    fill(store, range(4))
+    early = shelf(store)
+    assert same(early.get(scenario(0)), value(0))
+    store.collect(CORE)
+    fill(store, range(4, 300))
+    store.collect(CORE)
+    assert same(early.get(scenario(1)), value(1))
+
+
+def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(journal, "MOST_RUNS", 10)
+    writer = shelf(store)
+    for seed in range(25):
+        writer.put(scenario(seed), value(seed))
+    assert sum(part.runs for part in parts.listed(folder(store)).parts) == 20
+    assert all(same(writer.get(scenario(seed)), value(seed)) for seed in range(25))
+
+
+class Killed(BaseException):
+    """The process ends here: nothing after this is done."""
+
+
+def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
+    """Before and after each file that is written, renamed or removed."""
+    real_whole, real_unlink, real_replace = parts.whole, Path.unlink, Path.replace
+    left = 0
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    def whole(path: Path, data: bytes) -> None:
+        aside = path.with_name(f"{path.name}.0{parts.TEMPORARY}")
+        aside.write_bytes(data[: len(data) // 2])
+        step()
+        aside.write_bytes(data)
+        step()
+        real_replace(aside, path)
+        step()
+
+    def unlink(self: Path, missing_ok: bool = False) -> None:
+        step()
+        real_unlink(self, missing_ok=missing_ok)
+
+    runs, deaths = 0, 0
+    fill(store, range(12))
+    shelf(store).compact()
+    for survived in range(25):
+        fill(store, range(12 + runs, 12 + runs + 12))
+        runs += 12
+        left = survived
+        monkeypatch.setattr(parts, "whole", whole)
+        monkeypatch.setattr(Path, "unlink", unlink)
+        try:
+            parts.compact(folder(store), lambda _: None)
+        except Killed:
+            deaths += 1
+        monkeypatch.setattr(parts, "whole", real_whole)
+        monkeypatch.setattr(Path, "unlink", real_unlink)
+        one = shelf(store)
+        assert all(same(one.get(scenario(seed)), value(seed)) for seed in range(12 + runs)), survived
+        assert len(Index.of(folder(store), lambda _: None).places) == 12 + runs
+        if survived % 5 == 0:
+            assert holds(store, range(12 + runs)), survived
+    assert deaths >= 10
+    assert holds(store, range(12 + runs))
+    named = {part.path for part in parts.listed(folder(store)).parts}
+    assert set(folder(store).glob("*.parquet*")) == named
+
+
+# ---------------------------------------------------------------------------------------------- damage
+
+
+def bent(data: bytes, damage: str, place: int) -> bytes:
+    match damage:
+        case "torn":
+            return data[:place]
+        case "bent":
+            return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        case "empty":
+            return b""
+        case _:
+            return b"PAR1 is not all that a Parquet file has"
+
+
+@pytest.mark.parametrize(("damage", "lost"), [("torn", 5), ("bent", 1), ("foreign", 10)])
+def test_a_damaged_journal_is_told_and_costs_what_is_damaged(store: Store, notices: list[str], damage: str, lost: int):
+    fill(store, range(10))
+    (path,) = parts.journals(folder(store))
+    found, damaged = journal.records(path)
+    assert not damaged
+    path.write_bytes(bent(path.read_bytes(), damage, found[5][0].start + 40))
+    one = shelf(store)
+    assert sum(one.get(scenario(seed)) is None for seed in range(10)) == lost
+    assert [str(path) in line for line in notices] == [True]
+    fill(store, range(10))
+    assert holds(store, range(10))
+    notices.clear()
+    assert holds(store, range(10))
+    assert notices == []
+
+
+@pytest.mark.parametrize("damage", ["torn", "bent", "empty", "foreign"])
+def test_a_damaged_part_is_told_once_and_its_runs_are_done_again(store: Store, notices: list[str], damage: str):
+    fill(store, range(20))
+    shelf(store).compact()
+    victim = max(parts.listed(folder(store)).parts, key=lambda part: part.path.name)
+    victim.path.write_bytes(bent(victim.path.read_bytes(), damage, victim.size // 2))
+    one = shelf(store)
+    assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
+    assert len(notices) == 1
+    assert str(victim.path) in notices[0]
+    assert "its 10 runs are done again" in notices[0]
+    fill(store, range(20))
+    assert holds(store, range(20))
+
+
+@pytest.mark.parametrize("words", [b"", b"{", b'{"parts": 3}', None])
+def test_a_lost_list_is_made_anew(store: Store, words: bytes | None):
+    for begin in (0, 10, 100):
+        fill(store, range(begin, begin + 10 if begin < 100 else 160))
+        shelf(store).compact()
+    seeds = [*range(20), *range(100, 160)]
+    path = folder(store) / parts.LIST
+    path.unlink() if words is None else path.write_bytes(words)
+    one = shelf(store)
+    assert all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
+    fill(store, range(20, 30))
+    with Views(store, CORE) as db:
+        assert db.query("SELECT count(*), count(DISTINCT seed) FROM runs").row(0) == (90, 90)
+
+
+# ------------------------------------------------------------------------------------------- full disk
+
+
+def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
+    """Space is reserved ahead: the run that meets the end is kept, and so are those that were under way."""
+    one = shelf(store)
+    assert one.put(scenario(0), value(0))
+    monkeypatch.setattr(journal, "RESERVE", 4096)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    writing = one._writing.journal
+    assert writing is not None
+    writing._room = 4096
+    kept = 1
+    for seed in range(1, 50):
+        met = ""
+        try:
+            one.put(scenario(seed), value(seed))
+        except StoreFull as error:
+            met = str(error)
+        kept += 1
+        if met and seed > 10:
+            assert met == f"{store.folder}: cannot write: no space left on device"
+            break
+    assert one.kept == kept
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(StoreFull):
+        one.put(scenario(99), value(99))
+    monkeypatch.undo()
+    assert one.kept == kept
+    one.close()
+    assert holds(store, range(kept))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    """A file system of 12 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    done = subprocess.run(
+        ["/bin/mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", place], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("a file system of 12 MB cannot be mounted here: needs root")
+    yield place
+    subprocess.run(["/bin/umount", place], check=True)
+
+
+GRID = """
+scenario = "dumbbell.toml"
+seeds = {seeds}
+[set]
+duration = "1s"
+[axes]
+"link.up.rate" = ["1mbit", "2mbit", "3mbit", "4mbit"]
+"""
+
+
+def grid_file(scenario_file: Path, seeds: int) -> Path:
+    path = scenario_file.with_name("grid.toml")
+    path.write_text(GRID.format(seeds=seeds))
+    return path
+
+
+def sweep(grid: Path, store: Path, *more: str) -> subprocess.Popen[str]:
+    command = [COMMAND, "sweep", str(grid), "--store", str(store), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_sweep_on_a_full_disk_ends_in_a_line_and_goes_on_when_there_is_room(scenario_file: Path, small_disk: Path):
+    grid = grid_file(scenario_file, 10)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(12 * 2**20 - 1200 * 2**10))
+    command = [
+        "-f",
+        "csv",
+        "--jobs",
+        "2",
+        "--keep",
+        "queue_series",
+        "--keep",
+        "flow_series",
+        "--keep",
+        "sojourn_histogram",
+    ]
+    child = sweep(grid, small_disk / "store", *command)
+    out, err = child.communicate(timeout=120)
+    assert (child.returncode, out, len(err.splitlines())) == (2, "", 1), err
+    assert "no space left on device; " in err
+    kept = int(err.split("no space left on device; ")[1].split(" of 40 runs are kept")[0])
+    assert 0 < kept < 40
+    ballast.unlink()
+    child = sweep(grid, small_disk / "store", *command)
+    out, err = child.communicate(timeout=120)
+    assert f"40 runs, {kept} of them kept from before" in err
+    undisturbed, _ = sweep(grid, scenario_file.with_name("other"), *command).communicate(timeout=120)
+    assert out == undisturbed
+
+
+# ---------------------------------------------------------------------------------------------- kill -9
+
+
+def test_two_sweeps_on_one_store_killed_at_any_instant_lose_nothing(scenario_file: Path, tmp_path: Path):
+    """The small slice of `tools/kill_sweep.py`: 80 points, two sweeps at a time, killed three times each."""
+    grid = grid_file(scenario_file, 20)
+    store = tmp_path / "store"
+    chance = random.Random(13)  # noqa: S311
+    before = 0
+    for _ in range(3):
+        children = [sweep(grid, store, "-f", "csv", "--jobs", "1") for _ in range(2)]
+        _until_kept(store, before + 1, children)
+        time.sleep(chance.uniform(0.0, 0.2))
+        for child in children:
+            child.send_signal(signal.SIGKILL)
+            child.communicate()
+        (found,) = Store(store).shelves()
+        assert before < found.runs
+        before = found.runs
+    tables = {child.communicate(timeout=120)[0] for child in [sweep(grid, store, "-f", "csv") for _ in range(2)]}
+    assert tables == {sweep(grid, tmp_path / "other", "-f", "csv").communicate(timeout=120)[0]}
+    (found,) = Store(store).shelves()
+    assert found.runs == 80
+
+
+def _until_kept(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
+    for _ in range(600):
+        if any(child.poll() is not None for child in children):
+            return
+        if any(stock.runs >= runs for stock in Store(store).shelves()):
+            return
+        time.sleep(0.05)
+
+
+# -------------------------------------------------------------------------------------------------- SQL
+
+
+def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path, tmp_path: Path, capsys):
+    grid = grid_file(scenario_file, 2)
+    store = ["--store", str(tmp_path / "store")]
+    assert call(["sweep", str(grid), *store, "-f", "csv", "-c", "links.up.sojourn_ms.p99"]) == 0
+    table = pl.read_csv(capsys.readouterr().out.encode())
+    sql = 'SELECT "link.up.rate", seed, scenario_hash, "links.up.sojourn_ms.p99" FROM grid'
+    assert call(["query", sql, *store, "-f", "csv"]) == 0
+    assert pl.read_csv(capsys.readouterr().out.encode()).equals(table)
+    assert call(["query", *store, "-f", "csv"]) == 0
+    views = pl.read_csv(capsys.readouterr().out.encode())
+    assert dict(zip(views["view"], views["rows"], strict=True)) == {
+        "runs": 8, "summaries": 8, "sweeps": 8, "series": 0, "grid": 8,
+    }  # fmt: skip
+    assert call(["sweep", str(grid), *store, "--keep", "queue_series", "-f", "csv"]) == 0
+    capsys.readouterr()
+    sql = "SELECT count(DISTINCT scenario_hash), (SELECT count(*) FROM summaries), count(*) > 8 FROM queue_series"
+    assert call(["query", sql, *store, "-f", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "8,8,true"
+    assert call(["query", 'SELECT DISTINCT "table", measure FROM series', *store, "-f", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "queue_series,summary.queue_series-1"
+    sql = "SELECT scenario->>'$.link.up.rate' AS rate, count(*) FROM runs WHERE seed = 2 GROUP BY ALL ORDER BY ALL"
+    assert call(["query", sql, *store, "-f", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "1mbit,2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["SELECT nothing FROM runs"], 'query: Binder Error: Referenced column "nothing" not found'),
+        (["SELEKT 1"], "query: Parser Error"),
+        (["SELECT * FROM nowhere"], "nowhere does not exist"),
+        (["SELECT 1", "-o", "x.xlsx"], "a table's name ends in .csv, .json, .parquet"),
+        (["SELECT 1", "--store", "/nowhere"], "/nowhere: there is no store"),
+    ],
+)
+def test_bad_queries_are_said_in_a_line(store: Store, capsys, monkeypatch, arguments: list[str], words: str):
+    fill(store, range(1))
+    monkeypatch.setenv("BLOATLAB_STORE", str(store.folder))
+    assert call(["query", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1), err
+    assert words in err
+
+
+def test_a_query_of_other_shapes(store: Store):
+    fill(store, range(10))
+    with Views(store, CORE) as db:
+        assert db.query("SELECT sum(n), count(odd), count(*) FILTER (isnan(odd)) FROM summaries").row(0) == (45, 5, 5)
+        assert db.query("SELECT count(*) FROM queue WHERE q IS NULL").row(0) == (10,)
+        assert db.query("SELECT max(late) FROM summaries").row(0) == (math.inf,)
+        with pytest.raises(QueryError, match="Catalog Error"):
+            db.query("SELECT * FROM t2")
+    with Views(store, "0" * 64) as db:
+        assert db.query("SELECT * FROM summaries").height == 0
+
+
+def test_the_store_has_a_scenario_that_can_be_run_again(store: Store):
+    one = parse(
+        'duration = "1s"\nlink.up = { from = "a", to = "b", rate = "1mbit", both_ways = true }\n'
+        'app.x = { from = "a", to = ["b"], traffic.ftp = {} }\n'
+    )
+    shelf(store).put(one, Measured({"x": 1.0}))
+    with Views(store, CORE) as db:
+        (text,) = db.query("SELECT scenario FROM runs").row(0)
+    assert parse(text, form="json") == one
