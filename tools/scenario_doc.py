@@ -60,6 +60,18 @@ discipline and the law of its queues (`queue = "sfq_hss + pie"`, which is `queue
 applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with
 `queue.perfect = { shared_dscp = [10] }`.
 
+A queue can also be written as for tc(8), with its words for what differs from the defaults:
+
+    queue = "fq_codel limit 1000p target 5ms ecn"      # queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }
+    queue = "pfifo limit 417"                          # queue.droptail = { limit = "417p" }
+    queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"
+
+These are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq and red. Units are tc's: a bare limit is packets (bytes for
+bfifo and red), `kb` is 1024 bytes; a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) and a line of
+`tc qdisc show` are read, too. A discipline that tc does not have takes its parameters' own names (`queue = "lred limit 100p"`), and
+those may follow tc's words: `"codel target 5ms variant linux"` is Linux's version of CoDel. `red` with words always is Linux's RED, whose
+thresholds they are. The way back is `bloatlab tc FILE`: the commands that set a Linux box up like a scenario's links.
+
 Wherever a value is a "word or table", the word stands for the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`. Strict priority, as tc's prio has it, is a classifier and a scheduler of `fair`:
 
@@ -78,6 +90,7 @@ UNITS = {
     "Duration": "duration",
     "Limit": "limit",
     "Prob": "probability",
+    "Expect": "comparison",
 }
 
 UNITS_NOTE = """\
@@ -222,7 +235,9 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
     if types == ["array"]:
         return f"list of {plural(kind(node['items'], defs))}"
     if types == ["object"]:
-        return "tables by name"
+        each = node.get("additionalProperties")
+        name = each.get("$ref", "").rsplit("/", 1)[-1] if isinstance(each, dict) else ""
+        return f"{plural(UNITS[name])} by path" if name in UNITS else "tables by name"
     return {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[types[0]]
 
 

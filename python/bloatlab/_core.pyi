@@ -79,6 +79,9 @@ def as_toml(resolved: str) -> str:
     Raises `ScenarioError`.
     """
 
+def tc_commands(resolved: str, link: str | None = None) -> str:
+    """Shell commands that set Linux up like a scenario's links, or one of them. Raises `ScenarioError`."""
+
 def catalogue() -> str:
     """JSON: the disciplines, applications and TCP presets that the core knows, each with its parameters and source."""
 

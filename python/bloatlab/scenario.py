@@ -41,7 +41,7 @@ LinkDict = TypedDict(
         "reorder": bool,
         "loss": float | str,
         "lose": Sequence[int],
-        "queue": Mapping[str, Any],
+        "queue": str | Mapping[str, Any],
         "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],
         "changes": Sequence[Mapping[str, Any]],
@@ -60,7 +60,7 @@ AppDict = TypedDict(
         "tcp": str,
         "tcp_server": str,
         "dscp": int,
-        "traffic": Mapping[str, Any],
+        "traffic": str | Mapping[str, Any],
     },
     total=False,
 )
@@ -125,6 +125,13 @@ class Scenario:
         Raises `ScenarioError` for what TOML cannot say: a seed beyond 2^63 - 1.
         """
         return _core.as_toml(self.text)
+
+    def tc(self, link: str | None = None) -> str:
+        """Shell commands that set Linux up like the links, or like one of them: tc's words, and comments for the rest.
+
+        Raises `ScenarioError` where no link has that name.
+        """
+        return _core.tc_commands(self.text, link)
 
     def with_sets(self, *sets: Override) -> Scenario:
         """This scenario with some values replaced. Raises `ScenarioError`."""

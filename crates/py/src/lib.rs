@@ -46,6 +46,13 @@ fn as_toml(resolved: &str) -> PyResult<String> {
     written.map_err(|p| refuse("", &[p]))
 }
 
+/// Shell commands that set Linux up like a scenario's links (canonical JSON, see `resolve`), or like the one of this name.
+#[pyfunction]
+#[pyo3(signature = (resolved, link=None))]
+fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
+    scenario_of(resolved)?.tc(link).map_err(|p| refuse("", &[p]))
+}
+
 /// What there is to choose from, as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
 #[pyfunction]
 fn catalogue() -> String {
@@ -89,6 +96,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(as_toml, m)?)?;
+    m.add_function(wrap_pyfunction!(tc_commands, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(emodel, m)?)?;

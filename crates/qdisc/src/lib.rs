@@ -17,6 +17,7 @@ mod limit;
 mod queue;
 pub mod single;
 mod spec;
+pub mod tc;
 
 pub use fifo::Fifo;
 pub use limit::Room;

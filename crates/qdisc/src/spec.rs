@@ -63,12 +63,28 @@ pub struct Info {
 /// Reads what a table of one key (`codel = {..}`) or a word (`"codel"`) gives.
 struct TableOrWord<T>(fn(&str) -> Result<T, WordError>, &'static str);
 
-/// Why a word names nothing.
-enum WordError {
-    /// Not one of these.
-    Unknown(String, &'static [&'static str]),
-    /// Names that do not go together, and why.
+/// Why a text names nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WordError {
+    /// Not one of these names.
+    Unknown(String, Vec<&'static str>),
+    /// A word behind the name, which is none of these.
+    Option(String, Vec<String>),
+    /// Words that do not go together, and why.
     Misfit(String),
+}
+
+impl WordError {
+    /// As serde says it, for whoever explains serde's errors.
+    fn into_error<E: de::Error>(self) -> E {
+        let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+        let (given, known) = match self {
+            Self::Misfit(why) => return E::custom(why),
+            Self::Unknown(given, known) => (given, list(known)),
+            Self::Option(given, known) => (given, list(known.iter().map(String::as_str).collect())),
+        };
+        E::custom(format!("unknown variant `{given}`, expected one of {known}"))
+    }
 }
 
 impl<T> TableOrWord<T> {
@@ -80,10 +96,7 @@ impl<T> TableOrWord<T> {
                 f.write_str(self.0.1)
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
-                (self.0.0)(word).map_err(|e| match e {
-                    WordError::Unknown(given, known) => E::unknown_variant(&given, known),
-                    WordError::Misfit(why) => E::custom(why),
-                })
+                (self.0.0)(word).map_err(WordError::into_error)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
                 let table = Table::deserialize(de::value::MapAccessDeserializer::new(&mut map))?;
@@ -430,12 +443,11 @@ disciplines! {
 }
 
 impl Spec {
-    /// Reads `"codel"` or `"sfq_hss + codel"`.
+    /// Reads `"codel"`, `"codel target 5ms"` ([`crate::tc`]) or `"sfq_hss + codel"`.
     fn word(text: &str) -> Result<Self, WordError> {
-        let known = |name: &str| Self::named(name).ok_or_else(|| WordError::Unknown(name.into(), Self::NAMES));
-        let Some((host, law)) = text.split_once('+') else { return known(text) };
-        let (host, law) = (known(host.trim())?, law.trim());
-        let law = LawSpec::named(law).ok_or_else(|| WordError::Unknown(law.into(), LawSpec::NAMES))?;
+        let read = |text: &str| from_words::<SpecTable>(crate::tc::read(text)?).map(Self::from);
+        let Some((host, law)) = text.split_once('+') else { return read(text) };
+        let (host, law) = (read(host)?, LawSpec::word(law)?);
         let name = host.name();
         host.with_law(law).ok_or_else(|| {
             let message = format!(
@@ -466,20 +478,40 @@ impl JsonSchema for Spec {
         "Qdisc".into()
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let (names, hosts, laws) = (Self::NAMES.join("|"), Self::hosts().join("|"), LawSpec::NAMES.join("|"));
+        let (names, hosts, laws) = (crate::tc::names().join("|"), Self::hosts().join("|"), LawSpec::NAMES.join("|"));
         let word = serde_json::json!({
             "type": "string",
-            "description": "The name of a discipline, with its defaults; or a fair discipline + the law of its queues.",
-            "pattern": format!("^(({names})|({hosts}) *\\+ *({laws}))$"),
+            "description": "The name of a discipline, with its defaults; its name and tc's words for what differs \
+                (\"fq_codel limit 1000p target 5ms ecn\"); or a fair discipline + the law of its queues.",
+            "pattern": format!("^((tc |qdisc ).+|({names})( [^+]*)?|({hosts})( [^+]*)?\\+ *({laws})( [^+]*)?)$"),
         });
         or_word::<SpecTable>(generator, word)
     }
 }
 
+impl LawSpec {
+    /// Reads `"codel"`, `"codel target 5ms"` or `"none"`.
+    fn word(text: &str) -> Result<Self, WordError> {
+        let text = text.trim();
+        // one law: a second one after another + is part of no name
+        let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
+        match Self::named(name) {
+            None => Err(WordError::Unknown(name.into(), Self::NAMES.to_vec())),
+            Some(Self::None) if name != text => Err(WordError::Misfit("nothing follows \"none\"".into())),
+            Some(Self::None) => Ok(Self::None),
+            Some(_) => from_words::<LawTable>(crate::tc::read(text)?).map(Self::from),
+        }
+    }
+}
+
+/// What a text in tc's words means.
+fn from_words<Table: de::DeserializeOwned>(table: serde_json::Value) -> Result<Table, WordError> {
+    serde_json::from_value(table).map_err(|e| WordError::Misfit(e.to_string()))
+}
+
 impl<'de> Deserialize<'de> for LawSpec {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let word = |w: &str| Self::named(w).ok_or_else(|| WordError::Unknown(w.into(), Self::NAMES));
-        TableOrWord(word, "a law: a table of one key (codel = {..}), its name (\"codel\") or \"none\"")
+        TableOrWord(Self::word, "a law: a table of one key (codel = {..}), its name (\"codel\") or \"none\"")
             .read::<D, LawTable>(d)
     }
 }
@@ -489,10 +521,20 @@ impl JsonSchema for LawSpec {
         "Law".into()
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let word = serde_json::json!({
-            "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": Self::NAMES,
-        });
-        or_word::<LawTable>(generator, word)
+        let mut schema = or_word::<LawTable>(
+            generator,
+            serde_json::json!({
+                "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": Self::NAMES,
+            }),
+        );
+        if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
+            choices.push(serde_json::json!({
+                "type": "string",
+                "description": "The name of a law and tc's words for what differs from its defaults.",
+                "pattern": format!("^({}) +[^+ ][^+]*$", Self::NAMES.join("|")),
+            }));
+        }
+        schema
     }
 }
 

@@ -5,7 +5,8 @@ use units::{Problem, shown};
 
 /// Prepares a table of one key for `--set path=value`, where `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// A word is the table of its name (`"codel"` is `codel = {}`), so that a parameter can be laid over it.
+/// A word is the table of its name (`"codel"` is `codel = {}`), and a text the table that it means (`"codel target 5ms"`), so
+/// that a parameter can be laid over it.
 /// Errors: another name than the one that stands there, with what to write.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
@@ -17,11 +18,12 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     let Some(place) = tree.get_mut(root).and_then(|t| t.get_mut(name)).and_then(|t| t.get_mut(key)) else {
         return Ok(());
     };
-    if place.as_str().is_some_and(|word| word == chosen) {
-        *place = Value::Object(Map::from_iter([(chosen.clone(), Value::Object(Map::new()))]));
+    let meant = place.as_str().and_then(|text| meaning(key, text));
+    if let Some(table) = meant.as_ref().filter(|table| table.get(chosen).is_some()) {
+        *place = table.clone();
         return Ok(());
     }
-    let there = match &*place {
+    let there = match meant.as_ref().unwrap_or(place) {
         Value::String(word) => word.clone(),
         Value::Object(one) if one.len() == 1 && !one.contains_key(chosen) => {
             one.keys().next().cloned().unwrap_or_default()
@@ -39,6 +41,14 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
         format!("--set {at}.{there}.{}={}", shown(&parameter.join(".")), shown(value))
     };
     Err(Problem::new(&at, format!("is \"{there}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
+}
+
+/// The table that a text stands for: the word of its name, or a discipline in tc's words.
+fn meaning(key: &str, text: &str) -> Option<Value> {
+    match key {
+        "queue" => qdisc::tc::table(text),
+        _ => Some(Value::Object(Map::from_iter([(text.to_owned(), Value::Object(Map::new()))]))),
+    }
 }
 
 /// `{ codel = { target = "5ms" } }`, on one line of TOML.

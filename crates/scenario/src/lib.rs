@@ -9,11 +9,14 @@
 
 mod check;
 mod choice;
+mod expect;
 mod nearest;
 pub mod read;
 mod stack;
+mod tc;
 mod work;
 
+pub use expect::Expect;
 pub use nearest::nearest;
 pub use stack::Stack;
 pub use work::{MOST_BYTES, MOST_PACKETS};
@@ -55,6 +58,10 @@ pub struct Scenario {
     /// Default 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
+    /// What the run is expected to measure, by the dotted paths of its summary (`*` stands for anything): a comparison such as
+    /// ">= 4.0", "< 50" or "0.9 .. 1". Judged by `bloatlab check`; no run depends on it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expect: BTreeMap<String, Expect>,
 }
 
 fn default_name() -> String {
@@ -229,7 +236,8 @@ pub struct App {
     /// end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`), a preset, or a name from `tcp`.
+    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`: the stack of `linux-6` with it), a preset, or a name
+    /// from `tcp`.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers, if another one.

@@ -49,3 +49,13 @@ fn a_word_takes_parameters_as_its_table_does() {
     let both = [("link.up.queue", "codel"), ("link.up.queue.codel.target", "7ms")];
     assert_eq!(with("\"droptail\"", &both), with("\"codel\"", &sets));
 }
+
+#[test]
+fn a_queue_in_the_words_of_tc_takes_parameters_too() {
+    let sets = [("link.up.queue", "codel limit 100 ecn"), ("link.up.queue.codel.target", "7ms")];
+    let table = with("{ codel = { limit = '100p', ecn = true, target = '7ms' } }", &[]);
+    assert_eq!(with("\"droptail\"", &sets), table);
+    let error = with("\"pfifo limit 20\"", &[("link.up.queue.codel.target", "5ms")]).unwrap_err();
+    assert!(error.starts_with("link.up.queue: is \"droptail\""), "{error}");
+    assert!(error.ends_with("write --set 'link.up.queue={ codel = { target = \"5ms\" } }'"), "{error}");
+}

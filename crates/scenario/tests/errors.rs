@@ -354,3 +354,23 @@ fn memory_is_bounded_before_it_is_asked_for() {
     let problems = read::scenario(GOOD, Format::Toml, &rows).unwrap_err();
     assert!(problems[0].message.contains("`record.interval`"), "{problems:?}");
 }
+
+#[test]
+fn expectations_are_comparisons_under_quoted_paths() {
+    let with = |expect: &str| {
+        let text = format!("duration = '1s'\n[link.a]\nfrom = 'x'\nto = 'y'\n[expect]\n{expect}\n");
+        scenario::read::scenario(&text, scenario::read::Format::Toml, &[])
+    };
+    let good = with("\"links.a.sojourn_ms.p99\" = '<50'").unwrap();
+    assert!(good.canonical().ends_with(r#""expect":{"links.a.sojourn_ms.p99":"< 50"}}"#), "{}", good.canonical());
+    let none = with("").unwrap().canonical();
+    assert!(!none.contains("expect"), "a scenario without expectations keeps its text and its hash: {none}");
+    for (expect, part) in [
+        ("\"a.b\" = '=> 4'", "expect.a.b: \"=> 4\" is not valid; expected a comparison"),
+        ("\"a.b\" = 4", "expect.a.b: 4 is not valid; expected a comparison"),
+        ("a.b = '>= 4'", "a path stands in quotes"),
+    ] {
+        let problems = with(expect).unwrap_err();
+        assert!(problems[0].to_string().contains(part), "{}", problems[0]);
+    }
+}

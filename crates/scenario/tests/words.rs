@@ -16,6 +16,7 @@ fn a_word_stands_for_the_table_of_its_defaults() {
     for (traffic, queue, long_traffic, long_queue) in [
         ("'voip'", "'fq_codel'", "{ voip = {} }", "{ fq_codel = {} }"),
         ("'ping'", "'sfq + pie'", "{ ping = {} }", "{ sfq = { law = { pie = {} } } }"),
+        ("'voip'", "'fq_codel limit 1000p ecn'", "{ voip = {} }", "{ fq_codel = { limit = '1000p', ecn = true } }"),
         ("{ web = { page = 'lognormal' } }", "'red'", "{ web = { page = { lognormal = {} } } }", "{ red = {} }"),
         (
             "{ short = { size = 'pareto' } }",
@@ -37,6 +38,10 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         ("'cbr'", "'red'", ["app.b.traffic", "\"cbr\" does not stand alone; expected its table, { cbr = .. }"]),
         ("'pin'", "'red'", ["app.b.traffic", "did you mean \"ping\"?"]),
         ("7", "'red'", ["app.b.traffic", "expected one of \"ftp\""]),
+        ("'ping'", "'fq_codel limmit 5'", ["link.a.queue: unknown word \"limmit\"", "did you mean \"limit\"?"]),
+        ("'ping'", "'fq_codle limit 5'", ["link.a.queue", "did you mean \"fq_codel\"?"]),
+        ("'ping'", "'cake bandwidth 20mbit'", ["link.a.queue: \"cake\" of tc is not modelled", "fq_codel"]),
+        ("'ping'", "'codel variant linus'", ["link.a.queue: unknown word \"linus\"", "did you mean \"linux\"?"]),
         ("'ping'", "{ fair = { scheduler = 'drrr' } }", ["fair.scheduler", "did you mean \"drr\"?"]),
         ("'ping'", "{ fair = { classifier = 'hsh' } }", ["fair.classifier", "did you mean \"hash\"?"]),
         ("'ping'", "{ sfq = { overflow = 'longst' } }", ["sfq.overflow", "did you mean \"longest\"?"]),

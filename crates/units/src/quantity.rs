@@ -254,6 +254,17 @@ impl FromStr for Bytes {
     }
 }
 
+/// What is valid instead of a rate whose unit has a prefix alone (`20M`) or is that of a size (`20MB`).
+fn unfinished(v: f64, unit: &str) -> Option<String> {
+    let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
+    let bits = |v: f64| format!("\"{v}{prefix}bit\"");
+    match &unit[1..] {
+        "" | "b" => Some(format!("a rate in bits per second; write {}", bits(v))),
+        "B" => Some(format!("a rate in bits per second; write {}, or {} if you meant bytes", bits(v), bits(v * 8.0))),
+        _ => None,
+    }
+}
+
 impl FromStr for BitRate {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
@@ -275,7 +286,7 @@ impl FromStr for BitRate {
                     ),
                 ));
             }
-            _ => return Err(ParseError::new(s, RATE)),
+            _ => return Err(ParseError::new(s, unfinished(v.about(), unit).unwrap_or_else(|| RATE.into()))),
         };
         let too_large = || ParseError::new(s, "a rate of at most 1 Pbit/s");
         v.times(k).filter(|v| *v <= MOST_RATE).map(Self).ok_or_else(too_large)
@@ -398,6 +409,15 @@ mod tests {
     fn tc_bytes_per_second_are_refused_with_both_readings() {
         let e = "5mbps".parse::<BitRate>().unwrap_err().to_string();
         assert!(e.contains("\"5mbit\"") && e.contains("\"40mbit\""), "{e}");
+    }
+
+    #[test]
+    fn a_rate_without_its_bit_says_what_to_write() {
+        let refusal = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
+        assert_eq!(refusal("20M"), "\"20M\" is not valid; expected a rate in bits per second; write \"20mbit\"");
+        assert!(refusal("1.5 k").ends_with("write \"1.5kbit\"") && refusal("2Gb/s").ends_with("write \"2gbit\""));
+        assert!(refusal("20MB/s").ends_with("write \"20mbit\", or \"160mbit\" if you meant bytes"));
+        assert!(refusal("20 miles").contains("such as"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ from rich.console import Console
 from bloatlab.cli import (
     collisions,
     compare,
+    completion,
     diff,
     export,
     lab,
@@ -31,6 +32,7 @@ from bloatlab.cli import (
     show,
     store,
     sweep,
+    tc,
     validate,
 )
 from bloatlab.cli.common import BadInput, converted
@@ -70,6 +72,9 @@ Lay simulated and live runs of a scenario side by side (as root), or run the Min
 See what a scenario does while its parameters move, in a browser:
     bloatlab play modem.toml
 
+Set a Linux box up like a scenario's link:
+    bloatlab tc modem.toml --link up
+
 Judge bloatlab by what a real Linux kernel did in the same scenarios:
     bloatlab validate
 
@@ -104,6 +109,8 @@ for _name, _module in (
     ("export", export),
     ("list", listing),
     ("schema", schema),
+    ("tc", tc),
+    ("completion", completion),
     ("collisions", collisions),
 ):
     app.command(_module.command, name=_name)

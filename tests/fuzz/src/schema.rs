@@ -182,6 +182,12 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if pattern.contains("%?") {
         return format!("{}%", s.below(101));
     }
+    if pattern.contains(">=") {
+        return format!(">= {}", number(s, 0, 100));
+    }
+    if pattern.starts_with("^(none|") {
+        return (*s.pick(qdisc::LawSpec::NAMES)).to_owned();
+    }
     // names of disciplines
     let names: Vec<&str> = qdisc::QDISCS.iter().map(|q| q.name).collect();
     let (host, law) = (*s.pick(&names.iter().collect::<Vec<_>>()), s.pick(qdisc::LawSpec::NAMES));

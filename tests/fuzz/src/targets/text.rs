@@ -48,6 +48,11 @@ pub const SET: Target = Target {
             "app.upload.to.0\nserver",
             "tcp.\"ns2-cubic-2.6.22\".mss\n1000",
             "link.up.changes.0.rate\n1mbit\nseed\n7",
+            "link.up.queue\nfq_codel limit 1000p target 5ms ecn memory_limit 32Mb",
+            "link.up.queue\nred limit 60kb min 15kb max 45kb avpkt 1000 burst 20 bandwidth 10mbit",
+            "link.up.queue\ntc qdisc replace dev eth0 root handle 1: pie alpha 2 beta 20 dq_rate_estimator",
+            "link.up.queue\nqdisc sfq 8001: dev eth0 root refcnt 2 limit 127p depth 127 divisor 1024 perturb 10sec",
+            "link.up.queue\nsfq_hss limit 50ms + codel target 5ms variant linux",
             "link.up.queue.codel.target\n5ms\nlink.up.docsis.flow.max_sustained_rate\n5mbit",
         ];
         sets.map(|s| s.as_bytes().to_vec()).to_vec()
@@ -91,6 +96,7 @@ pub fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
     match answer {
         Ok(scenario) => {
             fixed_point(scenario);
+            said_in_tc(scenario);
             Verdict::Accepted
         }
         Err(problems) => {
@@ -98,6 +104,16 @@ pub fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
             problems.iter().for_each(|p| clear(&p.to_string(), given));
             Verdict::Refused
         }
+    }
+}
+
+/// The words that set Linux up like a queue mean a discipline that can be built, and say themselves again.
+fn said_in_tc(scenario: &Scenario) {
+    for (name, link) in scenario.directed_links() {
+        let said = link.queue.in_tc(link.sustained_rate()).words;
+        let tree = serde_json::Value::String(said.clone());
+        let again: qdisc::Spec = serde_json::from_value(tree).unwrap_or_else(|e| panic!("{name}: {said}: {e}"));
+        assert_eq!(again.in_tc(link.sustained_rate()).words, said, "{name}: the words do not say themselves again");
     }
 }
 

@@ -1,0 +1,213 @@
+//! The table: each of tc's disciplines that is modelled, its words, and the parameter that each word sets.
+//!
+//! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8).
+
+/// What follows a word, and what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// A number of packets: `1000` or `1000p`.
+    Packets,
+    /// Bytes: `1514`, `64kb`; k, m and g are powers of 1024, as everywhere in tc.
+    Size,
+    /// A time with its unit: `5ms`.
+    Time,
+    /// Whole seconds.
+    Seconds,
+    /// A rate: `10mbit`.
+    Rate,
+    /// A whole number.
+    Count,
+    /// A whole number that is 16 times the parameter.
+    Sixteenths,
+    /// A whole number of per cent.
+    Percent,
+    /// A probability: `0.02`.
+    Share,
+    /// A word of the parameter's own, which tc does not have.
+    Own,
+    /// Nothing: the parameter becomes this.
+    Flag(bool),
+    /// Nothing: the parameter becomes this, as JSON.
+    Is(&'static str),
+    /// So many words; tc has it, and no parameter stands for it.
+    Absent(usize),
+}
+
+impl Kind {
+    /// What is valid, for a message.
+    pub fn valid(self) -> &'static str {
+        match self {
+            Self::Packets => "a number of packets, such as 1000 or 1000p",
+            Self::Size => "a size such as 1514 or 64kb (1024 bytes each, as tc counts)",
+            Self::Time => "a time with its unit, such as 5ms or 100us",
+            Self::Seconds => "a whole number of seconds, such as 10",
+            Self::Rate => "a rate such as 10mbit",
+            Self::Count => "a whole number",
+            Self::Sixteenths => "a whole number from 0 to 32",
+            Self::Percent => "a whole number from 0 to 100",
+            Self::Share => "a probability from 0 to 1",
+            Self::Own => "a word",
+            Self::Flag(_) | Self::Is(_) | Self::Absent(_) => "nothing",
+        }
+    }
+}
+
+/// A word of tc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// As tc writes it.
+    pub tc: &'static str,
+    /// The parameter, by its path in the discipline's table.
+    pub field: &'static str,
+    /// What follows.
+    pub kind: Kind,
+}
+
+/// A discipline of tc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grammar {
+    /// As tc calls it.
+    pub tc: &'static str,
+    /// As a scenario calls it.
+    pub name: &'static str,
+    /// Parameters that its name alone sets, as JSON. Not where the name is a scenario's, too, and stands alone: then it means the
+    /// table of its defaults.
+    pub base: &'static [(&'static str, &'static str)],
+    /// Its words, in groups that disciplines share.
+    pub words: &'static [&'static [Word]],
+}
+
+impl Grammar {
+    /// All its words.
+    pub fn words(&self) -> impl Iterator<Item = &'static Word> {
+        self.words.iter().copied().flatten()
+    }
+}
+
+const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Word {
+    Word { tc, field, kind }
+}
+
+use Kind::{Absent, Count, Flag, Is, Own, Packets, Percent, Rate, Seconds, Share, Sixteenths, Size, Time};
+
+const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
+const BYTES: &[Word] = &[w("limit", "limit", Size)];
+const CODEL: &[Word] = &[
+    w("target", "target", Time),
+    w("interval", "interval", Time),
+    w("ecn", "ecn", Flag(true)),
+    w("noecn", "ecn", Flag(false)),
+    w("ce_threshold", "ce_threshold", Time),
+];
+const FAIR: &[Word] = &[
+    w("limit", "limit", Packets),
+    w("flows", "flows", Count),
+    w("quantum", "quantum", Size),
+    w("memory_limit", "memory_limit", Size),
+];
+const FQ_CODEL: &[Word] = &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "", Absent(1))];
+const PIE: &[Word] = &[
+    w("target", "target", Time),
+    w("tupdate", "tupdate", Time),
+    w("alpha", "alpha", Sixteenths),
+    w("beta", "beta", Sixteenths),
+    w("ecn", "ecn", Flag(true)),
+    w("noecn", "ecn", Flag(false)),
+    w("bytemode", "bytemode", Flag(true)),
+    w("nobytemode", "bytemode", Flag(false)),
+    w("dq_rate_estimator", "delay", Is("\"departure_rate\"")),
+    w("no_dq_rate_estimator", "delay", Is("\"timestamp\"")),
+];
+const FQ_PIE: &[Word] = &[
+    w("target", "pie.target", Time),
+    w("tupdate", "pie.tupdate", Time),
+    w("alpha", "pie.alpha", Sixteenths),
+    w("beta", "pie.beta", Sixteenths),
+    w("ecn_prob", "pie.mark_ecnth", Percent),
+    w("ecn", "pie.ecn", Flag(true)),
+    w("noecn", "pie.ecn", Flag(false)),
+    w("bytemode", "pie.bytemode", Flag(true)),
+    w("nobytemode", "pie.bytemode", Flag(false)),
+    w("dq_rate_estimator", "pie.delay", Is("\"departure_rate\"")),
+    w("no_dq_rate_estimator", "pie.delay", Is("\"timestamp\"")),
+    w("variant", "pie.variant", Own),
+];
+const RED: &[Word] = &[
+    w("limit", "limit", Size),
+    w("min", "min", Size),
+    w("max", "max", Size),
+    w("avpkt", "avpkt", Size),
+    w("burst", "burst", Count),
+    w("probability", "probability", Share),
+    w("bandwidth", "bandwidth", Rate),
+    w("ecn", "ecn", Flag(true)),
+    w("harddrop", "harddrop", Flag(true)),
+    w("adaptive", "", Absent(0)),
+    w("nodrop", "", Absent(0)),
+    w("qevent", "", Absent(3)),
+];
+const SFQ: &[Word] = &[
+    w("limit", "limit", Packets),
+    w("perturb", "perturb", Seconds),
+    w("quantum", "quantum", Size),
+    w("depth", "queue_limit", Packets),
+    w("divisor", "queues", Count),
+    w("headdrop", "overflow", Is(HEADDROP)),
+    w("flows", "", Absent(1)),
+    w("redflowlimit", "", Absent(1)),
+    w("min", "", Absent(1)),
+    w("max", "", Absent(1)),
+    w("avpkt", "", Absent(1)),
+    w("burst", "", Absent(1)),
+    w("probability", "", Absent(1)),
+    w("ecn", "", Absent(0)),
+    w("harddrop", "", Absent(0)),
+];
+
+/// sfq's `headdrop`, as JSON: the head of the queue with most packets pays.
+pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
+
+/// Every discipline of tc that is modelled.
+pub(super) const GRAMMARS: &[Grammar] = &[
+    // tc-pfifo(8): the interface's txqueuelen, 1000; of bytes, as many frames of 1514
+    Grammar { tc: "pfifo", name: "droptail", base: &[], words: &[PACKETS] },
+    Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], words: &[BYTES] },
+    Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], words: &[PACKETS] },
+    Grammar { tc: "codel", name: "codel", base: &[], words: &[PACKETS, CODEL] },
+    Grammar { tc: "fq_codel", name: "fq_codel", base: &[], words: &[FAIR, CODEL, FQ_CODEL] },
+    Grammar { tc: "pie", name: "pie", base: &[], words: &[PACKETS, PIE] },
+    Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE] },
+    Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
+    // its thresholds in bytes, and those left out as parts of the limit, are Linux's version of RED
+    Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
+];
+
+/// Disciplines of tc that are not modelled, with what comes nearest.
+pub(super) const ELSEWHERE: &[(&str, &str)] = &[
+    ("cake", "nearest: \"fq_codel\" behind a link's shaper = \"htb\", or queue.fair with law = \"cobalt\""),
+    ("choke", "nearest: \"red\""),
+    ("dualpi2", "nearest: \"pie\""),
+    ("ets", "nearest: \"cbq\""),
+    ("fq", "nearest: \"fq_codel\"; pacing belongs to a TCP stack here"),
+    ("gred", "nearest: \"wred\""),
+    ("hfsc", "a link's shaper is a key of its own: shaper = \"htb\""),
+    ("hhf", "nearest: \"fq_codel\""),
+    ("htb", "a link's shaper is a key of its own: shaper = \"htb\""),
+    ("mq", "a link has one queue here"),
+    ("mqprio", "a link has one queue here"),
+    ("multiq", "a link has one queue here"),
+    ("netem", "delay, jitter and loss are keys of the link itself"),
+    ("noqueue", "a link without rate, shaper and modem has no queue"),
+    ("pfifo_fast", PRIO),
+    ("prio", PRIO),
+    ("qfq", "nearest: \"drr\""),
+    ("sfb", "nearest: \"blue\""),
+    ("skbprio", PRIO),
+    (
+        "tbf",
+        "a link's shaper is a key of its own: shaper = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10KB\" }",
+    ),
+];
+
+const PRIO: &str =
+    "write queue.fair = { classifier = \"prio\", scheduler = \"strict_priority\", queue_limit = \"1000p\" }";

@@ -1,0 +1,219 @@
+//! From a text to the table that says the same.
+
+use super::grammar::{ELSEWHERE, GRAMMARS, Grammar, Kind, Word};
+use crate::spec::WordError;
+use crate::{QDISCS, Spec};
+use serde_json::{Map, Value};
+use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
+
+/// The names that a text may begin with: a scenario's own, and tc's.
+pub fn names() -> Vec<&'static str> {
+    let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
+    QDISCS.iter().map(|q| q.name).chain(foreign).collect()
+}
+
+/// The table of one key that the text means, without what its defaults say.   Errors: in one line; see [`WordError`].
+pub(crate) fn read(text: &str) -> Result<Value, WordError> {
+    let words = bare(text);
+    let Some((&name, rest)) = words.split_first() else {
+        return Err(WordError::Misfit("the text is empty; expected a discipline such as \"fq_codel\"".into()));
+    };
+    let grammar = GRAMMARS.iter().find(|g| g.tc == name);
+    let Some(ours) = grammar.map_or_else(|| Spec::named(name).map(|s| s.name()), |g| Some(g.name)) else {
+        return Err(match ELSEWHERE.iter().find(|(tc, _)| *tc == name) {
+            Some((_, instead)) => {
+                WordError::Misfit(format!("\"{name}\" of tc is not modelled as a link's queue; {instead}"))
+            }
+            None => WordError::Unknown(name.into(), names()),
+        });
+    };
+    let mut table = Map::new();
+    let alone = rest.is_empty() && ours == name;
+    for (field, json) in grammar.filter(|_| !alone).map_or(&[][..], |g| g.base) {
+        put(&mut table, field, serde_json::from_str(json).unwrap_or_default());
+    }
+    options(&mut table, grammar, ours, name, rest)?;
+    Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
+}
+
+/// The same, for one who wants to lay parameters over it; `None` for a text that names no discipline as it should.
+pub fn table(text: &str) -> Option<Value> {
+    if text.contains('+') { None } else { read(text).ok() }
+}
+
+/// The words of a discipline, from its name on: without what stands before them in a command or in the output of `show`.
+fn bare(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    let command = words.first() == Some(&"tc");
+    let shown_line = words.first() == Some(&"qdisc") && words.len() > 1;
+    if command {
+        let verb = words.iter().position(|w| ["add", "replace", "change"].contains(w)).unwrap_or(0);
+        words.drain(..=verb);
+    } else if shown_line {
+        words.remove(0);
+    } else {
+        return words;
+    }
+    // dev NAME, root, parent ID, handle ID, and of `show` the handle behind the name and `refcnt N`
+    let at = usize::from(shown_line);
+    while let Some(&word) = words.get(at) {
+        let so_many = match word {
+            "root" => 1,
+            "dev" | "parent" | "handle" | "refcnt" => 2,
+            _ if shown_line && word.ends_with(':') => 1,
+            _ => break,
+        };
+        words.drain(at..words.len().min(at + so_many));
+    }
+    words
+}
+
+/// Reads the words behind the name into the table.
+fn options(
+    table: &mut Map<String, Value>,
+    grammar: Option<&Grammar>,
+    ours: &'static str,
+    name: &str,
+    rest: &[&str],
+) -> Result<(), WordError> {
+    let mut rest = rest.iter().copied();
+    while let Some(word) = rest.next() {
+        if let Some(known) = grammar.and_then(|g| g.words().find(|w| w.tc == word)) {
+            let value = option(known, name, &mut rest)?;
+            put(table, known.field, value);
+        } else if let Some(default) = own(ours).into_iter().find(|(field, _)| field == word).map(|(_, d)| d) {
+            let next = rest.clone().next();
+            let value = match next {
+                Some("true" | "false" | "null") | None if default.is_boolean() => {
+                    rest.next().map_or(Value::Bool(true), scalar)
+                }
+                _ if default.is_boolean() => Value::Bool(true),
+                Some(text) => {
+                    rest.next();
+                    scalar(text)
+                }
+                None => return Err(WordError::Misfit(format!("{name}: \"{word}\" is followed by a value"))),
+            };
+            put(table, word, value);
+        } else {
+            let mut known: Vec<String> = grammar.map_or_else(Vec::new, |g| {
+                g.words().filter(|w| !matches!(w.kind, Kind::Absent(_))).map(|w| w.tc.to_owned()).collect()
+            });
+            let more = own(ours).into_iter().map(|(field, _)| field).filter(|f| !known.contains(f));
+            known.extend(more.collect::<Vec<_>>());
+            return Err(WordError::Option(word.into(), known));
+        }
+    }
+    Ok(())
+}
+
+/// What a word of tc and what follows it mean.
+fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
+    match word.kind {
+        Kind::Flag(on) => return Ok(Value::Bool(on)),
+        Kind::Is(json) => return Ok(serde_json::from_str(json).unwrap_or_default()),
+        Kind::Absent(_) => {
+            return Err(WordError::Misfit(format!("{name}: \"{}\" of tc is not modelled; leave it out", word.tc)));
+        }
+        _ => {}
+    }
+    let Some(text) = rest.next() else {
+        return Err(WordError::Misfit(format!("{name}: \"{}\" is followed by {}", word.tc, word.kind.valid())));
+    };
+    value(word.kind, text)
+        .map_err(|why| WordError::Misfit(format!("{name} {}: \"{}\" is not valid; {why}", word.tc, shown(text))))
+}
+
+/// A value as the parameter takes it.   Errors: what is valid.
+fn value(kind: Kind, text: &str) -> Result<Value, String> {
+    let expected = || format!("expected {}", kind.valid());
+    let whole = |text: &str| if plain(text) { text.parse::<u32>().ok() } else { None };
+    let upto = |most| whole(text).filter(|n| *n <= most).ok_or_else(expected);
+    Ok(match kind {
+        Kind::Packets => {
+            let number = ["packets", "pkt", "p"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
+            let packets = whole(number).ok_or_else(|| {
+                let other = text.parse::<Limit>().map(|l| format!("; for {l}, write the table with limit = \"{l}\""));
+                expected() + &other.unwrap_or_default()
+            })?;
+            Limit::Packets(packets).to_string().into()
+        }
+        Kind::Size => size(text).ok_or_else(expected)?.to_string().into(),
+        Kind::Time if plain(text) && text != "0" => {
+            return Err(format!("tc reads it as microseconds; write \"{text}us\", or \"{text}ms\" for milliseconds"));
+        }
+        Kind::Time => text.parse::<Duration>().map_err(|_| expected())?.to_string().into(),
+        Kind::Seconds => {
+            let number = ["secs", "sec", "s"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
+            let seconds = whole(number).ok_or_else(expected)?;
+            // 0 is tc's "never"
+            if seconds == 0 { Value::Null } else { Duration::from_secs(u64::from(seconds)).to_string().into() }
+        }
+        Kind::Rate => text
+            .parse::<BitRate>()
+            .map_err(|e| e.to_string().split_once("; ").map_or_else(expected, |(_, why)| why.to_owned()))?
+            .to_string()
+            .into(),
+        Kind::Count => upto(u32::MAX)?.into(),
+        Kind::Sixteenths => (f64::from(upto(32)?) / 16.0).into(),
+        Kind::Percent => (f64::from(upto(100)?) / 100.0).into(),
+        Kind::Share => text.parse::<Prob>().map_err(|_| expected())?.get().into(),
+        Kind::Own => text.into(),
+        Kind::Flag(_) | Kind::Is(_) | Kind::Absent(_) => Value::Null,
+    })
+}
+
+/// Digits alone.
+fn plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A size of tc, without regard to capitals: `1514`, `1514b`, `64kb`, `4Mb`.
+fn size(text: &str) -> Option<Bytes> {
+    let text = text.to_ascii_lowercase();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let binary = match &text[number.len()..] {
+        "" | "b" => "b",
+        "k" | "kb" => "kib",
+        "m" | "mb" => "mib",
+        "g" | "gb" => "gib",
+        _ => return None,
+    };
+    format!("{number}{binary}").parse().ok()
+}
+
+/// A value of a parameter's own kind, as a scenario would have it.
+fn scalar(text: &str) -> Value {
+    match text {
+        "null" => Value::Null,
+        "true" => true.into(),
+        "false" => false.into(),
+        _ => match (text.parse::<u64>(), text.parse::<f64>()) {
+            (Ok(n), _) => n.into(),
+            (_, Ok(x)) if x.is_finite() => x.into(),
+            _ => text.into(),
+        },
+    }
+}
+
+/// The parameters of a discipline, with their defaults.
+fn own(name: &str) -> Vec<(String, Value)> {
+    let schema = QDISCS.iter().find(|q| q.name == name).map(|q| (q.params)().to_value()).unwrap_or_default();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(|(field, p)| (field.clone(), p["default"].clone())).collect()
+}
+
+/// Sets the parameter at a dotted path.
+fn put(table: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        Some((outer, inner)) => {
+            let entry = table.entry(outer).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(map) = entry {
+                put(map, inner, value);
+            }
+        }
+        None => {
+            table.insert(path.to_owned(), value);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! From a discipline to the words that set Linux up like it.
+
+use super::FRAME;
+use super::grammar::{GRAMMARS, Grammar, Kind, Word};
+use crate::Spec;
+use serde_json::{Map, Value};
+use units::{BitRate, Bytes, Duration, Limit};
+
+/// A discipline in tc's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What follows `tc qdisc add dev NAME root`.
+    pub words: String,
+    /// What the words do not say, a sentence each.
+    pub unsaid: Vec<String>,
+}
+
+/// Parameters by name, as JSON.
+type Values = &'static [(&'static str, &'static str)];
+
+/// What a version means by a parameter that is left out, where Linux means something else: discipline, version, parameters.
+const VERSIONS: &[(&str, &str, Values)] = &[
+    ("pie", "draft2013", DRAFT2013),
+    ("fq_pie", "draft2013", DRAFT2013),
+    ("sfq", "mckenney", &[("limit", "\"128p\""), ("queues", "128")]),
+    ("sfq", "ns2", &[("limit", "\"40p\""), ("queues", "16")]),
+    ("red", "floyd93", &[("min", "\"5p\""), ("max", "\"15p\""), ("probability", "0.02")]),
+    ("red", "altq", &[("limit", "\"60p\""), ("min", "\"15p\""), ("max", "\"30p\""), ("probability", "0.1")]),
+    ("red", "ns2", &[("limit", "\"50p\""), ("probability", "0.1")]),
+];
+const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
+
+/// Where Linux has nothing of the name: what comes nearest.
+const NEAREST: &[(&str, &str)] = &[
+    ("cobalt", "the law of cake"),
+    ("ared", "red with the word adaptive"),
+    ("wred", "gred"),
+    ("docsis_pie", "pie"),
+    ("sfq_hss", "sfq or fq_codel"),
+    ("perfect", "fq_codel with many flows"),
+    ("drr", "drr with a class and a filter for each flow"),
+    ("sfq_codel", "fq_codel"),
+];
+
+/// Largest size that is said: the largest that is read.
+const MOST_BYTES: u64 = 9_000_000_000_000_000;
+
+impl Spec {
+    /// This discipline in tc's words; `rate` turns limits in time into what tc counts.
+    pub fn in_tc(&self, rate: Option<BitRate>) -> Said {
+        let mut own = self.parameters();
+        let mut said = Said { words: String::new(), unsaid: Vec::new() };
+        let Some(grammar) = self.grammar() else {
+            self.stand_in(rate, &mut said);
+            return said;
+        };
+        let linux = linux(grammar);
+        let version = if self.name() == "fq_pie" { "pie.variant" } else { "variant" };
+        fill(&mut own, self.name(), version);
+        if grammar.tc == "red" {
+            // tc-red(8): limit and avpkt are required, and bandwidth is 10mbit unless it is said
+            default(&mut own, "limit", "1000p".into());
+            default(&mut own, "avpkt", "1KB".into());
+            default(&mut own, "bandwidth", rate.map_or(Value::Null, |r| r.to_string().into()));
+        }
+        let packet =
+            at(&own, "avpkt").and_then(Value::as_str).and_then(|b| b.parse().ok()).map_or(FRAME, |b: Bytes| b.0);
+        let mut line = Line { said, rate, packet };
+        line.said.words.push_str(grammar.tc);
+        for word in grammar.words() {
+            if let Some(value) = at(&own, word.field) {
+                line.word(word, value);
+            }
+        }
+        for (field, value) in leaves(&own) {
+            let sayable = grammar.words().any(|w| w.field == field && w.kind != Kind::Own && w.sets(&value));
+            let same = at(&linux, &field).unwrap_or(&Value::Null) == &value;
+            if !sayable && !same {
+                line.said.unsaid.push(if field == version {
+                    format!("{field} = {value} here; Linux runs its own version of {}", grammar.tc)
+                } else {
+                    format!("{field} = {value}: tc has no word for it")
+                });
+            }
+        }
+        line.said
+    }
+
+    /// The parameters as JSON.
+    fn parameters(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(mut one)) => match one.remove(self.name()) {
+                Some(Value::Object(own)) => own,
+                _ => Map::new(),
+            },
+            _ => Map::new(),
+        }
+    }
+
+    fn grammar(&self) -> Option<&'static Grammar> {
+        let tc = match self {
+            Self::Droptail(p) if p.drop_head => "pfifo_head_drop",
+            Self::Droptail(p) if !matches!(p.limit, Limit::Packets(_)) => "bfifo",
+            Self::Droptail(_) => "pfifo",
+            other => other.name(),
+        };
+        GRAMMARS.iter().find(|g| g.tc == tc)
+    }
+
+    /// A plain queue of the same limit, where Linux has nothing like this discipline.
+    fn stand_in(&self, rate: Option<BitRate>, said: &mut Said) {
+        let limit = self.limit().unwrap_or(Limit::Packets(1000));
+        let plain = Self::Droptail(crate::single::DroptailParams { limit, ..Default::default() });
+        *said = plain.in_tc(rate);
+        let nearest = NEAREST.iter().find(|(name, _)| *name == self.name());
+        let nearest = nearest.map(|(_, tc)| format!(" (nearest: {tc})")).unwrap_or_default();
+        said.unsaid.insert(0, format!("Linux has no {}{nearest}: a queue of its limit stands here", self.name()));
+    }
+}
+
+impl Word {
+    /// Whether this word, of all that there are for a parameter, gives it this value.
+    fn sets(&self, value: &Value) -> bool {
+        match self.kind {
+            Kind::Flag(on) => *value == Value::Bool(on),
+            Kind::Is(json) => serde_json::from_str::<Value>(json).is_ok_and(|v| v == *value),
+            Kind::Absent(_) | Kind::Own => false,
+            _ => !value.is_null(),
+        }
+    }
+}
+
+/// The words so far.
+struct Line {
+    said: Said,
+    rate: Option<BitRate>,
+    /// Bytes of a packet where tc counts the other.
+    packet: u64,
+}
+
+impl Line {
+    fn word(&mut self, word: &Word, value: &Value) {
+        if !word.sets(value) {
+            return;
+        }
+        let said = match word.kind {
+            Kind::Flag(_) | Kind::Is(_) => Some(word.tc.to_owned()),
+            _ => self.value(word, value).map(|text| format!("{} {text}", word.tc)),
+        };
+        if let Some(said) = said {
+            self.said.words.push(' ');
+            self.said.words.push_str(&said);
+        }
+    }
+
+    /// A value as tc writes it; what tc cannot write exactly is said beside the words.
+    fn value(&mut self, word: &Word, value: &Value) -> Option<String> {
+        let text = value.as_str().unwrap_or_default();
+        Some(match word.kind {
+            Kind::Packets => match text.parse().ok()? {
+                Limit::Packets(n) => n.to_string(),
+                other => {
+                    let packets = (self.bytes(other)? / self.packet.max(1)).clamp(1, u64::from(u32::MAX));
+                    self.instead(word, text, &format!("{packets} packets of {} bytes", self.packet));
+                    packets.to_string()
+                }
+            },
+            Kind::Size => match text.parse().or(text.parse().map(Limit::Bytes)).ok()? {
+                Limit::Bytes(b) => b.0.to_string(),
+                other => {
+                    let bytes = self.bytes(other)?;
+                    self.instead(word, text, &format!("{bytes} bytes"));
+                    bytes.to_string()
+                }
+            },
+            Kind::Time => {
+                let exact: Duration = text.parse().ok()?;
+                let micros = (exact.0 + 500) / 1000;
+                if !exact.0.is_multiple_of(1000) {
+                    self.instead(word, text, &format!("{micros} us"));
+                }
+                Duration::from_micros(micros).to_string()
+            }
+            Kind::Seconds => {
+                let exact: Duration = text.parse().ok()?;
+                let seconds = (exact.0 / 1_000_000_000).clamp(1, u64::from(u32::MAX));
+                if exact.0 != seconds * 1_000_000_000 {
+                    self.instead(word, text, &format!("{seconds} s"));
+                }
+                seconds.to_string()
+            }
+            Kind::Sixteenths => self.rounded(word, value, 16.0, 32.0)?,
+            Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
+            Kind::Rate => text.to_owned(),
+            _ => value.to_string(),
+        })
+    }
+
+    /// A number times `scale` as a whole one, at most `most`.
+    fn rounded(&mut self, word: &Word, value: &Value, scale: f64, most: f64) -> Option<String> {
+        let exact = value.as_f64()? * scale;
+        let whole = exact.round().min(most);
+        if (exact - whole).abs() > 1e-9 {
+            self.instead(word, &value.to_string(), &format!("{} {whole}", word.tc));
+        }
+        Some(format!("{whole}"))
+    }
+
+    /// A limit in bytes.
+    fn bytes(&mut self, limit: Limit) -> Option<u64> {
+        match (limit, self.rate) {
+            (Limit::Bytes(b), _) => Some(b.0),
+            (Limit::Packets(n), _) => Some(u64::from(n).saturating_mul(self.packet).min(MOST_BYTES)),
+            (Limit::Time(d), Some(rate)) => Some(rate.bytes_in(d).min(MOST_BYTES)),
+            (Limit::Time(d), None) => {
+                self.said.unsaid.push(format!("a limit of {d}: without a rate it is no number of bytes"));
+                None
+            }
+        }
+    }
+
+    fn instead(&mut self, word: &Word, exact: &str, said: &str) {
+        self.said.unsaid.push(format!("{} = {exact}: {said} in tc", word.field));
+    }
+}
+
+/// What the discipline is on Linux where no word says otherwise.
+fn linux(grammar: &Grammar) -> Map<String, Value> {
+    let mut own = Spec::named(grammar.name).map(|s| s.parameters()).unwrap_or_default();
+    for (field, json) in grammar.base {
+        own.insert((*field).to_owned(), serde_json::from_str(json).unwrap_or_default());
+    }
+    match own.get_mut("pie").and_then(Value::as_object_mut) {
+        Some(pie) => pie.insert("variant".into(), "linux".into()),
+        None => own.contains_key("variant").then(|| own.insert("variant".into(), "linux".into())).flatten(),
+    };
+    own
+}
+
+/// Fills in what the version means by what is left out, where Linux means something else.
+fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
+    let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
+    let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };
+    let table = match version.split_once('.') {
+        Some((outer, _)) => own.get_mut(outer).and_then(Value::as_object_mut),
+        None => Some(own),
+    };
+    if let Some(table) = table {
+        for (field, json) in *values {
+            default(table, field, serde_json::from_str(json).unwrap_or_default());
+        }
+    }
+}
+
+/// Sets a parameter that is null.
+fn default(table: &mut Map<String, Value>, field: &str, value: Value) {
+    if let Some(place) = table.get_mut(field).filter(|v| v.is_null()) {
+        *place = value;
+    }
+}
+
+/// The value at a dotted path.
+fn at<'a>(own: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        Some((outer, inner)) => at(own.get(outer)?.as_object()?, inner),
+        None => own.get(path),
+    }
+}
+
+/// Every parameter by its dotted path; a choice (`overflow`, `law`) is one.
+fn leaves(own: &Map<String, Value>) -> Vec<(String, Value)> {
+    own.iter()
+        .flat_map(|(key, value)| match value {
+            Value::Object(inner) if key == "pie" => {
+                leaves(inner).into_iter().map(|(k, v)| (format!("{key}.{k}"), v)).collect()
+            }
+            _ => vec![(key.clone(), value.clone())],
+        })
+        .collect()
+}

@@ -1,0 +1,194 @@
+//! Disciplines in the words of tc: what they mean, what is refused, and the way there and back.
+
+use qdisc::{LawSpec, QDISCS, Spec};
+use serde_json::{Value, json};
+use units::{BitRate, Limit};
+
+fn read(text: &str) -> Result<Spec, String> {
+    serde_json::from_value(json!(text)).map_err(|e| e.to_string())
+}
+fn table(json: &str) -> Spec {
+    serde_json::from_str(json).unwrap()
+}
+fn refusal(text: &str) -> String {
+    read(text).unwrap_err()
+}
+
+#[test]
+fn words_mean_the_table_with_the_same_values() {
+    for (text, json) in [
+        ("fq_codel limit 1000p target 5ms ecn", r#"{"fq_codel": {"limit": "1000p", "target": "5ms", "ecn": true}}"#),
+        ("fq_codel noecn flows 16 quantum 300", r#"{"fq_codel": {"ecn": false, "flows": 16, "quantum": "300B"}}"#),
+        // 32 x 1024 x 1024
+        ("fq_codel memory_limit 32Mb drop_batch 1", r#"{"fq_codel": {"memory_limit": "33554432B", "drop_batch": 1}}"#),
+        ("  codel  ", r#"{"codel": {}}"#),
+        ("codel target 5ms", r#"{"codel": {"target": "5ms"}}"#),
+        (
+            "codel limit 1000 interval 100msec ce_threshold 500us",
+            r#"{"codel": {"limit": "1000p", "ce_threshold": "500us"}}"#,
+        ),
+        // tc-pie(8): alpha and beta in sixteenths of 1/s
+        ("pie alpha 4 beta 32 tupdate 16ms", r#"{"pie": {"alpha": 0.25, "beta": 2.0, "tupdate": "16ms"}}"#),
+        ("pie bytemode dq_rate_estimator", r#"{"pie": {"bytemode": true, "delay": "departure_rate"}}"#),
+        (
+            "fq_pie flows 8 target 10ms ecn_prob 20 ecn",
+            r#"{"fq_pie": {"flows": 8, "pie": {"target": "10ms", "mark_ecnth": 0.2, "ecn": true}}}"#,
+        ),
+        ("sfq perturb 10 divisor 512 depth 20", r#"{"sfq": {"perturb": "10s", "queues": 512, "queue_limit": "20p"}}"#),
+        ("sfq headdrop", r#"{"sfq": {"overflow": {"longest": {"by": "packets", "from": "head"}}}}"#),
+        (
+            "red limit 60kb min 15kb max 45kb avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit harddrop",
+            r#"{"red": {"variant": "linux", "limit": "61440B", "min": "15360B", "max": "46080B", "avpkt": 1000,
+                "burst": 20, "probability": 0.1, "bandwidth": "10mbit", "harddrop": true}}"#,
+        ),
+        ("red", r#"{"red": {}}"#),
+        ("pfifo", r#"{"droptail": {}}"#),
+        ("pfifo limit 417", r#"{"droptail": {"limit": "417p"}}"#),
+        ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
+        ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
+        ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
+        // no discipline of tc: the parameters' own names; and a parameter's own name behind tc's words
+        ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
+        ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
+        ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
+        (
+            "sfq_hss limit 500p + codel target 7ms",
+            r#"{"sfq_hss": {"limit": "500p", "law": {"codel": {"target": "7ms"}}}}"#,
+        ),
+        // as one pastes them
+        ("tc qdisc replace dev eth0 root handle 1: codel limit 5", r#"{"codel": {"limit": "5p"}}"#),
+        ("tc qdisc add dev eth0 parent 1:10 pfifo limit 5", r#"{"droptail": {"limit": "5p"}}"#),
+        (
+            "qdisc fq_codel 8003: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms \
+             memory_limit 32Mb ecn drop_batch 64",
+            r#"{"fq_codel": {"memory_limit": "33554432B"}}"#,
+        ),
+        (
+            "qdisc sfq 8001: dev eth0 root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec",
+            r#"{"sfq": {"limit": "127p", "quantum": 1514, "queue_limit": "127p", "queues": 1024, "perturb": "10s"}}"#,
+        ),
+    ] {
+        assert_eq!(read(text), Ok(table(json)), "{text}");
+    }
+    let law: LawSpec = serde_json::from_value(json!("codel target 7ms")).unwrap();
+    assert_eq!(law, serde_json::from_str(r#"{"codel": {"target": "7ms"}}"#).unwrap());
+}
+
+#[test]
+fn what_tc_would_refuse_or_nothing_models_is_refused_in_a_line() {
+    for (text, parts) in [
+        ("fq_codel limmit 5", &["unknown variant `limmit`", "`limit`", "`target`"][..]),
+        ("kodel limit 5", &["unknown variant `kodel`", "`codel`", "`pfifo`"]),
+        ("fq_codel limit", &["fq_codel: \"limit\" is followed by a number of packets"]),
+        ("codel limit 50ms", &["codel limit: \"50ms\" is not valid", "write the table with limit = \"50ms\""]),
+        ("codel target 5", &["microseconds", "\"5us\"", "\"5ms\""]),
+        ("codel target 5mbit", &["codel target: \"5mbit\" is not valid; expected a time"]),
+        ("red limit 60kb avpkt 1000 bandwidth 20M", &["red bandwidth: \"20M\"", "write \"20mbit\""]),
+        ("red limit 60kb avpkt 1000 adaptive", &["\"adaptive\" of tc is not modelled"]),
+        ("sfq redflowlimit 10", &["\"redflowlimit\" of tc is not modelled"]),
+        ("pie alpha 33", &["pie alpha: \"33\"", "0 to 32"]),
+        ("cake bandwidth 20mbit", &["\"cake\" of tc is not modelled", "fq_codel"]),
+        ("pfifo_fast", &["strict_priority"]),
+        ("htb rate 5mbit", &["shaper = \"htb\""]),
+        ("", &["empty"]),
+        ("tc qdisc add dev eth0", &["empty"]),
+        ("codel + pie", &["the law of codel is not open"]),
+        ("sfq_hss + none limit 5", &["nothing follows"]),
+    ] {
+        let line = refusal(text);
+        for part in parts {
+            assert!(line.contains(part), "{text}: {line}");
+        }
+    }
+}
+
+/// Every discipline that Linux has, with every word that it has: said, and read again.
+#[test]
+fn what_is_said_reads_back() {
+    for text in [
+        "pfifo limit 417",
+        "bfifo limit 65536",
+        "pfifo_head_drop limit 20",
+        "codel limit 500 target 7ms interval 120ms ecn ce_threshold 1ms",
+        "fq_codel limit 500 flows 32 quantum 300 memory_limit 4000000 target 7ms interval 120ms noecn ce_threshold 1ms drop_batch 8",
+        "pie limit 300 target 20ms tupdate 30ms alpha 3 beta 21 ecn bytemode dq_rate_estimator",
+        "fq_pie limit 300 flows 64 quantum 1000 memory_limit 5000000 target 20ms tupdate 30ms alpha 3 beta 21 ecn_prob 30 ecn bytemode no_dq_rate_estimator",
+        "sfq limit 200 perturb 10 quantum 3000 depth 64 divisor 256 headdrop",
+        "red limit 61440 min 15360 max 46080 avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit ecn harddrop",
+    ] {
+        let spec = read(text).unwrap();
+        spec.validate().unwrap();
+        let said = spec.in_tc(None);
+        // each word was given: the way back leaves nothing out, but for what is false in tc without a word
+        assert_eq!(said.words, text, "said");
+        assert_eq!(read(&said.words), Ok(spec), "{text}");
+    }
+}
+
+/// The defaults, too: the discipline that the words build does what this one does.
+#[test]
+fn defaults_behave_as_their_words_do() {
+    let rate = Some(BitRate(5_000_000));
+    for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq"] {
+        let spec = Spec::named(name).unwrap();
+        let again = read(&spec.in_tc(rate).words).unwrap();
+        assert!(again.build() == spec.build(), "{name}: {}", spec.in_tc(rate).words);
+    }
+    for (text, words) in [
+        ("sfq variant ns2", "sfq limit 40 divisor 16"),
+        ("pie variant draft2013", "pie target 20ms tupdate 30ms alpha 2 beta 20 noecn nobytemode dq_rate_estimator"),
+    ] {
+        let spec = read(text).unwrap();
+        let said = spec.in_tc(rate);
+        assert_eq!(said.words, words);
+        let variant = text.rsplit(' ').next().unwrap();
+        assert!(said.unsaid[0].contains(variant) || said.unsaid.iter().any(|l| l.contains(variant)), "{said:?}");
+        // the words and the version together are the whole of it
+        assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
+    }
+}
+
+#[test]
+fn what_tc_cannot_say_is_said_beside_it() {
+    let rate = Some(BitRate(10_000_000));
+    let said = |json: &str| table(json).in_tc(rate);
+    // 50 ms at 10 Mbit/s: 62 500 bytes, 41 frames of 1514
+    let codel = said(r#"{"codel": {"limit": "50ms", "variant": "linux"}}"#);
+    assert_eq!(codel.words, "codel limit 41 target 5ms interval 100ms noecn");
+    assert_eq!(codel.unsaid, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
+    let bytes = said(r#"{"droptail": {"limit": "50ms"}}"#);
+    assert_eq!(bytes.words, "bfifo limit 62500");
+    // thresholds in packets become bytes of avpkt; Linux counts idle times at the link's rate when told
+    let red = said(r#"{"red": {}}"#);
+    assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");
+    assert!(red.unsaid.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");
+    let lred = said(r#"{"lred": {"limit": "100p"}}"#);
+    assert_eq!(lred.words, "pfifo limit 100");
+    assert!(lred.unsaid[0].starts_with("Linux has no lred"), "{lred:?}");
+    let own = said(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
+    assert_eq!(own.unsaid, ["law_sees = \"own\": tc has no word for it"]);
+}
+
+#[test]
+fn every_discipline_is_said_in_words_that_read() {
+    for info in QDISCS {
+        for rate in [None, Some(BitRate(5_000_000))] {
+            let said = Spec::named(info.name).unwrap().in_tc(rate);
+            let again = read(&said.words).unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, said.words));
+            again.validate().unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, said.words));
+        }
+    }
+}
+
+#[test]
+fn the_schema_takes_the_words() {
+    let schema = serde_json::to_value(schemars::schema_for!(Spec)).unwrap();
+    let choices = schema["oneOf"].as_array().unwrap();
+    let text = choices.iter().find(|c| c["type"] == "string").unwrap();
+    let pattern = text["pattern"].as_str().unwrap();
+    for name in ["pfifo", "bfifo", "fq_codel", "sfq_hss"] {
+        assert!(pattern.contains(name), "{pattern}");
+    }
+    assert_eq!(choices.iter().filter(|c: &&Value| c["type"] == "string").count(), 1);
+    assert_eq!(read("pfifo").unwrap().limit(), Some(Limit::Packets(1000)));
+}

@@ -1,0 +1,228 @@
+//! A scenario's links as the commands that set Linux up like them.
+//!
+//! ```text
+//! link       queue -> shaper -> wire (delay, jitter, loss)
+//! Linux      qdisc  in  htb or tbf, where packets leave;  netem where they arrive, behind an ifb
+//! ```
+//!
+//! netem stands at the far end: a delay in front of the queue, or around it, would be part of what the discipline sees.
+//! What Linux has no words for is a comment. Nothing of a user's text stands outside a comment.
+//!
+//! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
+
+use crate::nearest::unknown;
+use crate::{Change, Link, Scenario};
+use std::fmt::Write;
+use units::{BitRate, Duration, Problem, shown};
+
+/// Smallest frame on the wire, which decides how many may be under way. Unit: bytes.
+const LEAST_FRAME: u64 = 64;
+/// Fewest packets that netem is told to hold: its own default.
+const LEAST_HELD: u64 = 1000;
+/// The same for a link whose rate is not known.
+const HELD: u64 = 100_000;
+
+const HEAD: &str = "\
+# Run each part as root on the box that it names, and give its interface first.
+# Rates and sizes are those of IP packets; Linux counts 14 bytes more for each, the Ethernet header.
+";
+
+impl Scenario {
+    /// Shell commands for every link, or for the one of this name (`up`, or `~up` for the way back of one with `both_ways`).
+    ///
+    /// Errors: no link has the name.
+    pub fn tc(&self, only: Option<&str>) -> Result<String, Problem> {
+        let links = self.directed_links();
+        if let Some(name) = only.filter(|only| !links.iter().any(|(name, _)| name == only)) {
+            let known: Vec<&str> = links.iter().map(|(n, _)| n.as_str()).collect();
+            return Err(Problem::new("", unknown("link", name, &known)));
+        }
+        let mut text = HEAD.to_owned();
+        // each link has an ifb of its own: two of them may arrive at one box
+        for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
+            text.push_str(&commands(name, link, &format!("ifb{i}")));
+        }
+        Ok(text)
+    }
+}
+
+fn commands(name: &str, link: &Link, ifb: &str) -> String {
+    let (from, to) = (shown(&link.from), shown(&link.to));
+    let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
+    let said = link.queue.in_tc(link.sustained_rate());
+    // segments that an offload has joined are one packet to a queue
+    out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
+    for line in server_notes(link) {
+        let _ = writeln!(out, "# {line}");
+    }
+    let parent = match server(link, "replace") {
+        Some(lines) => {
+            out.push_str(&lines);
+            "parent 1:1"
+        }
+        None => "root",
+    };
+    for line in &said.unsaid {
+        let _ = writeln!(out, "# {}", shown(line));
+    }
+    let _ = writeln!(out, "tc qdisc replace dev \"$DEV\" {parent} handle 10: {}", said.words);
+    out.push_str(&wire(link, &from, &to, ifb));
+    out.push_str(&changes(link, ifb));
+    out
+}
+
+/// What takes packets from the queue, in `verb`'s words.
+fn server(link: &Link, verb: &str) -> Option<String> {
+    let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
+        let root = match verb {
+            "replace" => "tc qdisc replace dev \"$DEV\" root handle 1: htb default 1\n",
+            _ => "",
+        };
+        format!(
+            "{root}tc class {verb} dev \"$DEV\" parent 1: classid 1:1 htb rate {rate} ceil {ceil} burst {burst} \
+             cburst {cburst} quantum 1514\n"
+        )
+    };
+    let tbf = |p: &docsis::ShaperParams| {
+        let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
+        // the limit is that of the queue that the discipline replaces
+        format!(
+            "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
+            p.max_sustained_rate,
+            p.max_traffic_burst.0,
+            peak.unwrap_or_default()
+        )
+    };
+    match (&link.shaper, &link.docsis) {
+        (Some(port::Shaper::TokenBucket(p)), _) => Some(tbf(p)),
+        (Some(port::Shaper::Htb(p)), _) => {
+            p.rate_on(link.rate).map(|rate| htb(rate, p.ceil.unwrap_or(rate), p.burst.0, p.cburst.0))
+        }
+        (None, Some(docsis)) => Some(tbf(&docsis.flow)),
+        (None, None) => link.rate.map(|rate| {
+            let one = port::HtbParams::default();
+            htb(rate, rate, one.burst.0, one.cburst.0)
+        }),
+    }
+}
+
+/// What the server's commands do not say.
+fn server_notes(link: &Link) -> Vec<String> {
+    let mut notes = Vec::new();
+    if link.docsis.is_some() {
+        notes.push(
+            "Linux has no cable modem: the token bucket of its service flow stands here, without request and grant"
+                .into(),
+        );
+    }
+    let own = link.shaper.as_ref().map(port::Shaper::own_rate);
+    if let (Some(rate), true) = (link.rate, own.is_some_and(|own| own.is_some()) || link.docsis.is_some()) {
+        notes
+            .push(format!("the interface behind it sends at {rate} in the scenario: set the wire to it, if it can be"));
+    }
+    notes
+}
+
+/// The wire: what happens to packets behind the server.
+fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
+    let mut out = String::new();
+    if let Some(netem) = netem(link) {
+        let _ = write!(
+            out,
+            "# on {to}, the interface where packets from {from} arrive\nIN=eth0\n\
+             ip link add {ifb} type ifb\nip link set {ifb} up\n\
+             tc qdisc replace dev \"$IN\" handle ffff: ingress\n\
+             tc filter replace dev \"$IN\" parent ffff: protocol all prio 1 matchall \
+             action mirred egress redirect dev {ifb}\n\
+             tc qdisc replace dev {ifb} root handle 1: {netem}\n"
+        );
+    }
+    let mut note = |line: String| {
+        let _ = writeln!(out, "# {line}");
+    };
+    if !link.jitter.is_zero() && !link.reorder {
+        note("netem's jitter lets packets overtake each other; the scenario's keeps their order".into());
+    }
+    if link.lateness.is_some() {
+        note("lateness: Linux has no word for delays drawn from percentiles".into());
+    }
+    if !link.lose.is_empty() {
+        note(format!("lose: Linux has no word for losing chosen packets ({} here)", link.lose.len()));
+    }
+    out
+}
+
+/// Delay, jitter and loss in netem's words; `None` where there is none of them.
+fn netem(link: &Link) -> Option<String> {
+    let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
+    if delay.is_zero() && jitter.is_zero() && loss == 0.0 {
+        return None;
+    }
+    let longest = delay + jitter;
+    let held = link
+        .rate
+        .max(link.sustained_rate())
+        .map_or(HELD, |rate| (rate.bytes_in(longest) / LEAST_FRAME + 1).max(LEAST_HELD));
+    let mut words = format!("netem limit {held}");
+    if !longest.is_zero() {
+        // netem's jitter goes both ways from the delay, this from nothing up
+        let half = Duration(jitter.0 / 2);
+        let _ = write!(words, " delay {}", micros(delay + half));
+        if !half.is_zero() {
+            let _ = write!(words, " {}", micros(half));
+        }
+    }
+    if loss > 0.0 {
+        let _ = write!(words, " loss {}%", loss * 100.0);
+    }
+    Some(words)
+}
+
+/// A time as tc takes it: whole microseconds.
+fn micros(time: Duration) -> Duration {
+    Duration::from_micros((time.0 + 500) / 1000)
+}
+
+/// The commands of each change, as comments that say when.
+fn changes(link: &Link, ifb: &str) -> String {
+    let mut out = String::new();
+    let mut now = link.clone();
+    for change in &link.changes {
+        let before = (server(&now, "change"), netem(&now));
+        apply(&mut now, change);
+        let _ = writeln!(out, "# at {}:", change.at);
+        let after = server(&now, "change");
+        for line in after.filter(|a| before.0.as_ref() != Some(a)).iter().flat_map(|a| a.lines()) {
+            let _ = writeln!(out, "#     {line}");
+        }
+        if let Some(netem) = netem(&now).filter(|n| before.1.as_ref() != Some(n)) {
+            let _ = writeln!(out, "#     tc qdisc replace dev {ifb} root handle 1: {netem}");
+        }
+        if change.max_grant.is_some() {
+            out.push_str("#     max_grant: Linux has no cable modem\n");
+        }
+    }
+    out
+}
+
+/// The link behind a change.
+fn apply(link: &mut Link, change: &Change) {
+    link.rate = change.rate.or(link.rate);
+    link.delay = change.delay.unwrap_or(link.delay);
+    link.jitter = change.jitter.unwrap_or(link.jitter);
+    link.loss = change.loss.unwrap_or(link.loss);
+    match (&mut link.shaper, &mut link.docsis) {
+        (Some(port::Shaper::TokenBucket(p)), _) => flow(p, change),
+        (Some(port::Shaper::Htb(p)), _) => {
+            p.rate = change.max_sustained_rate.or(p.rate);
+            p.ceil = change.peak_traffic_rate.or(p.ceil);
+        }
+        (None, Some(docsis)) => flow(&mut docsis.flow, change),
+        (None, None) => {}
+    }
+}
+
+fn flow(p: &mut docsis::ShaperParams, change: &Change) {
+    p.max_sustained_rate = change.max_sustained_rate.unwrap_or(p.max_sustained_rate);
+    p.peak_traffic_rate = change.peak_traffic_rate.or(p.peak_traffic_rate);
+}

@@ -1,0 +1,96 @@
+//! The commands that set Linux up like a link.
+
+use scenario::Scenario;
+use scenario::read::{self, Format};
+
+fn scenario(link: &str) -> Scenario {
+    let text = format!(
+        "duration = '10s'\n[link.up]\nfrom = 'home'\nto = 'net'\nboth_ways = true\n{link}\n\
+         [app.up]\nfrom = 'home'\nto = ['net']\ntraffic = 'ping'\n"
+    );
+    read::scenario(&text, Format::Toml, &[]).unwrap()
+}
+fn commands(link: &str) -> Vec<String> {
+    let text = scenario(link).tc(Some("up")).unwrap();
+    text.lines().filter(|l| l.starts_with("tc ")).map(str::to_owned).collect()
+}
+fn comments(link: &str) -> String {
+    let text = scenario(link).tc(Some("up")).unwrap();
+    text.lines().filter(|l| l.starts_with('#')).map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn a_link_of_a_rate_is_a_class_with_the_discipline_in_it() {
+    let got = commands("rate = '5mbit'\nqueue = 'fq_codel variant linux'");
+    let want = [
+        r#"tc qdisc replace dev "$DEV" root handle 1: htb default 1"#,
+        r#"tc class replace dev "$DEV" parent 1: classid 1:1 htb rate 5mbit ceil 5mbit burst 1600 cburst 1600 quantum 1514"#,
+        r#"tc qdisc replace dev "$DEV" parent 1:1 handle 10: fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 32000000 target 5ms interval 100ms ecn drop_batch 64"#,
+    ];
+    assert_eq!(got, want);
+    assert_eq!(commands("queue = 'pfifo limit 10'"), [r#"tc qdisc replace dev "$DEV" root handle 10: pfifo limit 10"#]);
+}
+
+#[test]
+fn shapers_have_their_own_words() {
+    let bucket = "shaper = { max_sustained_rate = '10mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";
+    assert_eq!(
+        commands(bucket)[0],
+        r#"tc qdisc replace dev "$DEV" root handle 1: tbf rate 10mbit burst 10000000 peakrate 20mbit mtu 1522 limit 1514000"#
+    );
+    let htb = "rate = '50mbit'\nshaper = { htb = { rate = '10mbit', ceil = '20mbit', burst = 3000 } }";
+    assert!(commands(htb)[1].contains("htb rate 10mbit ceil 20mbit burst 3000 cburst 1600"));
+    assert!(comments(htb).contains("sends at 50mbit"));
+    let modem = "rate = '27mbit'\ndocsis = { flow = { max_sustained_rate = '5mbit' } }";
+    assert!(comments(modem).contains("no cable modem") && commands(modem)[0].contains("tbf rate 5mbit"));
+}
+
+/// A uniform jitter of 0 to 4 ms on 10 ms is 12 ms +- 2 ms in tc-netem(8).
+#[test]
+fn what_happens_behind_the_server_is_netem_at_the_far_end() {
+    let got = commands("rate = '5mbit'\ndelay = '10ms'\njitter = '4ms'\nloss = '1%'").pop().unwrap();
+    assert_eq!(got, "tc qdisc replace dev ifb0 root handle 1: netem limit 1000 delay 12ms 2ms loss 1%");
+    // 1 Gbit/s for 100 ms: 12.5 MB under way, 195 312 frames of 64 bytes
+    let got = commands("rate = '1gbit'\ndelay = '100ms'").pop().unwrap();
+    assert!(got.contains("limit 195313 delay 100ms"), "{got}");
+    assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("overtake"));
+    assert!(comments("rate = '5mbit'\nlose = [3, 4]").contains("losing chosen packets (2 here)"));
+}
+
+#[test]
+fn changes_are_comments_that_say_when() {
+    let text = comments(
+        "rate = '5mbit'\ndelay = '10ms'\nchanges = [{ at = '3s', rate = '1mbit' }, { at = '5s', delay = '20ms' }]",
+    );
+    assert!(
+        text.contains("# at 3s:\n#     tc class change dev \"$DEV\" parent 1: classid 1:1 htb rate 1mbit"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# at 5s:\n#     tc qdisc replace dev ifb0 root handle 1: netem limit 1000 delay 20ms"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_direction_has_a_part_and_another_name_is_refused() {
+    let both = scenario("rate = '5mbit'\ndelay = '1ms'");
+    let text = both.tc(None).unwrap();
+    assert!(text.contains("# link up: on home, the interface towards net"), "{text}");
+    let ifbs: Vec<&str> = text.lines().filter(|l| l.starts_with("ip link add")).collect();
+    assert_eq!(ifbs, ["ip link add ifb0 type ifb", "ip link add ifb1 type ifb"]);
+    assert!(text.contains("# link ~up: on net, the interface towards home"), "{text}");
+    let refusal = both.tc(Some("upp")).unwrap_err().to_string();
+    assert_eq!(refusal, "unknown link \"upp\"; did you mean \"up\"? (known: up, ~up)");
+}
+
+/// What a shell would run is in lines of our own, whatever the names are.
+#[test]
+fn names_cannot_leave_their_comment() {
+    let text = "duration = '1s'\n[link.\"a\\nreboot\"]\nfrom = \"x\\nrm\"\nto = 'y'\nboth_ways = true\nrate = '1mbit'\ndelay = '1ms'\n";
+    let odd = read::scenario(text, Format::Toml, &[]).unwrap();
+    for line in odd.tc(None).unwrap().lines() {
+        let known = ["# ", "tc ", "ip link ", "ethtool ", "DEV=eth0", "IN=eth0"];
+        assert!(line.is_empty() || known.iter().any(|k| line.starts_with(k)), "{line}");
+    }
+}

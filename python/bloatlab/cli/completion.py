@@ -1,0 +1,23 @@
+"""`bloatlab completion`: the script by which a shell completes commands, options and files."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+
+def command(shell: Literal["bash", "zsh", "fish"], /) -> int:
+    """Print the script that makes a shell complete bloatlab's commands, options and files.
+
+    bash: echo 'eval "$(bloatlab completion bash)"' >> ~/.bashrc. zsh: bloatlab completion zsh > _bloatlab, in a folder
+    of $fpath. fish: bloatlab completion fish > ~/.config/fish/completions/bloatlab.fish.
+
+    Parameters
+    ----------
+    shell
+        bash, zsh or fish.
+    """
+    from bloatlab.cli.main import app  # noqa: PLC0415  it holds this command
+
+    sys.stdout.write(app.generate_completion(prog_name="bloatlab", shell=shell))
+    return 0
