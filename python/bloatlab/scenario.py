@@ -87,6 +87,7 @@ class ScenarioDict(TypedDict, total=False):
     route: Sequence[Mapping[str, str]]
     record: RecordDict
     max_packets: int
+    expect: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
