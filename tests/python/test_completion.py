@@ -36,7 +36,7 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path, capsys: pytes
     script.write_text(_script("bash", capsys))
     (tmp_path / "modem.toml").touch()
     assert _completed(script, ["bloatlab", "val"]) == ["validate"]
-    assert set(_completed(script, ["bloatlab", "c"])) >= {"compare", "completion"}
+    assert set(_completed(script, ["bloatlab", "c"])) >= {"check", "compare", "completion"}
     assert "--jobs" in _completed(script, ["bloatlab", "sweep", "--j"])
     assert _completed(script, ["bloatlab", "run", "mod"]) == ["modem.toml"]
 
@@ -45,7 +45,7 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path, capsys: pytes
 def test_every_command_is_in_the_script(shell: str, capsys: pytest.CaptureFixture[str]):
     script = _script(shell, capsys)
     commands = {name for name in app if not name.startswith("-")}
-    assert commands >= {"run", "sweep", "tc", "store"}
+    assert commands >= {"run", "sweep", "tc", "check", "store"}
     assert all(name in script for name in commands)
 
 

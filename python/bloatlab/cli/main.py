@@ -1,7 +1,7 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 a study's stated shares are not met; 2 bad input; 3 a live run was too late to be used; 70 a bug;
-130 Ctrl-C. A person never sees a traceback, unless BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 a study's stated shares are not met, or an expectation is not kept; 2 bad input; 3 a live run was
+too late to be used; 70 a bug; 130 Ctrl-C. A person never sees a traceback, unless BLOATLAB_TRACEBACK is set.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from bloatlab.cli import (
+    check,
     collisions,
     compare,
     completion,
@@ -65,6 +66,9 @@ See what happened, and what differs between two results:
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
 
+Judge scenarios by what they expect of themselves, as continuous integration does:
+    bloatlab check modem.toml --seeds 5 --junit verdicts.xml
+
 Lay simulated and live runs of a scenario side by side (as root), or run the Mininet bufferbloat lab:
     bloatlab compare csc458
     bloatlab lab --bw-net 10 --delay 1 --maxq 100 --cong reno --time 60 --dir bb-q100
@@ -78,7 +82,8 @@ Set a Linux box up like a scenario's link:
 Judge bloatlab by what a real Linux kernel did in the same scenarios:
     bloatlab validate
 
-Exit codes: 0 done, 1 a study's stated shares are not met, 2 bad input, 3 a live run was too late.
+Exit codes: 0 done, 1 a study's stated shares or a file's expectations are not met, 2 bad input, 3 a live run was too
+late.
 """
 
 app = App(
@@ -97,6 +102,7 @@ for _name, _module in (
     ("live", live),
     ("sweep", sweep),
     ("query", query),
+    ("check", check),
     ("compare", compare),
     ("validate", validate),
     ("lab", lab),

@@ -36,7 +36,7 @@ from bloatlab.sweep.until import read as read_until
 
 __all__ = ["MOST_RUNS", "SUMMARY", "Declared", "GridError", "flat", "load", "summary", "toml"]
 
-_KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "zip", "sample", "where")
+_KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "zip", "sample", "where", "expect")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""`bloatlab check`: whether runs keep to what their files expect."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab.cli.common import BadInput, overrides, reading, store_at, writing
+from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
+from bloatlab.results import ResultError
+from bloatlab.sweep import declared, default_jobs, watch
+from bloatlab.tables import counted
+from bloatlab.terminal import show
+
+
+def command(
+    *files: Path,
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=declared.MOST_RUNS))] = None,
+    junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
+    store: Path | None = None,
+    no_store: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run scenarios and sweeps, and judge what they expect of themselves: continuous integration for a queue.
+
+    A file says in [expect] what a run's summary should have: "apps.call.voip.mos" = ">= 4.0". With several seeds the
+    mean is judged by the worse end of its 95 % interval. Exit code 1 when one is not kept. See docs/check.md.
+
+    Parameters
+    ----------
+    files
+        Scenarios, sweeps; or folders of results, which are judged without a run.
+    sets
+        Lay a value over every scenario: --set duration=60s. May be given again.
+    seeds
+        How many seeds, from 1, in place of the file's own.
+    junit_to
+        File for the verdicts as JUnit XML, which CI systems show.
+    jobs
+        How many runs at a time; does not change a number. Default: as many as there are cores.
+    store
+        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+    no_store
+        Run everything and keep nothing.
+    """
+    if not files:
+        raise BadInput("check: no file to check; for example bloatlab check modem.toml")
+    console = Console(stderr=True)
+    kept = store_at(store, console, refused=no_store)
+    done: list[Checked] = []
+    for file in files:
+        begun = time.perf_counter()
+        try:
+            one = reading(
+                file,
+                lambda file=file: check(
+                    file,
+                    sets=overrides(sets),
+                    seeds=seeds,
+                    store=kept,
+                    jobs=jobs or default_jobs(),
+                    watch=watch(str(file), console),
+                ),
+            )
+        except (NothingExpectedError, ResultError, declared.GridError) as error:
+            raise BadInput(str(error)) from None
+        done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
+    if junit_to is not None:
+        writing(junit_to, lambda: junit_to.write_text(junit(done), encoding="utf-8"))
+    out = Console()
+    for one in done:
+        show(table(one), out)
+        out.print()
+    failed = sum(not v.kept for one in done for v in one.verdicts)
+    total = sum(len(one.verdicts) for one in done)
+    out.print(
+        f"{counted(total, 'expectation')}, {failed} not kept"
+        if failed
+        else f"{counted(total, 'expectation')}, all kept"
+    )
+    return 1 if failed else 0

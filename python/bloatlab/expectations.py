@@ -1,0 +1,232 @@
+"""What a file expects of its runs, and whether they keep to it: `[expect]` of a scenario or a sweep, judged.
+
+    [expect]
+    "apps.call.voip.mos" = ">= 4.0"              # a dotted path of the summary; * stands for anything
+    "links.up.sojourn_ms.p99" = "< 50"
+    "links.up.utilisation" = "0.9 .. 1"
+
+With several seeds the mean is judged by the worse end of its 95 % interval (Student's t): what is expected must hold
+for all of it. With one seed it is that run's value. A value that a run does not have (a call of which nothing arrived
+has no MOS) is not as expected.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from bloatlab.results import open_result
+from bloatlab.scenario import Override, Scenario, load, parse
+from bloatlab.statistics import interval
+from bloatlab.sweep import Executor, Point, Store, Watch, declared, gather
+from bloatlab.tables import TextCell, TextTable
+
+#: A comparison in words and as what must hold at an end of the interval: (low end, high end) -> kept.
+_SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
+    ">=": lambda low, _, x: low >= x,
+    "<=": lambda _, high, x: high <= x,
+    "==": lambda low, high, x: low == x == high,
+    ">": lambda low, _, x: low > x,
+    "<": lambda _, high, x: high < x,
+}
+
+
+class NothingExpectedError(ValueError):
+    """A file that expects nothing, or something of a value that there is not; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One expectation at one place: what was expected, what was measured, and whether it was kept.
+
+    `mean` is None where a run has no value; `low` and `high` are the ends of the interval, equal for one seed.
+    """
+
+    place: str
+    path: str
+    expected: str
+    mean: float | None
+    low: float
+    high: float
+    seeds: int
+    kept: bool
+
+    def measured(self) -> str:
+        """The mean and its interval in words."""
+        if self.mean is None:
+            return "no value"
+        if self.seeds == 1:
+            return f"{self.mean:.6g}"
+        if self.low == self.high:
+            return f"{self.mean:.6g} (all {self.seeds} seeds)"
+        return f"{self.mean:.5g} ({self.low:.5g} to {self.high:.5g}, {self.seeds} seeds)"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The verdicts of one file, and how long its runs took."""
+
+    file: str
+    verdicts: Sequence[Verdict]
+    seconds: float = 0.0
+
+    @property
+    def kept(self) -> bool:
+        """Whether everything that was expected holds."""
+        return all(v.kept for v in self.verdicts)
+
+
+def keeps(expected: str, low: float, high: float) -> bool:
+    """Whether all of [low, high] is as expected: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
+    if ".." in expected:
+        least, most = (float(part) for part in expected.split(".."))
+        return least <= low and high <= most
+    sign = next(sign for sign in _SIGNS if expected.startswith(sign))
+    return _SIGNS[sign](low, high, float(expected.removeprefix(sign)))
+
+
+def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """What is expected, beside what runs with different seeds measured at one place. Raises `NothingExpectedError`.
+
+    A row has the numbers of one run's summary by their dotted paths.
+    """
+    known = list(dict.fromkeys(path for row in rows for path in row))
+    verdicts: list[Verdict] = []
+    for pattern, expected in expect.items():
+        paths = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not paths:
+            near = difflib.get_close_matches(pattern, known, n=1, cutoff=0.5)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise NothingExpectedError(f'expect: the summary has no number "{pattern}"{hint}')
+        verdicts += [_verdict(place, path, expected, [row.get(path) for row in rows]) for path in paths]
+    return verdicts
+
+
+def _verdict(place: str, path: str, expected: str, values: Sequence[float | None]) -> Verdict:
+    numbers = [float(v) for v in values if v is not None and math.isfinite(v)]
+    if len(numbers) < len(values):
+        return Verdict(place, path, expected, None, math.nan, math.nan, len(values), kept=False)
+    over = interval(numbers)
+    low, high = (over.mean, over.mean) if over.n == 1 else (over.low, over.high)
+    return Verdict(place, path, expected, over.mean, low, high, over.n, keeps(expected, low, high))
+
+
+def check(
+    file: Path,
+    *,
+    sets: Sequence[Override] = (),
+    seeds: int | None = None,
+    store: Store | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    executor: Executor | None = None,
+) -> Checked:
+    """Run what `file` says, and judge what it expects: a scenario, a sweep; or a result's folder, without a run.
+
+    `seeds` are 1 to so many, in place of the file's own. Raises `NothingExpectedError`, and what reading raises.
+    """
+    if file.is_dir():
+        result = open_result(file)
+        expect = result.scenario.data.get("expect", {})
+        return _judged(file, [("", expect, [declared.flat(result.summary)])])
+    points = _points(file, sets, seeds)
+    bare = [Point(point.key, _bare(point.scenario), point.seed) for point in points]
+    gathered = gather(bare, declared.SUMMARY, store=store, jobs=jobs, watch=watch, executor=executor)
+    places: dict[str, tuple[Mapping[str, str], list[Mapping[str, Any]]]] = {}
+    for point, value in zip(points, gathered.values, strict=True):
+        expect = point.scenario.data.get("expect", {})
+        places.setdefault(str(point.key), (expect, []))[1].append(value.row)
+    return _judged(file, [(place, expect, rows) for place, (expect, rows) in places.items()])
+
+
+def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
+    if not any(expect for _, expect, _ in places):
+        raise NothingExpectedError(
+            f'{file}: expects nothing; for example, at its end, [expect] and "links.up.sojourn_ms.p99" = "< 50"'
+        )
+    try:
+        return Checked(str(file), [v for place, expect, rows in places for v in judge(place, expect, rows)])
+    except NothingExpectedError as error:
+        raise NothingExpectedError(f"{file}: {error}") from None
+
+
+def _points(file: Path, sets: Sequence[Override], seeds: int | None) -> list[Point[Any]]:
+    """The runs of a file; what a sweep's own [expect] says is laid over each of its scenarios."""
+    text = file.read_text(encoding="utf-8")
+    sweep = _sweep(file, text)
+    if sweep is None:
+        scenario = load(file, sets)
+        chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)
+        return [Point("", scenario.with_sets(("seed", str(seed))), seed) for seed in chosen]
+    more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
+    return list(declared.load(file, [*sets, *more], seeds).grid.points())
+
+
+def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
+    """What a sweep's file expects; None for a scenario's."""
+    if file.suffix == ".json":
+        return None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None  # reading it as a scenario says what is wrong
+    if not isinstance(data.get("scenario"), str):
+        return None
+    expect = data.get("expect", {})
+    if not isinstance(expect, dict):
+        raise NothingExpectedError(f'{file}: expect: a table, such as "apps.call.voip.mos" = ">= 4.0"')
+    return expect
+
+
+def _bare(scenario: Scenario) -> Scenario:
+    """The scenario without what it expects, so that another threshold runs nothing again."""
+    data = scenario.data
+    if data.pop("expect", None) is None:
+        return scenario
+    return parse(json.dumps(data), form="json", source=scenario.name)
+
+
+def table(checked: Checked) -> TextTable:
+    """The verdicts of a file for people."""
+    placed = any(v.place for v in checked.verdicts)
+    rows = [
+        [
+            *([TextCell(v.place)] if placed else []),
+            TextCell(v.path),
+            TextCell(v.expected),
+            TextCell(v.measured()),
+            TextCell("kept" if v.kept else "not kept", "good" if v.kept else "bad"),
+        ]
+        for v in checked.verdicts
+    ]
+    columns = [*(["place"] if placed else []), "value", "expected", "measured", ""]
+    return TextTable(checked.file, columns, rows, left=len(columns))
+
+
+def junit(all_: Sequence[Checked]) -> str:
+    """The verdicts as JUnit XML: a suite per file, a case per expectation."""
+    every = [v for checked in all_ for v in checked.verdicts]
+    root = ET.Element("testsuites", {"name": "bloatlab check", **_counts(every)})
+    for checked in all_:
+        named = {"name": checked.file, "time": f"{checked.seconds:.3f}"}
+        suite = ET.SubElement(root, "testsuite", {**named, **_counts(checked.verdicts)})
+        for v in checked.verdicts:
+            name = f"{v.path} {v.expected}" + (f" at {v.place}" if v.place else "")
+            case = ET.SubElement(suite, "testcase", classname=checked.file, name=name)
+            if not v.kept:
+                text = f"expected {v.expected}, measured {v.measured()}"
+                ET.SubElement(case, "failure", message=text, type="expectation").text = f"{name}: {text}"
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    return {"tests": str(len(verdicts)), "failures": str(sum(not v.kept for v in verdicts)), "errors": "0"}

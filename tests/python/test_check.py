@@ -1,0 +1,162 @@
+"""`bloatlab check`: what a file expects, judged; and how a CI system reads the verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.expectations import NothingExpectedError, judge, keeps
+from bloatlab.sweep import Store
+
+ROOT = Path(__file__).parents[2]
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = call([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, " ".join(out.split()), err
+
+    return command
+
+
+def _expecting(file: Path, *lines: str) -> Path:
+    file.write_text(file.read_text() + "\n[expect]\n" + "\n".join(lines) + "\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("expected", "low", "high", "kept"),
+    [
+        (">= 4", 4.0, 4.2, True),
+        (">= 4", 3.999, 4.2, False),
+        ("> 4", 4.0, 4.2, False),
+        ("<= 50", 49.0, 50.0, True),
+        ("< 50", 49.0, 50.0, False),
+        ("== 0", 0.0, 0.0, True),
+        ("== 0", 0.0, 0.1, False),
+        ("0.9 .. 1", 0.9, 1.0, True),
+        ("0.9 .. 1", 0.89, 0.95, False),
+        ("-2 .. -1", -1.5, -1.2, True),
+    ],
+)
+def test_the_whole_interval_must_keep_to_it(expected: str, low: float, high: float, kept: bool):
+    assert keeps(expected, low, high) is kept
+
+
+def test_several_seeds_are_judged_by_the_worse_end():
+    # mean 4, standard deviation 1, three values: half an interval is 4.303 / sqrt(3) = 2.484 (t, 2 degrees)
+    rows = [{"mos": 3.0}, {"mos": 4.0}, {"mos": 5.0}]
+    (kept,) = judge("", {"mos": ">= 1.5"}, rows)
+    (not_kept,) = judge("", {"mos": ">= 1.6"}, rows)
+    assert (kept.kept, not_kept.kept) == (True, False)
+    assert kept.low == pytest.approx(4.0 - 4.302653 / math.sqrt(3.0), abs=1e-5)
+    (one,) = judge("", {"mos": ">= 4"}, rows[1:2])
+    assert (one.kept, one.measured()) == (True, "4")
+
+
+def test_a_value_that_is_not_there_is_not_kept_and_a_path_that_is_not_there_is_refused():
+    rows = [{"apps.call.voip.mos": None, "links.up.drops": 3, "links.down.drops": 0}]
+    (nothing,) = judge("", {"apps.call.voip.mos": ">= 1"}, rows)
+    assert (nothing.kept, nothing.measured()) == (False, "no value")
+    up, down = judge("", {"links.*.drops": "== 0"}, rows)
+    assert {up.path: up.kept, down.path: down.kept} == {"links.up.drops": False, "links.down.drops": True}
+    with pytest.raises(NothingExpectedError, match=r'no number "links\.up\.drop"; did you mean "links\.up\.drops"\?'):
+        judge("", {"links.up.drop": "== 0"}, rows)
+
+
+def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: Path):
+    result = bloatlab.run(scenario_file)
+    mos = result.summary["apps"]["voip"]["voip"]["mos"]
+    _expecting(scenario_file, f'"apps.voip.voip.mos" = ">= {mos}"', '"links.up.utilisation" = "0 .. 1"')
+    xml = tmp_path / "verdicts.xml"
+    code, out, _ = say("check", scenario_file, "--junit", xml)
+    assert (code, "2 expectations, all kept" in out) == (0, True)
+    suite = ET.fromstring(xml.read_text()).find("testsuite")  # noqa: S314  what was just written
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
+
+    # without the AQM's drops the call is as bad as the buffer is long, and the machine that asks is told so
+    code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
+    assert (code, "2 expectations, 1 not kept" in out) == (1, True)
+    failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314
+    assert [f.get("type") for f in failures] == ["expectation"]
+    assert f"expected >= {mos:g}"[:15] in (failures[0].get("message") or "")
+
+
+def test_another_threshold_runs_nothing_again(scenario_file: Path, tmp_path: Path):
+    from bloatlab.expectations import check  # noqa: PLC0415
+
+    store = Store(tmp_path / "kept", lambda _: None)
+    _expecting(scenario_file, '"links.up.utilisation" = ">= 0"')
+    check(scenario_file, seeds=2, store=store)
+    files = sorted(p for p in store.folder.rglob("*") if p.is_file())
+    assert not check(scenario_file, seeds=2, store=store, sets=[('expect."links.up.utilisation"', ">= 2")]).kept
+    assert sorted(p for p in store.folder.rglob("*") if p.is_file()) == files
+
+
+def test_expectations_change_no_result_and_stay_with_it(say: Say, scenario_file: Path, tmp_path: Path):
+    plain = bloatlab.run(scenario_file)
+    _expecting(scenario_file, '"links.up.utilisation" = ">= 2"')
+    assert bloatlab.run(scenario_file).summary == plain.summary
+    assert say("run", scenario_file, "-o", tmp_path / "kept")[0] == 0
+    code, out, _ = say("check", tmp_path / "kept")
+    assert (code, "1 not kept" in out) == (1, True)
+
+
+def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_path: Path):
+    _expecting(scenario_file, '"links.up.dropped_packets" = ">= 0"')
+    sweep = tmp_path / "grid.toml"
+    sweep.write_text(
+        f'scenario = "{scenario_file.name}"\nseeds = 2\n[set]\nduration = "3s"\n'
+        '[axes]\n"link.up.rate" = ["1mbit", "5mbit"]\n'
+        '[expect]\n"links.up.sojourn_ms.p99" = "< 0"\n'
+    )
+    assert scenario_file.parent == tmp_path
+    code, out, _ = say("check", sweep)
+    assert code == 1
+    # two expectations at two places: the scenario's are kept, the sweep's cannot be
+    assert "4 expectations, 2 not kept" in out
+    assert "link.up.rate=1mbit" in out
+
+
+@pytest.mark.parametrize(
+    ("lines", "part"),
+    [
+        ([], "expects nothing; for example"),
+        (['"links.up.utilisaton" = "> 0"'], 'did you mean "links.up.utilisation"?'),
+        (['"links.up.utilisation" = "=> 0"'], '"=> 0" is not valid; expected a comparison'),
+        (["links.up.utilisation = '> 0'"], "a path stands in quotes"),
+    ],
+)
+def test_bad_expectations_are_one_line(say: Say, scenario_file: Path, lines: list[str], part: str):
+    if lines:
+        _expecting(scenario_file, *lines)
+    code, out, err = say("check", scenario_file)
+    assert (code, out) == (2, "")
+    line = err.strip().splitlines()[-1]
+    assert part in line
+    assert scenario_file.name in line
+
+
+def test_files_that_cannot_be_are_one_line(say: Say, tmp_path: Path):
+    assert "no file to check" in say("check")[2]
+    assert "no such file" in say("check", tmp_path / "none.toml")[2]
+
+
+def test_the_example_keeps_to_itself_and_a_deep_buffer_does_not(say: Say):
+    file = ROOT / "examples" / "ci" / "uplink.toml"
+    assert say("check", file)[0] == 0
+    assert say("check", file, "--set", "link.up.queue=pfifo limit 250")[0] == 1
