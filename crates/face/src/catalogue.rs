@@ -10,6 +10,7 @@ pub fn catalogue() -> String {
             json!({
                 "name": q.name, "type": format!("{:?}", q.kind), "summary": q.summary, "source": q.source,
                 "params": properties((q.params)().as_value()),
+                "tc": qdisc::tc::synopses(q.name).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
             })
         })
         .collect();

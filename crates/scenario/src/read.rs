@@ -106,6 +106,17 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Writes queues that are texts (`"codel target 5ms"`, `"sfq_hss + pie"`) as the tables that they mean, for one who shows a tree
+/// or changes it. A text that means nothing stays.
+pub fn queues_as_tables(tree: &mut Value) {
+    let links = tree.get_mut("link").and_then(Value::as_object_mut);
+    for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {
+        if let Some(table) = queue.as_str().and_then(qdisc::tc::table) {
+            *queue = table;
+        }
+    }
+}
+
 /// Whether a text is a value in TOML as it stands.
 pub(crate) fn is_toml(value: &str) -> bool {
     toml::from_str::<Value>(&format!("v = {value}")).is_ok()

@@ -53,3 +53,22 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         }
     }
 }
+
+#[test]
+fn queues_in_words_are_shown_as_tables() {
+    for (text, table) in [
+        ("codel", r#"{"codel":{}}"#),
+        ("codel limit 100 target 7ms", r#"{"codel":{"limit":"100p","target":"7ms"}}"#),
+        ("pfifo limit 20", r#"{"droptail":{"limit":"20p"}}"#),
+        ("sfq_hss + pie target 7ms", r#"{"sfq_hss":{"law":{"pie":{"target":"7ms"}}}}"#),
+        ("sfq + none", r#"{"sfq":{"law":"none"}}"#),
+        // what means nothing stays, and its own line says why
+        ("codel + pie", r#""codel + pie""#),
+        ("kodel limit 5", r#""kodel limit 5""#),
+    ] {
+        let mut tree = serde_json::json!({ "link": { "a": { "queue": text }, "b": {} }, "name": "x" });
+        read::queues_as_tables(&mut tree);
+        assert_eq!(tree["link"]["a"]["queue"].to_string(), table, "{text}");
+    }
+    read::queues_as_tables(&mut serde_json::json!({ "link": 5 }));
+}

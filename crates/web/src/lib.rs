@@ -68,9 +68,11 @@ pub extern "C" fn bl_read(json: u32) {
     let text = input();
     let read = match read::parse(&text, format) {
         Err(problem) => refused(&[problem]),
-        Ok(tree) => match read::scenario(&text, format, &[]) {
+        Ok(mut tree) => match read::scenario(&text, format, &[]) {
             Err(problems) => json!({ "tree": tree, "problems": listed(&problems) }),
             Ok(scenario) => {
+                // a form shows parameters, not tc's words
+                read::queues_as_tables(&mut tree);
                 // a null says "the default"; where the default is something else, only the sparse tree can be written
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })

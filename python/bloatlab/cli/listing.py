@@ -69,12 +69,17 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
         return kinds
     if what in kinds:
         return {what: kinds[what]}
-    named = {kind: [e for e in entries if e["name"] == what] for kind, entries in kinds.items()}
+    # tc's names are names, too: pfifo is droptail
+    named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
     if not found:
-        names = [*kinds, *(entry["name"] for entries in kinds.values() for entry in entries)]
+        names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
         raise BadInput(f"list {what}: no such kind ({', '.join(kinds)}) or name{nearest(what, names)}")
     return found
+
+
+def _names(entry: Entry) -> list[str]:
+    return [entry["name"], *entry.get("tc", {})]
 
 
 def _studies() -> list[Entry]:
@@ -109,6 +114,8 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
     for label, key in (("Type", "type"), ("Source", "source"), ("Read it at", "link")):
         if entry.get(key):
             _say(f"{label}: {entry[key]}", console)
+    for synopsis in entry.get("tc", {}).values():
+        _say(f"In tc's words: {synopsis}", console)
     parameters = entry.get("params") or []
     if isinstance(parameters, dict):  # a preset: its values
         rows = [[name, _value(value)] for name, value in parameters.items()]

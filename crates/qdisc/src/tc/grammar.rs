@@ -52,6 +52,23 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// What stands for the value in a synopsis; nothing for a word that stands alone.
+    fn placeholder(self) -> &'static str {
+        match self {
+            Self::Packets => " PACKETS",
+            Self::Size => " BYTES",
+            Self::Time => " TIME",
+            Self::Seconds => " SECONDS",
+            Self::Rate => " RATE",
+            Self::Count | Self::Sixteenths => " NUMBER",
+            Self::Percent => " PERCENT",
+            Self::Share => " PROBABILITY",
+            Self::Own | Self::Flag(_) | Self::Is(_) | Self::Absent(_) => "",
+        }
+    }
+}
+
 /// A word of tc.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word {
@@ -78,6 +95,13 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
+    /// The discipline as a manual page has it: `codel [limit PACKETS] [target TIME] [ecn]`.
+    pub fn synopsis(&self) -> String {
+        let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
+        let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.placeholder())).collect::<String>();
+        format!("{}{words}", self.tc)
+    }
+
     /// All its words.
     pub fn words(&self) -> impl Iterator<Item = &'static Word> {
         self.words.iter().copied().flatten()

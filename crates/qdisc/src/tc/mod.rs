@@ -20,7 +20,7 @@ mod read;
 mod say;
 
 pub(crate) use read::read;
-pub use read::{names, table};
+pub use read::{names, synopses, table};
 pub use say::Said;
 
 /// A frame, bytes: what Linux takes for a packet where it counts one or the other.

@@ -12,6 +12,11 @@ pub fn names() -> Vec<&'static str> {
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }
 
+/// How tc writes the discipline that a scenario calls `name`: a name and a synopsis for each way; none where tc has none.
+pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
+    GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
+}
+
 /// The table of one key that the text means, without what its defaults say.   Errors: in one line; see [`WordError`].
 pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     let words = bare(text);
@@ -36,9 +41,15 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
-/// The same, for one who wants to lay parameters over it; `None` for a text that names no discipline as it should.
+/// The same, for one who wants to lay parameters over it, `sfq_hss + codel` included; `None` for a text that names no discipline
+/// as it should.
 pub fn table(text: &str) -> Option<Value> {
-    if text.contains('+') { None } else { read(text).ok() }
+    let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
+    let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
+    let mut host = read(host).ok()?;
+    host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
+    // a host whose law is not open has no such key
+    serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
 /// The words of a discipline, from its name on: without what stands before them in a command or in the output of `show`.
