@@ -1,0 +1,164 @@
+"""A fifth study on the kit, whole, in a hundred lines: how much of a link one Reno flow fills with a buffer of b BDPs.
+
+Its published values are a closed form. With P packets of bandwidth-delay product the window goes from W/2 to
+W = (1 + b) P, a packet per round trip; below P the round trip is constant, above it the link is full:
+
+    utilisation = (3/4) W^2 / (P^2 - P W + W^2),   b = 0: 3/4;  b = 1: 1
+
+(the rule that a buffer of one BDP fills the link: Villamizar & Song 1994). The form leaves out the round trips of a
+recovery, one or two in a cycle of P/2 and more of them: half a point of utilisation is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab import scenario as scenarios_of
+from bloatlab.plots import Panel, Series
+from bloatlab.report import Answer, Drawn, Point, Section, TableBlock, figure_block
+from bloatlab.studies import kit, layout
+from bloatlab.studies.claims import Quantity, Runs, check_all, median_of, over_seeds
+from bloatlab.studies.registry import PUBLICATIONS, Options, Publication
+from bloatlab.studies.scorecard import Band, Cell, Scorecard, Verdict, judge, share_of
+from bloatlab.studies.tolerance import Tolerance
+from bloatlab.sweep import Measure
+from bloatlab.tables import TextTable
+
+NAME = "buffers"
+#: Packets of bandwidth-delay product: 10 Mbit/s and 96 ms, 1500 bytes.
+P = 80
+SHARES = (0.25, 0.5, 1.0)
+WITHIN = Tolerance(least=0.5, unit="% of the link")
+
+
+def closed_form(b: float) -> float:
+    """Percent of the link."""
+    w = (1 + b) * P
+    return 100 * 0.75 * w**2 / (P**2 - P * w + w**2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A buffer of so many BDPs."""
+
+    share: float
+
+    def __str__(self) -> str:
+        return f"b={self.share:g}"
+
+
+CASES = [Case(b) for b in SHARES]
+
+
+def build(case: Case, seed: int) -> bloatlab.Scenario:
+    """One Reno flow, a packet acknowledged at a time, on 10 Mbit/s."""
+    return scenarios_of.from_dict(
+        {
+            "duration": "200s",
+            "seed": seed,
+            "record": {"warm_up": "40s"},
+            "link": {
+                "up": {"from": "a", "to": "b", "rate": "10mbit", "delay": "94.8ms",
+                       "queue": {"droptail": {"limit": f"{round(case.share * P)}p"}}},
+                "back": {"from": "b", "to": "a", "rate": "1gbit", "delay": "0ms"},
+            },
+            "tcp": {"one": {"preset": "rfc", "ack_every": 1}},
+            "app": {"ftp": {"from": "a", "to": ["b"], "tcp": "one", "traffic": {"ftp": {}}}},
+        }
+    )  # fmt: skip
+
+
+def measure(result: bloatlab.Result) -> dict[str, float]:
+    """Percent of the link."""
+    return {"utilisation": 100 * result.summary["links"]["up"]["utilisation"]}
+
+
+CLAIM = Quantity(
+    "full", "", "a buffer of one BDP fills the link", "100 %", "b=1", "utilisation", Band(99.0, 100.0), "%"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(kit.Reproduced):
+    """The study reproduced."""
+
+    rows: Runs
+
+    def tables(self) -> Sequence[TextTable]:
+        return [layout.statements_table(self.scorecard, "Utilisation")]
+
+    def answer(self) -> Answer:
+        found = {str(case): median_of(self.rows, str(case), "utilisation") or 0.0 for case in CASES}
+        points = [Point(name, f"{value:.1f} %", "of the link") for name, value in found.items()]
+        sentence = f"A buffer of one BDP fills {found['b=1']:.1f} %."
+        return Answer(
+            "How much buffer does one flow need?", sentence, points, figure_block(draw(self.rows)), "Medians."
+        )
+
+
+def draw(rows: Runs) -> Drawn:
+    """Ours and the closed form."""
+    ours = [median_of(rows, str(case), "utilisation") or 0.0 for case in CASES]
+    lines = [Series("ours", SHARES, ours, "points"), Series("closed form", SHARES, [closed_form(b) for b in SHARES])]
+    return Drawn("", "utilisation", "", [Panel("One flow", "buffer (BDP)", "of the link (%)", lines)], 1)
+
+
+def judged(rows: Runs, case: Case) -> Cell:
+    """The closed form beside ours."""
+    published, ours = closed_form(case.share), over_seeds(rows, str(case), "utilisation")
+    assert ours is not None
+    band = WITHIN.band(published)
+    found = judge([published], [band], ours)
+    verdict = Verdict.WITHIN if found.agrees else Verdict.OUTSIDE
+    return Cell(str(case), "utilisation", "%", (), (published,), f"{published:.1f}", ours.median, ours.low, ours.high,
+                (band,), verdict, found.why, found.agrees)  # fmt: skip
+
+
+def reproduce(options: Options) -> Reproduction:
+    """The study as one function."""
+    begun = time.perf_counter()
+    ran = kit.simulate(CASES, build, range(1, options.seeds + 1), Measure(NAME, measure), options, NAME)
+    rows = kit.by_case(ran)
+    cells = [judged(rows, case) for case in CASES]
+    card = Scorecard(NAME, options.seeds, cells, [share_of("utilisation", cells, 1.0)])
+    done = Reproduction(
+        scorecard=card, claims=check_all([CLAIM], rows), folder=options.out, runs=len(ran.points), found=ran.found,
+        seconds=time.perf_counter() - begun, rows=rows,
+    )  # fmt: skip
+    about = kit.About("Buffers", "One flow", "One Reno flow on 10 Mbit/s.")
+    drawings = [draw(rows)]
+    sections = [
+        Section("Cells", "cells", [TableBlock(t) for t in done.tables()]),
+        kit.figures_section(drawings, ""),
+        Section("Rules", "rules", [TableBlock(layout.tolerances_table([("utilisation", WITHIN.words())]))]),
+    ]
+    scenarios = {str(case): build(case, 1) for case in CASES}
+    kit.bind(done, kit.compose(done, about, sections), drawings, ran.frame(), scenarios)
+    return done
+
+
+def test_a_fifth_study_is_its_cases_measures_and_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PUBLICATIONS, NAME, Publication("The rule of thumb", "C. Villamizar, C. Song, 1994."))
+    done = reproduce(Options(out=tmp_path, seeds=1, jobs=1))
+    data: dict[str, Any] = json.loads((tmp_path / "scorecard.json").read_text())
+    assert {c["case"]: (round(c["published"], 1), c["verdict"]) for c in data["cells"]} == {
+        "b=0.25": (89.3, "within"),
+        "b=0.5": (96.4, "within"),
+        "b=1": (100.0, "within"),
+    }
+    assert done.met
+    assert data["summary"]["claims"]["paper"] == {"claims": 1, "checked": 1, "hold": 1}
+    page = (tmp_path / "report.html").read_text()
+    assert "How much buffer does one flow need?" in page
+    # the tolerance that judges is the one that is printed
+    assert "0.5 % of the link" in page
+    left = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    assert {"runs.parquet", "provenance.json", "figures/utilisation.svg", "scenarios/b=1.json"} <= left
