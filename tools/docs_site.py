@@ -33,7 +33,7 @@ GUIDES = {
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],
     "Teach": ["classroom"],
-    "Build": ["architecture", "adding-a-discipline"],
+    "Build": ["architecture", "adding-a-discipline", "adding-a-study"],
 }
 #: Congestion controllers: a page each, from the module that implements it.
 NAMED = {
