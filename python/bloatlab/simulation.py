@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,12 +140,32 @@ def run(
     return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
 
 
-def frames(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, pl.DataFrame]:
+def frames(tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, pl.DataFrame]:
     """The core's tables as frames. A column has its type also without a row or a value: frames of two runs concatenate.
 
-    Lists are text, or what nobody counted: null in every row, of the type of counts.
+    Lists are text, or what nobody counted: null in every row, of the type of counts. A frame is made when it is first
+    asked for: a sweep that wants the summary alone does not wait for tables.
     """
-    return {name: pl.DataFrame([_series(c, values) for c, values in of.items()]) for name, of in tables.items()}
+    return _Frames(tables)
+
+
+class _Frames(Mapping[str, pl.DataFrame]):
+    """Frames by name, each made once."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        self._tables = tables
+        self._made: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in self._made:
+            self._made[name] = pl.DataFrame([_series(c, values) for c, values in self._tables[name].items()])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 #: Columns of text; all others are numbers.

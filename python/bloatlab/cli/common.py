@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -12,7 +13,8 @@ from cyclopts import Token, convert
 from rich.console import Console
 
 from bloatlab.scenario import Override, Scenario, load
-from bloatlab.sweep import Store, default_store
+from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
+from bloatlab.sweep.cluster import connected
 
 T = TypeVar("T")
 
@@ -95,6 +97,25 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     return Store(place, notice)
+
+
+@contextlib.contextmanager
+def running(dask: str | None, jobs: int | None, console: Console) -> Generator[Executor]:
+    """What runs points: threads of this process, or the Dask cluster that the flag names. Raises `BadInput`."""
+    if dask is None:
+        yield Threads(jobs)
+        return
+    if jobs is not None and dask != "local":
+        raise BadInput("--jobs: how many runs at a time is the cluster's to say; it goes with --dask local only")
+
+    def notice(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    try:
+        with connected(dask, jobs or default_jobs(), notice) as executor:
+            yield executor
+    except ClusterError as error:
+        raise BadInput(f"--dask {error}") from None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

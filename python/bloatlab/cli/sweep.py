@@ -14,12 +14,13 @@ import polars as pl
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, overrides, reading, store_at, writing
+from bloatlab.cli.common import BadInput, nearest, overrides, reading, running, store_at, writing
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
 from bloatlab.results import FORMS, KNOWN_TABLES, read_table, write_table
 from bloatlab.statistics import Method
 from bloatlab.sweep import (
     At,
+    Executor,
     Gathered,
     Measure,
     Point,
@@ -70,6 +71,7 @@ def command(
     against: str | None = None,
     effects: Annotated[bool, Parameter(negative=())] = False,
     keep: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    dask: str | None = None,
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
@@ -111,6 +113,9 @@ def command(
         Print what matters: the share of each axis and pair of axes in the variance, and their main effects.
     keep
         A table of each run to keep, too, for `bloatlab query`: queue_series, pings ... May be given again.
+    dask
+        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local,
+        for as many processes of this machine as --jobs. See docs/cluster.md.
     """
     measure = _measure(keep)
     console = Console(stderr=True)
@@ -130,10 +135,11 @@ def command(
         raise BadInput(str(error)) from None
     begun = time.perf_counter()
     try:
-        if asked.find_warm_up:
-            asked = _warmed(asked, kept, jobs or default_jobs(), console)
-        _note(kept, grid, sets, asked.grid.points())
-        done = _run(asked, measure, kept, jobs or default_jobs(), console)
+        with running(dask, jobs, console) as executor:
+            if asked.find_warm_up:
+                asked = _warmed(asked, kept, executor, console)
+            _note(kept, grid, sets, asked.grid.points())
+            done = _run(asked, measure, kept, executor, console)
         _note(kept, grid, sets, done.gathered.points)
     except declared.GridError as error:  # a column of `until` that no summary has
         raise BadInput(f"{grid}: {error}") from None
@@ -169,10 +175,10 @@ class _Done:
     stops: Sequence[Stop] = ()
 
 
-def _warmed(asked: declared.Declared, kept: Store | None, jobs: int, console: Console) -> declared.Declared:
+def _warmed(asked: declared.Declared, kept: Store | None, executor: Executor, console: Console) -> declared.Declared:
     """The same with the warm-ups that its places need, which are said."""
     bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
-    grid, found = warmed.warmed(asked.grid, store=kept, jobs=jobs, watch=bar)
+    grid, found = warmed.warmed(asked.grid, store=kept, watch=bar, executor=executor)
     console.print(warmed.said(found), markup=False, highlight=False, soft_wrap=True)
     return replace(asked, grid=grid)
 
@@ -191,18 +197,18 @@ def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[
         writing(kept.folder, lambda: sweeps.note(kept.folder, grid, overrides(sets), points))
 
 
-def _run(asked: declared.Declared, measure: Measure, kept: Store | None, jobs: int, console: Console) -> _Done:
+def _run(asked: declared.Declared, measure: Measure, kept: Store | None, executor: Executor, console: Console) -> _Done:
     """All runs, or as many as `until` takes."""
     if asked.until is None:
         points = asked.grid.points()
         bar = watch(counted(len(points), "run"), console)
-        return _Done(gather(points, measure, store=kept, jobs=jobs, watch=bar))
+        return _Done(gather(points, measure, store=kept, watch=bar, executor=executor))
     reached = gather_until(
         asked.grid,
         measure,
         asked.until,
         store=kept,
-        jobs=jobs,
+        executor=executor,
         watch=lambda runs: watch(counted(runs, "run"), console),
     )
     return _Done(reached.gathered, reached.stops)

@@ -8,6 +8,7 @@
 their order, or on whether they come from the store.
 """
 
+from bloatlab.sweep.cluster import ClusterError, Dask
 from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Stopped, Threads, default_jobs, sweep
@@ -18,6 +19,8 @@ from bloatlab.sweep.watch import Watch, silent, watch
 __all__ = [
     "At",
     "Cancelled",
+    "ClusterError",
+    "Dask",
     "Executor",
     "Gathered",
     "Grid",

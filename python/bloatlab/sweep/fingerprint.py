@@ -43,12 +43,44 @@ def core() -> str:
     return hashlib.sha256(_unchanged(core_file())).hexdigest()
 
 
+@functools.cache
+def build() -> str:
+    """SHA-256 of all of bloatlab that this process has: core, Python files, and the versions that `code` counts.
+
+    Raises `Unsure` when a file is newer than this process.
+    """
+    sha = hashlib.sha256(_versions() + core().encode())
+    package = Path(__file__).resolve().parents[1]
+    for path in sorted(package.rglob("*.py")):
+        sha.update(f"\0{path.relative_to(package)}\0".encode())
+        sha.update(_unchanged(path))
+    return sha.hexdigest()
+
+
+def travelling(*functions: Callable[..., Any]) -> str | None:
+    """`code` of functions that another process imports for itself; None for those that travel with their code.
+
+    Such are those of `__main__`, and those whose `code` nobody can know.
+    """
+    modules: set[str] = set()
+    try:
+        for function in functions:
+            _named(function, modules)
+        return None if "__main__" in modules or not modules else code(*functions)
+    except Unsure:
+        return None
+
+
+def _versions() -> bytes:
+    return f"{sys.version_info[:2]} polars {pl.__version__} numpy {np.__version__}".encode()
+
+
 def code(*functions: Callable[..., Any]) -> str:
     """SHA-256 of what `functions` do: their names, what they close over, and the source that they stand in.
 
     Raises `Unsure` for a function whose source or closure cannot be known.
     """
-    sha = hashlib.sha256(f"{sys.version_info[:2]} polars {pl.__version__} numpy {np.__version__}".encode())
+    sha = hashlib.sha256(_versions())
     modules: set[str] = set()
     for function in functions:
         sha.update(json.dumps(_named(function, modules), sort_keys=True).encode())

@@ -58,6 +58,11 @@ class _Work:
 
     measure: Measure
 
+    @property
+    def functions(self) -> list[Callable[..., Any]]:
+        """What reduces a run: another machine must have the same."""
+        return [f for f in (self.measure.row, self.measure.frames) if f is not None]
+
     def __call__(self, point: Point[Any], tell: Progress) -> Measured:
         return self.measure(run(point.scenario, point.seed, tell))
 

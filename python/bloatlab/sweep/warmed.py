@@ -14,6 +14,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import At, Grid
+from bloatlab.sweep.pool import Executor
 from bloatlab.sweep.store import Store
 from bloatlab.sweep.watch import Watch
 from bloatlab.warm_up import WarmUp, find
@@ -28,10 +29,12 @@ def _found(result: Result) -> Mapping[str, float | str | bool]:
 WARM_UP = Measure("warm-up", _found)
 
 
-def warmed(grid: Grid, *, store: Store | None, jobs: int, watch: Watch) -> tuple[Grid, dict[At, WarmUp]]:
+def warmed(
+    grid: Grid, *, store: Store | None, watch: Watch, executor: Executor | None = None
+) -> tuple[Grid, dict[At, WarmUp]]:
     """The grid with each place's warm-up in its scenarios, and these; raises what `gather` does."""
     points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
-    done = gather(points, WARM_UP, store=store, jobs=jobs, watch=watch)
+    done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)
     found = {
         point.key: WarmUp(float(row["seconds"] or 0.0), str(row["of"]), steady=bool(row["steady"]))
         for point, row in zip(points, (value.row for value in done.values), strict=True)

@@ -1,0 +1,31 @@
+#!/bin/bash
+# A sweep on SLURM: one job for the scheduler and the sweep, its workers in the same allocation.
+#
+#   sbatch examples/cluster/slurm.sh examples/sweeps/home-upload.toml -o runs/upload.csv
+#
+# Needs, on every node: the same folder (a shared file system) with .venv, made by `make venv` and
+# `.venv/bin/pip install 'bloatlab[cluster]'`. A job that reaches its time limit loses the runs under way and no other:
+# submit it again.
+
+#SBATCH --job-name=bloatlab
+#SBATCH --ntasks=33
+#SBATCH --cpus-per-task=1
+#SBATCH --mem-per-cpu=2G
+#SBATCH --time=12:00:00
+#SBATCH --output=bloatlab-%j.log
+
+set -eu
+bin="$PWD/.venv/bin"
+# next to the sweep, so that every node sees it
+file="$PWD/.dask-$SLURM_JOB_ID.json"
+trap 'rm -f "$file"' EXIT
+
+"$bin/dask" scheduler --scheduler-file "$file" --no-dashboard &
+# one task is left for the scheduler and the sweep
+srun --ntasks=$((SLURM_NTASKS - 1)) --overlap "$bin/dask" worker --scheduler-file "$file" --nthreads 1 --no-dashboard \
+    --death-timeout 60 &
+
+while [ ! -s "$file" ]; do sleep 1; done
+"$bin/bloatlab" sweep "$@" --dask "$file"
+"$bin/python" -c "import sys, distributed; distributed.Client(scheduler_file=sys.argv[1]).shutdown()" "$file"
+wait

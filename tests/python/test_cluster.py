@@ -1,0 +1,382 @@
+"""Sweeps on a Dask cluster of real processes: the table of one machine, whoever dies; another build is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'bloatlab[cluster]'")
+
+import distributed
+from dask import config as dask_config
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.simulation import Result
+from bloatlab.sweep import (
+    Dask,
+    Grid,
+    Measure,
+    Point,
+    RunError,
+    Stopped,
+    Store,
+    cluster,
+    declared,
+    fingerprint,
+    gather,
+    sweep,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = str(Path(sys.executable).with_name("bloatlab"))
+# Dask's own: event loops and sockets of its clean-up, at the end of the process
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+GRID = """
+scenario = "dumbbell.toml"
+seeds = {seeds}
+[set]
+duration = "{duration}"
+[axes]
+"link.up.rate" = ["1mbit", "2mbit", "3mbit", "4mbit"]
+"""
+
+
+@pytest.fixture
+def grid(scenario_file: Path) -> Path:
+    path = scenario_file.with_name("grid.toml")
+    path.write_text(GRID.format(seeds=10, duration="1s"))
+    return path
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def worker(self, *paths: Path) -> subprocess.Popen[bytes]:
+        """A worker with one thread and no nanny, whose bloatlab is in the first of `paths` if there is any."""
+        more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
+        started = self._start("worker", self.address, *more, paths=paths)
+        self.workers.append(started)
+        return started
+
+    def _start(self, *words: str, paths: tuple[Path, ...] = ()) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(map(str, [*paths, Path(__file__).parent]))
+        environment = os.environ | {"PYTHONPATH": path}
+        environment["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
+        command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+
+    def close(self) -> None:
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def machines() -> Iterator[Cluster]:
+    made = Cluster()
+    yield made
+    made.close()
+
+
+def table(grid: Path, out: Path, *more: str) -> bytes:
+    assert call(["sweep", str(grid), "-o", str(out), "--no-store", *more]) == 0
+    return out.read_bytes()
+
+
+def busy(client: Any) -> int:
+    """How many workers have something to do."""
+    return sum(map(bool, client.processing().values()))
+
+
+def voice(result: Result) -> dict[str, float]:
+    return {"sent_bytes": result.summary["links"]["up"]["delivered_bytes"]}
+
+
+def build(rate: str, seed: int) -> bloatlab.Scenario:
+    text = 'duration = "1s"\n[link.up]\nfrom = "a"\nto = "b"\nboth_ways = true\nrate = "1mbit"\n'
+    text += '[app.file]\nfrom = "a"\nto = ["b"]\ntraffic.ftp = {}\n'
+    return bloatlab.parse(text, sets=[("link.up.rate", rate), ("seed", str(seed))])
+
+
+MADE = Grid({"rate": ["1mbit", "3mbit"]}, build, seeds=range(1, 4))
+
+
+# --------------------------------------------------------------------------------------------- the same table
+
+
+def test_the_table_of_a_local_cluster_is_that_of_threads(grid: Path, tmp_path: Path, capsys):
+    assert table(grid, tmp_path / "dask.csv", "--dask", "local", "--jobs", "2") == table(grid, tmp_path / "own.csv")
+    assert "40 runs" in capsys.readouterr().err
+
+
+def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_path: Path):
+    machines.worker()
+    store = Store(tmp_path / "store")
+    with distributed.Client(machines.address) as client:
+        gathered = gather(MADE.points(), Measure("voice", voice), store=store, executor=Dask(client))
+        values = sweep(MADE.points(), lambda point, result: (point.key["rate"], result.seed), executor=Dask(client))
+    assert values == [(rate, seed) for seed in (1, 2, 3) for rate in ("1mbit", "3mbit")]
+    again = gather(MADE.points(), Measure("voice", voice), store=store)
+    assert (gathered.ran, again.found) == (6, 6)
+    assert gathered.frame().equals(again.frame())
+    assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
+
+
+def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
+    """Of two workers one is killed, and another comes, twice."""
+    grid.write_text(GRID.format(seeds=20, duration="5s"))
+    machines.worker()
+    machines.worker()
+    out = tmp_path / "dask.csv"
+    command = [COMMAND, "sweep", str(grid), "-o", str(out), "--no-store", "--dask", machines.address]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    killed = 0
+    with distributed.Client(machines.address) as client:
+        while child.poll() is None and killed < 2:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(1)
+            if busy(client) == 2:  # the one to be killed has work, too
+                machines.workers.pop().kill()
+                machines.worker()
+                killed += 1
+    _, said = child.communicate()
+    assert child.returncode == 0, said
+    assert killed == 2
+    assert out.read_bytes() == table(grid, tmp_path / "own.csv")
+
+
+# ---------------------------------------------------------------------------------------------- another build
+
+
+@pytest.fixture
+def other_build(tmp_path: Path) -> Path:
+    """A copy of bloatlab that differs in a comment."""
+    folder = tmp_path / "other"
+    shutil.copytree(Path(bloatlab.__file__).parent, folder / "bloatlab", ignore=shutil.ignore_patterns("__pycache__"))
+    with (folder / "bloatlab" / "tables.py").open("a") as file:
+        file.write("# another build\n")
+    return folder
+
+
+def test_another_build_is_refused_and_the_others_do_its_work(machines: Cluster, other_build: Path, tmp_path: Path):
+    machines.worker(other_build)
+    notices: list[str] = []
+    with distributed.Client(machines.address) as client:
+        client.wait_for_workers(1)
+        threading.Timer(0.2, machines.worker).start()
+        client.run(time.sleep, 0)
+        machines_ready = client.wait_for_workers(2)
+        del machines_ready
+        gathered = gather(MADE.points(), Measure("voice", voice), executor=Dask(client, notices.append))
+    assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
+    assert [bool(re.match(r"tcp://.*: another build of bloatlab \(", line)) for line in notices] in ([True], [])
+
+
+def test_a_cluster_of_another_build_ends_in_a_line(
+    grid: Path, tmp_path: Path, machines: Cluster, other_build: Path, capsys
+):
+    machines.worker(other_build)
+    store = tmp_path / "store"
+    assert call(["sweep", str(grid), "--store", str(store), "--dask", machines.address]) == 2
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if "workers yet" not in line]
+    assert (out, len(lines)) == ("", 2), err
+    assert "its results are refused" in lines[0]
+    assert "every worker has another build of bloatlab than this one" in lines[1]
+    assert "0 of 40 runs are kept in" in lines[1]
+    assert sum(stock.runs for stock in Store(store).shelves()) == 0
+
+
+def test_a_build_is_all_of_bloatlab(other_build: Path):
+    source = "from bloatlab.sweep import fingerprint; print(fingerprint.core(), fingerprint.build())"
+
+    def of(environment: dict[str, str]) -> list[str]:
+        command = [sys.executable, "-c", source]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
+
+    core, build = of(dict(os.environ))
+    assert (core, build) == (fingerprint.core(), fingerprint.build())
+    other_core, other = of(os.environ | {"PYTHONPATH": str(other_build)})
+    assert other_core == core
+    assert other != build
+
+
+# --------------------------------------------------------------------------------------------------- failures
+
+
+def test_a_dead_scheduler_is_a_line_and_what_is_done_is_kept(grid: Path, tmp_path: Path, machines: Cluster):
+    grid.write_text(GRID.format(seeds=50, duration="20s"))
+    machines.worker()
+    store = tmp_path / "store"
+    command = [COMMAND, "sweep", str(grid), "--store", str(store), "-f", "csv"]
+    child = subprocess.Popen(
+        [*command, "--dask", machines.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(600):
+        if sum(stock.runs for stock in Store(store).shelves()) >= 3 or child.poll() is not None:
+            break
+        time.sleep(0.1)
+    machines.scheduler.kill()
+    out, err = child.communicate(timeout=60)
+    lines = [line for line in err.splitlines() if "workers yet" not in line]
+    assert (child.returncode, out, len(lines)) == (2, "", 1), err
+    told = re.fullmatch(r"the Dask scheduler at tcp://\S+ is gone; (\d+) of 200 runs are kept in .*", lines[0])
+    assert told, err
+    assert int(told[1]) >= 3
+    assert sum(stock.runs for stock in Store(store).shelves()) == int(told[1])
+
+
+def test_ctrl_c_stops_the_runs_of_the_workers(grid: Path, tmp_path: Path, machines: Cluster):
+    grid.write_text(GRID.format(seeds=2, duration="4000s"))
+    machines.worker()
+    command = [COMMAND, "sweep", str(grid), "--store", str(tmp_path / "store"), "--dask", machines.address]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with distributed.Client(machines.address) as client:
+        for _ in range(300):
+            if busy(client) or child.poll() is not None:
+                break
+            time.sleep(0.1)
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+        assert child.returncode == 130, err
+        assert "interrupted: 0 of 8 runs are kept" in err
+        assert client.submit(int, "5").result(timeout=10) == 5  # its only thread is free again
+
+
+def test_a_run_that_breaks_is_named(machines: Cluster):
+    machines.worker()
+
+    def fails(point: Point[Any], result: Result) -> int:
+        if result.seed == 2:
+            raise ValueError("no")
+        return result.seed
+
+    with distributed.Client(machines.address) as client:
+        with pytest.raises(RunError, match=r"^rate=[13]mbit with seed 2: ValueError: no$"):
+            sweep(MADE.points(), fails, executor=Dask(client))
+        assert sweep(MADE.points()[:2], fails, executor=Dask(client)) == [1, 1]
+
+
+def test_a_run_that_kills_its_workers_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "MOST_DEATHS", 0)
+
+    def deadly(point: Point[Any], result: Result) -> int:
+        if result.seed == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result.seed
+
+    with (
+        dask_config.set({"distributed.scheduler.allowed-failures": 0}),
+        cluster.connected("local", 1, lambda _: None) as executor,
+        pytest.raises(RunError, match="every worker that ran it died"),
+    ):
+        sweep(MADE.points(), deadly, executor=executor)
+
+
+def test_progress_comes_by_way_of_the_scheduler(machines: Cluster, monkeypatch: pytest.MonkeyPatch):
+    machines.worker()
+    heard: list[tuple[int, float]] = []
+
+    class Ears:
+        def begin(self, total: int) -> None: ...
+        def advance(self, index: int, fraction: float) -> None:
+            heard.append((index, fraction))
+
+        def done(self, index: int) -> None:
+            heard.append((index, 1.0))
+
+        def end(self) -> None: ...
+
+    def slow(point: Point[Any], result: Result) -> int:
+        return result.seed
+
+    long = [Point("long", build("3mbit", 1).with_sets(("duration", "3000s")), 1)]
+    with distributed.Client(machines.address) as client:
+        sweep(long, slow, executor=Dask(client), watch=Ears())
+    assert heard[-1] == (0, 1.0)
+    fractions = [fraction for _, fraction in heard]
+    assert fractions == sorted(fractions)
+    assert any(0.0 < fraction < 1.0 for fraction in fractions)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--dask", "tcp://127.0.0.1:9"], "--dask tcp://127.0.0.1:9: no Dask scheduler"),
+        (["--dask", "nonsense"], "--dask nonsense: no Dask scheduler"),
+        (["--dask", "nowhere.json"], "--dask nowhere.json: no Dask scheduler"),
+        (["--dask", "tcp://127.0.0.1:9", "--jobs", "2"], "--jobs: how many runs at a time is the cluster's to say"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_a_line(grid: Path, capsys, monkeypatch, flags: list[str], words: str):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 2)
+    assert call(["sweep", str(grid), *flags]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1), err
+    assert words in err
+
+
+def test_a_sweep_of_a_lost_client_says_so():
+    class Gone:
+        status = "closed"
+
+    with pytest.raises(Stopped, match="is gone; 0 of 6 runs were complete"):
+        gather(MADE.points(), declared.SUMMARY, store=None, executor=Dask(Gone()))
+
+
+# ---------------------------------------------------------------------------------------------- deployments
+
+
+@pytest.mark.parametrize("name", ["ssh.sh", "slurm.sh"])
+def test_scripts_of_the_examples_parse_and_their_flags_exist(name: str):
+    path = ROOT / "examples" / "cluster" / name
+    subprocess.run(["/bin/bash", "-n", path], check=True)
+    text = path.read_text().replace("\\\n", " ")
+    for part in ("scheduler", "worker", "ssh"):
+        for line in re.findall(rf"/dask\" {part} .*", text):
+            helped = subprocess.run(
+                [sys.executable, "-m", f"distributed.cli.dask_{part}", "--help"],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            flags = set(re.findall(r"--[a-z-]+", line))
+            assert flags
+            assert {flag for flag in flags if flag not in helped} == set()
+
+
+def test_the_cluster_of_kubernetes_parses():
+    yaml = pytest.importorskip("yaml")
+    (found,) = yaml.safe_load_all((ROOT / "examples" / "cluster" / "kubernetes.yaml").read_text())
+    assert found["kind"] == "DaskCluster"
+    for part in ("worker", "scheduler"):
+        (container,) = found["spec"][part]["spec"]["containers"]
+        assert container["args"][:2] == ["dask", part]

@@ -1,0 +1,97 @@
+"""What many workers bring, and what a run costs besides the core. Prints a table for docs/cluster.md.
+
+    .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
+
+Two workers against one, runs of 10 ms and of 100 ms (home-upload, longer); and CPU per run of 2 s of home-upload, by
+threads with the store and by a local cluster with one worker, less that of the core alone. The rounds are taken in
+turns and the best of each counts: other people's load only ever adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import bloatlab
+from bloatlab import _core
+from bloatlab.sweep import Executor, Point, Store, Threads, cluster, declared, gather
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    overhead(points("2s", given.runs), given.rounds)
+    for duration, runs in (("8s", given.runs), ("80s", given.runs // 10)):
+        speedup(points(duration, runs), duration, given.rounds)
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def points(duration: str, runs: int) -> list[Point[int]]:
+    """As many runs of home-upload."""
+    model = bloatlab.load(ROOT / "examples" / "home-upload.toml", [("duration", duration)])
+    return [Point(seed, model.with_sets(("seed", str(seed))), seed) for seed in range(1, runs + 1)]
+
+
+def overhead(of: Sequence[Point[int]], rounds: int) -> None:
+    """CPU per run besides the core's."""
+    alone, threads, dask = [], [], []
+    with cluster.connected("local", 1, print) as executor:
+        gather(of[:50], declared.SUMMARY, executor=executor)
+        for _ in range(rounds):
+            begun = time.process_time()
+            for point in of:
+                _core.run(point.scenario.text, None, lambda _: None, None, None)
+            alone.append(time.process_time() - begun)
+            begun = time.process_time()
+            measured(of, Threads(1))
+            threads.append(time.process_time() - begun)
+            begun, theirs = time.process_time(), worker_seconds(executor.client)
+            measured(of, executor)
+            dask.append(time.process_time() - begun + worker_seconds(executor.client) - theirs)
+    core = min(alone) / len(of)
+    print(f"core alone: {core * 1e3:.2f} ms of CPU per run of 2 s of home-upload, best of {rounds} rounds of {len(of)}")
+    for name, took in (
+        ("sweep by a thread, kept", threads),
+        ("by one Dask worker, scheduler and store included", dask),
+    ):
+        print(f"  {name}: {(min(took) / len(of) - core) * 1e3:.2f} ms more")
+
+
+def measured(of: Sequence[Point[int]], executor: Executor) -> float:
+    """Seconds for all of them, each kept in a new store."""
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        gather(of, declared.SUMMARY, store=Store(Path(folder)), executor=executor)
+        return time.perf_counter() - begun
+
+
+def worker_seconds(client: Any) -> float:
+    """CPU of all workers so far."""
+    used: Callable[[], float] = time.process_time
+    return sum(client.run(used).values())
+
+
+def speedup(of: Sequence[Point[int]], duration: str, rounds: int) -> None:
+    """Wall time with two workers and with one."""
+    took: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for workers, times in took.items():
+            with cluster.connected("local", workers, print) as executor:
+                gather(of[: 20 * workers], declared.SUMMARY, executor=executor)
+                times.append(measured(of, executor))
+    one, two = min(took[1]), min(took[2])
+    print(f"{len(of)} runs of {duration} ({one / len(of) * 1e3:.0f} ms each): two workers {one / two:.2f} times one")
+
+
+if __name__ == "__main__":
+    main()
