@@ -318,7 +318,7 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster, monkeypatch: 
     def slow(point: Point[Any], result: Result) -> int:
         return result.seed
 
-    long = [Point("long", build("3mbit", 1).with_sets(("duration", "3000s")), 1)]
+    long = [Point("long", build("3mbit", 1).with_sets(("duration", "20000s")), 1)]
     with distributed.Client(machines.address) as client:
         sweep(long, slow, executor=Dask(client), watch=Ears())
     assert heard[-1] == (0, 1.0)

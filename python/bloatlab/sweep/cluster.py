@@ -84,6 +84,7 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         warnings.simplefilter("ignore")
         try:
             if where == "local":
+                held.enter_context(_lean())
                 quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.CRITICAL + 1}
                 cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, **quiet)
                 held.enter_context(cluster)
@@ -98,6 +99,15 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
             raise ClusterError(f"{where}: no Dask scheduler: {words}") from None
         held.callback(_closed, client)
         yield Dask(client, notice)
+
+
+def _lean() -> Any:
+    """Local workers without Dask's profiler, which looks a hundred times a second."""
+    from dask import config  # noqa: PLC0415
+
+    return config.set(
+        {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+    )
 
 
 def _silence() -> None:
@@ -140,7 +150,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | N
         order: _Order = pickle.loads(packed)  # noqa: S301  from the scheduler, which can have anything run anyway
     except (ImportError, AttributeError) as error:
         return f"cannot load the work: {error}", worker.address, 0.0, found
-    build = stamp(order.work)
+    build = _stamp_of(order)
     if build == order.build:
         key = worker.get_current_task()
         for index, point in order.points:
@@ -152,6 +162,16 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | N
                 found.append((index, None, f"{type(error).__name__}: {error}"))
                 break
     return build, worker.address, time.perf_counter() - begun, found
+
+
+#: Of each sweep that came by, what `stamp` said: to find out takes as long as many runs.
+_stamps: dict[str, str] = {}
+
+
+def _stamp_of(order: _Order) -> str:
+    if order.topic not in _stamps:
+        _stamps[order.topic] = stamp(order.work)
+    return _stamps[order.topic]
 
 
 def stamp(work: Work[Any]) -> str:
