@@ -56,6 +56,7 @@ AppDict = TypedDict(
         "from": str,
         "to": Sequence[str],
         "start": str,
+        "start_spread": str,
         "stop": str,
         "tcp": str,
         "tcp_server": str,
@@ -81,6 +82,7 @@ class ScenarioDict(TypedDict, total=False):
     name: str
     seed: int
     duration: str
+    start_spread: str
     link: Mapping[str, LinkDict]
     app: Mapping[str, AppDict]
     tcp: Mapping[str, Mapping[str, Any]]

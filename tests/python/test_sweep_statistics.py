@@ -123,6 +123,10 @@ def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixtu
     grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', ""))
     assert call(["sweep", str(grid)]) == 0
     out, err = capsys.readouterr()
+    assert ("note" in err, "±" in out.replace("± half", "")) == (False, True)  # starts and phases are drawn
+    grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', 'start_spread = "0s"'))
+    assert call(["sweep", str(grid)]) == 0
+    out, err = capsys.readouterr()
     assert "note: all seeds gave the same result everywhere: nothing is drawn at random there" in err
     assert "±" not in out.replace("± half", "")
     assert call(["sweep", str(grid), "--seeds", "1"]) == 0

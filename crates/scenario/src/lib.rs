@@ -13,6 +13,7 @@ mod expect;
 mod nearest;
 pub mod read;
 mod stack;
+mod start;
 mod tc;
 mod work;
 
@@ -40,6 +41,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
+    /// `start_spread` of the applications that have none of their own: `"0s"` starts each exactly at its `start`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Duration>,
     /// Links, by name. Nodes exist by being an end of a link.
     pub link: BTreeMap<String, Link>,
     /// Applications, by name.
@@ -229,9 +233,14 @@ pub struct App {
     pub from: String,
     /// Nodes of the servers, in the order in which the application numbers them.
     pub to: Vec<String>,
-    /// When it starts.
+    /// When it starts: the seed draws a moment from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
+    /// How far seeds move the start. Default: the scenario's `start_spread`; without one the time from packet to packet of what
+    /// sends regularly (`voip`, `ping`, `game`, `cbr` at constant distances), so that its phase is drawn, but at most 1s; 0s of
+    /// `proshare` and of other `cbr`, which draw their own; 100ms of everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Duration>,
     /// When it stops asking for more; what is under way may finish (so an endless transfer cannot stop). Without it, the
     /// end of the run.
     #[serde(default)]

@@ -154,7 +154,7 @@ impl<S: Sink> World<S> {
                 rows_full: 0,
                 udp: vec![None; app.to.len()],
             };
-            desk.timers.push(Reverse((Time(app.start.0), 0, START)));
+            desk.timers.push(Reverse((scenario.begins(name, app), 0, START)));
             self.core.desks.push(desk);
             self.apps.push(AppSlot { machine });
             self.core.arm_app(i);

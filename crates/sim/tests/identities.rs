@@ -258,6 +258,7 @@ fn a_setting_by_its_path_is_that_setting() {
     let toml = line(5, "rate = \"5mbit\"", 10.0, "[app.v]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n");
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
+    set(&mut tree, "start_spread", "0s").unwrap(); // as `read` has it
     let one: scenario::Scenario = scenario::read::typed(tree).unwrap();
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }

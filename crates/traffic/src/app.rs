@@ -21,6 +21,12 @@ pub trait Params {
     }
     /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
+    /// How far seeds move its start, unless a scenario says otherwise.
+    ///
+    /// A tenth of a second is a few round trips: enough that slow starts, and the losses that end them, fall elsewhere.
+    fn start_spread(&self) -> Duration {
+        Duration::from_millis(100)
+    }
     /// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
     fn rows(&self) -> usize {
         1
@@ -75,6 +81,10 @@ macro_rules! applications {
             /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
+            }
+            /// How far seeds move its start, unless a scenario says otherwise; at most 1 s.
+            pub fn start_spread(&self) -> Duration {
+                match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
             }
             /// Rows of counters that its flows need.
             pub fn rows(&self) -> usize {

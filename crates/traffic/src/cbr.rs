@@ -109,6 +109,15 @@ impl Params for CbrParams {
         Demand::datagrams(times(span, self.rate.time_for(self.size.0), self.count))
     }
 
+    fn start_spread(&self) -> Duration {
+        // random gaps and places need no phase
+        if self.arrivals == Arrivals::Constant && self.randomize.get() == 0.0 {
+            self.rate.time_for(self.size.0)
+        } else {
+            Duration::ZERO
+        }
+    }
+
     fn build(&self) -> Cbr {
         Cbr {
             side: self.direction.sender(),

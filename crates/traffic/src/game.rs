@@ -65,6 +65,10 @@ impl Params for GameParams {
         }
     }
 
+    fn start_spread(&self) -> Duration {
+        self.interval
+    }
+
     fn build(&self) -> Game {
         Game { params: self.clone(), conn: None, start: Time::ZERO, next: 0, got: 0, under_way: VecDeque::new() }
     }

@@ -61,6 +61,10 @@ impl Params for PingParams {
         Demand::datagrams(2.0 * times(span, self.interval, self.count))
     }
 
+    fn start_spread(&self) -> Duration {
+        self.interval
+    }
+
     fn build(&self) -> Ping {
         Ping { params: self.clone(), start: Time::ZERO, next: 0 }
     }

@@ -79,6 +79,10 @@ impl Params for ProshareParams {
         Demand::datagrams(times(span, self.audio_interval, None) + frame * times(span, self.frame_interval, None))
     }
 
+    fn start_spread(&self) -> Duration {
+        Duration::ZERO // it draws its phases itself
+    }
+
     fn build(&self) -> Proshare {
         Proshare { params: self.clone(), next: [Time::ZERO; 2], number: 0 }
     }

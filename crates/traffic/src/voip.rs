@@ -82,6 +82,10 @@ impl Params for VoipParams {
         Demand::datagrams(times(span, self.interval, self.count))
     }
 
+    fn start_spread(&self) -> Duration {
+        self.interval
+    }
+
     fn build(&self) -> Voip {
         // "bits" per "rate" is just the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };

@@ -257,8 +257,8 @@ def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> No
         return
     where = "everywhere" if same == several else f"at {same} of {counted(several, 'place')}"
     line = (
-        f"note: all seeds gave the same result {where}: nothing is drawn at random there, so more seeds say nothing "
-        "more. docs/sweeps.md says what a seed can vary"
+        f"note: all seeds gave the same result {where}: nothing is drawn at random there (start_spread = 0s, or no "
+        "traffic), so more seeds say nothing more. docs/sweeps.md says what a seed varies"
     )
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 

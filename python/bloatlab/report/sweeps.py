@@ -16,7 +16,8 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
-from bloatlab.tables import Spread, TextCell, TextTable, counted, number, spread
+from bloatlab.statistics import Interval, interval
+from bloatlab.tables import TextCell, TextTable, counted, number
 
 #: What a sweep is asked about, the most telling first, as far as its table has them; then whatever else it has.
 TOLD = (
@@ -39,25 +40,25 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One measure over all places: medians over seeds with their central 80 %."""
+    """One measure over all places: means over seeds with their 95 % intervals."""
 
     name: str
-    at: Mapping[Place, Spread]
+    at: Mapping[Place, Interval]
 
     @property
     def moved(self) -> float:
         """How far the axes move it: the range over the larger end."""
-        values = [s.median for s in self.at.values() if math.isfinite(s.median)]
+        values = [s.mean for s in self.at.values() if math.isfinite(s.mean)]
         top = max((abs(v) for v in values), default=0.0)
         return (max(values) - min(values)) / top if top else 0.0
 
-    def least(self) -> tuple[Place, Spread]:
-        """The place with the smallest median."""
-        return min(self.at.items(), key=lambda item: item[1].median)
+    def least(self) -> tuple[Place, Interval]:
+        """The place with the smallest mean."""
+        return min(self.at.items(), key=lambda item: item[1].mean)
 
-    def most(self) -> tuple[Place, Spread]:
-        """The place with the largest median."""
-        return max(self.at.items(), key=lambda item: item[1].median)
+    def most(self) -> tuple[Place, Interval]:
+        """The place with the largest mean."""
+        return max(self.at.items(), key=lambda item: item[1].mean)
 
 
 def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
@@ -72,9 +73,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     charts: list[Block] = [figure_block(_drawn([m], sweep, 1)) for m in measured[2:MOST_CHARTS]]
     sections = [
         *([Section("More measures", "measures", charts)] if charts else []),
-        Section(
-            "Every place", "places", [TableBlock(_table(sweep, measured))], f"Medians of {counted(seeds, 'seed')}."
-        ),
+        Section("Every place", "places", [TableBlock(_table(sweep, measured))], _basis(seeds)),
     ]
     return Page(
         title=f"Sweep {sweep.label}",
@@ -86,7 +85,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
 
 
 def _basis(seeds: int) -> str:
-    return f"Medians of {counted(seeds, 'seed')}; bars: the central 80 %."
+    return f"Means of {counted(seeds, 'seed')}; bars: the 95 % interval of the mean (Student's t)."
 
 
 def _places(sweep: Sweep) -> dict[Place, pl.DataFrame]:
@@ -103,11 +102,11 @@ def _measured(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Measur
         )
     found: list[Measured] = []
     for name in names:
-        at: dict[Place, Spread] = {}
+        at: dict[Place, Interval] = {}
         for place, frame in places.items():
             values = [float(v) for v in frame[name].drop_nulls() if math.isfinite(float(v))]
             if values:
-                at[place] = spread(values)
+                at[place] = interval(values)
         measure = Measured(name, at)
         if at and measure.moved > 0.0:
             found.append(measure)
@@ -128,9 +127,7 @@ def _range(m: Measured, sweep: Sweep) -> str:
     if direction(m.name) == "more is better":
         ends.reverse()
     (first, good), (last, bad) = ends
-    return (
-        f"{m.name} is {_value(good.median)} at {_words(first, sweep)} and {_value(bad.median)} at {_words(last, sweep)}"
-    )
+    return f"{m.name} is {_value(good.mean)} at {_words(first, sweep)} and {_value(bad.mean)} at {_words(last, sweep)}"
 
 
 def _words(place: Place, sweep: Sweep) -> str:
@@ -144,7 +141,7 @@ def _points(told: Sequence[Measured], sweep: Sweep) -> list[Point]:
     for m in told:
         way = direction(m.name)
         best = m.least() if way == "less is better" else m.most()
-        verdict = f"{'best' if way else 'largest'} {_value(best[1].median)}"
+        verdict = f"{'best' if way else 'largest'} {_value(best[1].mean)}"
         points.append(Point(m.name, verdict, f"at {_words(best[0], sweep)}"))
     return points
 
@@ -164,12 +161,12 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     lines: list[Series] = []
     for n, other in enumerate(list(others)[:MOST_LINES]):
         at = [m.at.get((*other[:along], tick, *other[along:])) for tick in ticks]
-        values = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in at])
+        values = np.array([_ends(s) if s else [math.nan] * 3 for s in at])
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart
         label = ", ".join(safe(v) for v in other) or m.name
         lines.append(Series(label, x, values[:, 0], "points", style.COLOURS[n], (values[:, 1], values[:, 2])))
-    ends = [s.median for s in m.at.values()]
+    ends = [s.mean for s in m.at.values()]
     log = min(ends) > 0.0 and max(ends) > 30.0 * min(ends)
     return Panel(
         safe(m.name, 60),
@@ -183,14 +180,19 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     )
 
 
+def _ends(of: Interval) -> list[float]:
+    """The mean and the ends of its interval; of a single seed the mean alone."""
+    return [of.mean, *((of.low, of.high) if of.n > 1 else (of.mean, of.mean))]
+
+
 def _table(sweep: Sweep, measured: Sequence[Measured]) -> TextTable:
     rows: list[list[TextCell]] = []
     for place in _places(sweep):
         cells = [TextCell(safe(value, 60)) for value in place]
         for m in measured:
             s = m.at.get(place)
-            hint = f"{_value(s.low)} to {_value(s.high)} over seeds" if s is not None and s.low != s.high else ""
-            cells.append(TextCell("-" if s is None else _value(s.median), hint=hint))
+            hint = f"{_value(s.low)} to {_value(s.high)}: 95 % interval" if s is not None and s.half > 0.0 else ""
+            cells.append(TextCell("-" if s is None else _value(s.mean), hint=hint))
         rows.append(cells)
     columns = [*(safe(axis) for axis in sweep.axes), *(m.name for m in measured)]
     return TextTable("", columns, rows, left=len(sweep.axes))

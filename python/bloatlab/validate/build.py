@@ -101,6 +101,7 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
             "seed": seed,
             "duration": _time(entry.duration_s),
             "link": _links(entry, queue, CAKE_BURST if parse(entry.qdisc).root else HTB_BURST),
+            "start_spread": "0s",
             "app": _apps(entry, seed),
             "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
             "record": {

@@ -335,7 +335,7 @@ impl Core {
             counts: machine.counts(),
             stop: app.app.stop.map_or(Time::NEVER, |s| Time(s.0)),
         });
-        self.timers.push(Reverse((Time(app.app.start.0), 0, i, START)));
+        self.timers.push(Reverse((scenario.begins(&app.name, &app.app), 0, i, START)));
         Ok(())
     }
 

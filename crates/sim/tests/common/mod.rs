@@ -6,11 +6,19 @@ use scenario::Scenario;
 use scenario::read::{Format, scenario};
 use sim::{Column, Outcome, World};
 use std::fmt::Write;
-use units::{Rng, Time};
+use units::{Duration, Rng, Time};
 
-/// The scenario of a TOML text; panics with every problem that it has.
+/// The scenario of a TOML text, in which nothing is drawn of starts and pauses unless it says so; panics with
+/// every problem that it has.
 pub fn read(toml: &str) -> Scenario {
-    scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"))
+    let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
+    read.start_spread.get_or_insert(Duration::ZERO);
+    for app in read.app.values_mut() {
+        if let traffic::Traffic::Web(web) = &mut app.traffic {
+            web.think_spread.get_or_insert(Duration::ZERO);
+        }
+    }
+    read
 }
 
 /// Runs to the end on the fast path.

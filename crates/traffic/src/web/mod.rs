@@ -33,7 +33,7 @@ pub use params::{Draw, LISTED, LISTED_HTML, Lognormal, MeasureFrom, OpenOrder, P
 use crate::conns::Conns;
 use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
 use std::collections::BTreeMap;
-use units::Time;
+use units::{Duration, Time};
 
 /// Where the page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,12 @@ impl Web {
             }
         }
         if self.params.pages.is_none_or(|n| self.pages < n) {
-            host.timer(host.now() + self.params.think, PAGE);
+            let (think, spread) = (self.params.think, self.params.spread());
+            let pause = match spread.0 {
+                0 => think,
+                most => Duration(think.0 - most + host.rng().below(2 * most + 1)),
+            };
+            host.timer(host.now() + pause, PAGE);
         }
     }
 }

@@ -176,6 +176,9 @@ pub struct WebParams {
     pub request: Bytes,
     /// Time from a loaded page to the next GET. Default 5s.
     pub think: Duration,
+    /// How much longer or shorter a pause may be: each is drawn, uniformly. Default a fifth of `think`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think_spread: Option<Duration>,
     /// Pages to load; without it, until the end. Default none.
     pub pages: Option<u64>,
     /// Keep each connection for all objects of its slot in one page (true), or open one for each object (false, which fits
@@ -200,6 +203,7 @@ impl Default for WebParams {
             connections_per_server: 6,
             request: Bytes(250),
             think: Duration::from_secs(5),
+            think_spread: None,
             pages: None,
             persistent: false,
             quota: Quota::default(),
@@ -207,6 +211,13 @@ impl Default for WebParams {
             measure_from: MeasureFrom::default(),
             on_failure: OnFailure::default(),
         }
+    }
+}
+
+impl WebParams {
+    /// How much longer or shorter than `think` a pause may be.
+    pub(super) fn spread(&self) -> Duration {
+        self.think_spread.unwrap_or(Duration(self.think.0 / 5))
     }
 }
 
@@ -264,12 +275,17 @@ impl Params for WebParams {
                 }
             }
         }
+        if self.spread() > self.think {
+            let message = format!("{} is not valid; expected at most think, {}", self.spread(), self.think);
+            return Err(Problem::new("think_spread", message));
+        }
         Ok(())
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
         // a page takes a handshake at least
-        let pages = times(span, self.think + round, self.pages);
+        let least = self.think.saturating_sub(self.spread());
+        let pages = times(span, least + round, self.pages);
         let servers = f64::from(self.servers);
         let (objects, bytes) = match &self.page {
             Page::Uniform(u) => {

@@ -10,8 +10,10 @@ const S: u64 = 1000 * MS;
 /// Round trips of CableLabs 2012 §3.2.3.
 const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
 
-fn run(params: WebParams, fake: &mut Fake, until: u64) -> Web {
+/// Nothing is drawn of pauses unless `params` say so.
+fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     params.validate().unwrap();
+    params.think_spread.get_or_insert(Duration::ZERO);
     let mut app = params.build();
     fake.run(&mut app, Time(until));
     app
@@ -223,4 +225,24 @@ fn the_html_may_lie_on_any_server() {
         let e = WebParams { html_server: wrong, ..Default::default() }.validate().unwrap_err();
         assert_eq!((e.path.as_str(), e.to_string().contains("1 to 4")), ("html_server", true));
     }
+}
+
+#[test]
+fn pauses_are_drawn_around_think() {
+    let pauses = |spread: Option<u64>| {
+        let mut fake = Fake::new(&RTT);
+        let params = WebParams { pages: Some(60), think_spread: spread.map(Duration), ..Default::default() };
+        fake.run(&mut params.build(), Time(1000 * S));
+        let ends = fake.pages.iter().map(|p| p.1.0);
+        let begins = fake.pages.iter().skip(1).map(|p| p.0.0);
+        begins.zip(ends).map(|(next, end)| next - end).collect::<Vec<_>>()
+    };
+    assert!(pauses(Some(0)).iter().all(|&p| p == 5 * S));
+    let drawn = pauses(None);
+    // 4 to 6 s, standard deviation 1 s / sqrt(3) = 0.577 s: the mean of 59 within four of its errors
+    assert!(drawn.len() == 59 && drawn.iter().all(|&p| (4 * S..=6 * S).contains(&p)), "{drawn:?}");
+    let mean = drawn.iter().sum::<u64>() as f64 / 59.0 / S as f64;
+    assert!((mean - 5.0).abs() < 4.0 * 0.577 / 59.0_f64.sqrt(), "{mean}");
+    let e = WebParams { think_spread: Some(Duration(6 * S)), ..Default::default() }.validate().unwrap_err();
+    assert_eq!(e.path, "think_spread");
 }

@@ -84,6 +84,7 @@ def describe(case: Case, seed: int, setup: Setup) -> ScenarioDict:
         "seed": seed,
         "duration": f"{setup.seconds}s",
         "link": _links(case, setup),
+        "start_spread": "0s",  # the study has its own
         "app": apps,
         "tcp": _stacks(setup),
         "record": {"interval": "100ms", "links": [UP], "apps": [name for name in apps if name == "ftp"]},
@@ -264,6 +265,7 @@ def _browsing(setup: Setup) -> dict[str, Any]:
         "connections_per_server": 6,
         "request": free.get_size,
         "think": "5s",
+        "think_spread": "0s",
         "persistent": free.web_persistent,
         "quota": free.web_quota,
         "open_order": free.web_open_order,

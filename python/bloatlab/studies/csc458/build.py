@@ -168,6 +168,7 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             "seed": seed,
             "duration": f"{lab.seconds}s",
             "link": _links(case, lab),
+            "start_spread": "0s",  # the study has its own
             "app": _apps(seed),
             "tcp": {"lab": _stack(case)},
             "record": {"interval": "10ms", "links": [UP], "apps": [LONG]},

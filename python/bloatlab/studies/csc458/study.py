@@ -154,6 +154,7 @@ def network_card(seed: int) -> Scenario:
         "seed": seed,
         "duration": "1s",
         "link": {NIC: link, "back": back},
+        "start_spread": "0s",  # the study has its own
         "app": {"flood": flood},
     }
     return from_dict(data, source=NIC)

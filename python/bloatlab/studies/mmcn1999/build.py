@@ -199,6 +199,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
             "duration": f"{seconds}s",
             "link": links,
             "tcp": {"reno": RENO_2001 if case.limited_transmit else RENO},
+            "start_spread": "0s",  # the study has its own
             "app": _ftps(case) | _sessions(case, seconds) | _blast(case),
             "record": {"interval": "500ms", "links": [LINK]},
         }

@@ -90,6 +90,7 @@ def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
                 "out": {"from": "r2", "to": "sink", **access},
             },
             "tcp": {"reno": {**RENO, **({"mss": 960, "receive_window": "240KB"} if two else {})}},
+            "start_spread": "0s",  # the study has its own
             "app": _started(_APPS[case.kind](), seed),
             "record": {"interval": "20ms" if two else "100ms", "links": [LINK]},
         },

@@ -64,6 +64,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
         "seed": seed,
         "duration": f"{case.seconds}s",
         "link": links(case),
+        "start_spread": "0s",  # the study has its own
         "app": apps(case, seed),
         "tcp": {"study": stack(case.free)},
         "record": {"interval": "1s", "links": [BOTTLENECK[case.direction]], "warm_up": f"{warm_up}s"},

@@ -1,0 +1,32 @@
+"""Seeds mean something: another seed is another run, unless the scenario asks for none of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bloatlab
+from bloatlab.sweep.declared import flat
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
+
+
+def summary(path: Path, seed: int, **sets: str) -> dict[str, object]:
+    scenario = bloatlab.load(path)
+    changes = scenario.data["link"].get("up", {}).get("changes")
+    result = bloatlab.run(path, seed=seed, sets={"duration": "90s" if changes else "15s", **sets})
+    return dict(flat(result.summary))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_seeds_of_every_example_differ(path: Path):
+    runs = [summary(path, seed) for seed in (1, 2, 3)]
+    assert all(runs[a] != runs[b] for a, b in ((0, 1), (0, 2), (1, 2)))
+    assert runs[0] == summary(path, 1)
+
+
+def test_no_spread_is_one_run():
+    path = next(path for path in EXAMPLES if path.stem == "home-upload")
+    runs = [summary(path, seed, start_spread="0s") for seed in (1, 2)]
+    assert runs[0] == runs[1]
