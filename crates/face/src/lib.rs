@@ -2,9 +2,9 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`resolve`], [`scenario`] | a text to a scenario, with every problem at its path |
+//! | [`resolve`], [`scenario()`] | a text to a scenario, with every problem at its path |
 //! | [`Run`] | one run, in slices; its summary as the one JSON text that all faces give |
-//! | [`catalogue`] | what there is to choose from, with every parameter |
+//! | [`catalogue()`] | what there is to choose from, with every parameter |
 //! | [`toml`] | a scenario as TOML: as it was given, or without what the defaults say |
 //! | [`charts`] | series and distributions of a result, thin enough to draw |
 

@@ -50,9 +50,7 @@ impl Kind {
             Self::Flag(_) | Self::Is(_) | Self::Absent(_) => "nothing",
         }
     }
-}
 
-impl Kind {
     /// What stands for the value in a synopsis; nothing for a word that stands alone.
     fn placeholder(self) -> &'static str {
         match self {

@@ -9,9 +9,9 @@
 //!
 //! A name alone is the discipline with its defaults, and each word changes one parameter of those, so a text means the table that
 //! has the same values. A word that tc does not have may be a parameter's own name (`codel target 5ms variant linux`).
-//! [`grammar`] is the table that both directions read.
+//! `grammar` is the table that both directions read.
 //!
-//! Source: tc(8), and the manual pages that [`grammar`] names.   Units: tc's: a size's k, m and g are powers of 1024.
+//! Source: tc(8), and the manual pages that `grammar` names.   Units: tc's: a size's k, m and g are powers of 1024.
 //! Departs: a time without a unit, microseconds in tc, is refused, as are `kbps` and `mbps`. `red` with words is Linux's RED
 //! (`variant = "linux"`), whose thresholds they are.
 
