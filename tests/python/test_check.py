@@ -117,7 +117,7 @@ def test_expectations_change_no_result_and_stay_with_it(say: Say, scenario_file:
 
 
 def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_path: Path):
-    _expecting(scenario_file, '"links.up.dropped_packets" = ">= 0"')
+    _expecting(scenario_file, '"links.up.utilisation" = "<= 9"')
     sweep = tmp_path / "grid.toml"
     sweep.write_text(
         f'scenario = "{scenario_file.name}"\nseeds = 2\n[set]\nduration = "3s"\n'

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +109,14 @@ def table(grid: Path, out: Path, *more: str) -> bytes:
     return out.read_bytes()
 
 
+@contextlib.contextmanager
+def client_of(machines: Cluster, workers: int = 1) -> Iterator[Any]:
+    """A client, when so many workers are there."""
+    with distributed.Client(machines.address) as client:
+        client.wait_for_workers(workers, timeout=60)
+        yield client
+
+
 def busy(client: Any) -> int:
     """How many workers have something to do."""
     return sum(map(bool, client.processing().values()))
@@ -139,7 +146,7 @@ def test_the_table_of_a_local_cluster_is_that_of_threads(grid: Path, tmp_path: P
 def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_path: Path):
     machines.worker()
     store = Store(tmp_path / "store")
-    with distributed.Client(machines.address) as client:
+    with client_of(machines) as client:
         gathered = gather(MADE.points(), Measure("voice", voice), store=store, executor=Dask(client))
         values = sweep(MADE.points(), lambda point, result: (point.key["rate"], result.seed), executor=Dask(client))
     assert values == [(rate, seed) for seed in (1, 2, 3) for rate in ("1mbit", "3mbit")]
@@ -151,7 +158,8 @@ def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_pa
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
     """Of two workers one is killed, and another comes, twice."""
-    grid.write_text(GRID.format(seeds=20, duration="5s"))
+    # so long that both kills fall into it on any machine: some 15 s of simulation
+    grid.write_text(GRID.format(seeds=20, duration="150s"))
     machines.worker()
     machines.worker()
     out = tmp_path / "dask.csv"
@@ -187,16 +195,14 @@ def other_build(tmp_path: Path) -> Path:
 
 def test_another_build_is_refused_and_the_others_do_its_work(machines: Cluster, other_build: Path, tmp_path: Path):
     machines.worker(other_build)
+    machines.worker()
     notices: list[str] = []
-    with distributed.Client(machines.address) as client:
-        client.wait_for_workers(1)
-        threading.Timer(0.2, machines.worker).start()
-        client.run(time.sleep, 0)
-        machines_ready = client.wait_for_workers(2)
-        del machines_ready
-        gathered = gather(MADE.points(), Measure("voice", voice), executor=Dask(client, notices.append))
-    assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
-    assert [bool(re.match(r"tcp://.*: another build of bloatlab \(", line)) for line in notices] in ([True], [])
+    points = Grid({"rate": ["1mbit", "3mbit"]}, build, seeds=range(1, 21)).points()
+    with client_of(machines, 2) as client:
+        gathered = gather(points, Measure("voice", voice), executor=Dask(client, notices.append))
+    assert gathered.frame().equals(gather(points, Measure("voice", voice)).frame())
+    (notice,) = notices
+    assert re.match(r"tcp://.*: another build of bloatlab \(", notice)
 
 
 def test_a_cluster_of_another_build_ends_in_a_line(
@@ -254,7 +260,7 @@ def test_a_dead_scheduler_is_a_line_and_what_is_done_is_kept(grid: Path, tmp_pat
 
 
 def test_ctrl_c_stops_the_runs_of_the_workers(grid: Path, tmp_path: Path, machines: Cluster):
-    grid.write_text(GRID.format(seeds=2, duration="4000s"))
+    grid.write_text(GRID.format(seeds=2, duration="100000s"))
     machines.worker()
     command = [COMMAND, "sweep", str(grid), "--store", str(tmp_path / "store"), "--dask", machines.address]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -279,7 +285,7 @@ def test_a_run_that_breaks_is_named(machines: Cluster):
             raise ValueError("no")
         return result.seed
 
-    with distributed.Client(machines.address) as client:
+    with client_of(machines) as client:
         with pytest.raises(RunError, match=r"^rate=[13]mbit with seed 2: ValueError: no$"):
             sweep(MADE.points(), fails, executor=Dask(client))
         assert sweep(MADE.points()[:2], fails, executor=Dask(client)) == [1, 1]
@@ -319,7 +325,7 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster, monkeypatch: 
         return result.seed
 
     long = [Point("long", build("3mbit", 1).with_sets(("duration", "20000s")), 1)]
-    with distributed.Client(machines.address) as client:
+    with client_of(machines) as client:
         sweep(long, slow, executor=Dask(client), watch=Ears())
     assert heard[-1] == (0, 1.0)
     fractions = [fraction for _, fraction in heard]
