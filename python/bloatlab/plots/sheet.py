@@ -155,7 +155,10 @@ def fits_beside(of: Sheet, height: float, count: int) -> bool:
 
 def settle(of: Sheet) -> None:
     """Lay the sheet out, and move labels at the right edge apart until none lies over another."""
-    of.figure.draw_without_rendering()
+    layout: Any = of.figure.get_layout_engine()
+    layout.execute(of.figure)
+    # labels move within their room, so the layout stands, and writing need not find it again
+    of.figure.set_layout_engine("none")
     for axes in of.figure.axes:
         texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]
         if len(texts) < 2:
