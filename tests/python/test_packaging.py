@@ -80,7 +80,7 @@ def test_ci_runs_every_check(tmp_path: Path):
 
 
 def test_check_is_lints_types_documentation_layers_and_then_tests():
-    command = ["make", "-n", "check", "PYTHON=python3"]
+    command = ["make", "--no-print-directory", "-n", "check", "PYTHON=python3"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     steps = ["cargo fmt", "cargo clippy", "cargo doc", "layers.py", "ruff format --check", "ruff check", "basedpyright",
