@@ -76,7 +76,10 @@ def test_ci_runs_every_check(tmp_path: Path):
     command = ["/bin/sh", str(ROOT / ".ci" / "run")]
     done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     made = [line for line in done.stdout.splitlines() if line.startswith("made")]
-    assert (done.returncode, made) == (0, ["made: --keep-going check", "made: fuzz ROUNDS=1"])
+    assert (done.returncode, made) == (
+        0,
+        ["made: --keep-going check-rust check-python", "made: --keep-going test", "made: fuzz ROUNDS=1"],
+    )
 
 
 def test_check_is_lints_types_documentation_layers_and_then_tests():
