@@ -11,6 +11,7 @@ import pytest
 
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
+from bloatlab.sweep import Store
 from browser import ARGUMENTS, chromium
 
 DUMBBELL = """
@@ -93,3 +94,15 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield started
         started.close()
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    """What a store has said."""
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, notices: list[str]) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "store", notices.append)

@@ -57,16 +57,6 @@ GRID = Grid({"rate": ["1mbit", "5mbit"], "limit": [5, 50]}, build, seeds=(1, 2))
 MEASURE = Measure("test", row, frames)
 
 
-@pytest.fixture
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def store(tmp_path: Path, notices: list[str]) -> Store:
-    return Store(tmp_path / "store", notices.append)
-
-
 def kept(store: Store) -> int:
     return sum(stock.runs for stock in store.shelves())
 

@@ -48,16 +48,6 @@ def same(one: Measured | None, other: Measured) -> bool:
     )
 
 
-@pytest.fixture
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def store(tmp_path: Path, notices: list[str]) -> Store:
-    return Store(tmp_path / "store", notices.append)
-
-
 def shelf(store: Store) -> Shelf:
     return store.shelf(CORE, "summary-1", CODE)
 
