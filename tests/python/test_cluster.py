@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def table(grid: Path, out: Path, *more: str) -> bytes:
 
 
 @contextlib.contextmanager
-def client_of(machines: Cluster, workers: int = 1) -> Iterator[Any]:
+def client_of(machines: Cluster, workers: int = 1) -> Generator[Any]:
     """A client, when so many workers are there."""
     with distributed.Client(machines.address) as client:
         client.wait_for_workers(workers, timeout=60)
