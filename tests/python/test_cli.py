@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from bloatlab.cli.main import call
+from bloatlab.cli.main import app, call
 
 
 @pytest.fixture
@@ -139,11 +140,19 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "-e disciplines" in say("list", "cablelabs2012")[1]
 
 
-@pytest.mark.parametrize("name", ["", "run", "reproduce", "list", "schema", "show"])
-def test_help_is_there(say, name: str):
+@pytest.mark.parametrize("name", ["", *(str(name) for name in app if not str(name).startswith("-")), "store gc"])
+def test_help_flows_and_says_no_empty_default(say, monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = say(*name.split(), "--help")
     assert code == 0
-    assert "Usage: bloatlab" in out
+    assert out.startswith("Usage: bloatlab")
+    assert all(
+        nothing not in out for nothing in ("[default: ()]", "[default: False]", "[default: None]", "[default: ]")
+    )
+    # a text that was broken for the source's width and again for the terminal's leaves single words on lines
+    above = [line.strip() for line in out.split("╭")[0].splitlines()]
+    alone = [line for before, line in pairwise(above) if before and line and len(before) + len(line) < 60]
+    assert name == "" or not alone, alone
 
 
 def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_file: Path):

@@ -51,7 +51,7 @@ def command(
 
     The scenario's applications run as in a simulation, over sockets. A command after -- runs beside them, and the run
     ends with it: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user.
-    Exit codes: 0 done; 3 the run was too late too often, its numbers are not to be used; that of the command.
+    Exit codes: 3 the run was too late too often, and its numbers are not to be used; else the command's own, or 0.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ Run it over a grid of values and seeds, as a table:
     bloatlab sweep grid.toml -o runs/grid.csv
 
 Ask in SQL what all sweeps so far have measured:
-    bloatlab query 'SELECT queue, avg("apps.call.voip.mos") FROM grid GROUP BY queue'
+    bloatlab query 'SELECT queue, seed, "apps.call.voip.mos" FROM grid'
 
 See what happened, and what differs between two results:
     bloatlab plot runs/droptail runs/codel -o both.svg
@@ -66,12 +66,12 @@ See what happened, and what differs between two results:
 Reproduce a published study, every number beside ours:
     bloatlab reproduce cablelabs2012
 
-Judge scenarios by what they expect of themselves, as continuous integration does:
+Judge scenarios by what they expect of themselves, as CI does:
     bloatlab check modem.toml --seeds 5 --junit verdicts.xml
 
-Lay simulated and live runs of a scenario side by side (as root), or run the Mininet bufferbloat lab:
+Lay simulated and live runs side by side (as root), or run the Mininet lab:
     bloatlab compare csc458
-    bloatlab lab --bw-net 10 --delay 1 --maxq 100 --cong reno --time 60 --dir bb-q100
+    bloatlab lab --bw-net 10 --maxq 100 --cong reno --dir bb-q100
 
 See what a scenario does while its parameters move, in a browser:
     bloatlab play modem.toml
@@ -82,9 +82,15 @@ Set a Linux box up like a scenario's link:
 Judge bloatlab by what a real Linux kernel did in the same scenarios:
     bloatlab validate
 
-Exit codes: 0 done, 1 a study's stated shares or a file's expectations are not met, 2 bad input, 3 a live run was too
-late.
+Exit codes: 0 done, 1 a study's shares or a file's expectations are not met,
+2 bad input, 3 a live run was too late.
 """
+
+
+def _said(default: object) -> str | None:
+    """A default as help says it; None where there is nothing to say: an option that is off, or not given."""
+    return None if default is None or default is False or default == () else str(default)
+
 
 app = App(
     name="bloatlab",
@@ -95,7 +101,7 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(converter=converted),
+    default_parameter=Parameter(converter=converted, show_default=_said),
 )
 for _name, _module in (
     ("run", run),
@@ -119,7 +125,7 @@ for _name, _module in (
     ("completion", completion),
     ("collisions", collisions),
 ):
-    app.command(_module.command, name=_name)
+    app.command(_module.command, name=_name, help_format="markdown")
 app.command(store.app)
 
 

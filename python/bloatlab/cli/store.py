@@ -18,7 +18,7 @@ from bloatlab.sweep.store import Stock
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show
 
-app = App(name="store", help_format="plaintext", result_action="return_value")
+app = App(name="store", help_format="markdown", result_action="return_value")
 
 
 @app.default
