@@ -6,8 +6,8 @@
     "links.up.utilisation" = "0.9 .. 1"
 
 With several seeds the mean is judged by the worse end of its 95 % interval (Student's t): what is expected must hold
-for all of it. With one seed it is that run's value. A value that a run does not have (a call of which nothing arrived
-has no MOS) is not as expected.
+for all of it. No number of a summary is below 0, so no end is. With one seed it is that run's value. A value that a run
+does not have (a call of which nothing arrived has no MOS) is not as expected.
 """
 
 from __future__ import annotations
@@ -18,15 +18,30 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from bloatlab import warm_up
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
 from bloatlab.statistics import interval
-from bloatlab.sweep import Executor, Point, Store, Watch, declared, gather
+from bloatlab.sweep import (
+    At,
+    Executor,
+    Gathered,
+    Grid,
+    Store,
+    Threads,
+    Watch,
+    declared,
+    gather,
+    gather_until,
+    silent,
+)
+from bloatlab.sweep.declared import Declared
+from bloatlab.sweep.warmed import warmed
 from bloatlab.tables import TextCell, TextTable
 
 #: A comparison in words and as what must hold at an end of the interval: (low end, high end) -> kept.
@@ -114,7 +129,7 @@ def _verdict(place: str, path: str, expected: str, values: Sequence[float | None
     numbers = [float(v) for v in values if v is not None and math.isfinite(v)]
     if len(numbers) < len(values):
         return Verdict(place, path, expected, None, math.nan, math.nan, len(values), kept=False)
-    over = interval(numbers)
+    over = interval(numbers).of_amount()
     low, high = (over.mean, over.mean) if over.n == 1 else (over.low, over.high)
     return Verdict(place, path, expected, over.mean, low, high, over.n, keeps(expected, low, high))
 
@@ -131,20 +146,34 @@ def check(
 ) -> Checked:
     """Run what `file` says, and judge what it expects: a scenario, a sweep; or a result's folder, without a run.
 
-    `seeds` are 1 to so many, in place of the file's own. Raises `NothingExpectedError`, and what reading raises.
+    `seeds` are 1 to so many, in place of the file's own; a sweep's `until` adds to them. Raises `NothingExpectedError`,
+    and what reading raises.
     """
     if file.is_dir():
         result = open_result(file)
         expect = result.scenario.data.get("expect", {})
         return _judged(file, [("", expect, [declared.flat(result.summary)])])
-    points = _points(file, sets, seeds)
-    bare = [Point(point.key, _bare(point.scenario), point.seed) for point in points]
-    gathered = gather(bare, declared.SUMMARY, store=store, jobs=jobs, watch=watch, executor=executor)
-    places: dict[str, tuple[Mapping[str, str], list[Mapping[str, Any]]]] = {}
-    for point, value in zip(points, gathered.values, strict=True):
-        expect = point.scenario.data.get("expect", {})
-        places.setdefault(str(point.key), (expect, []))[1].append(value.row)
-    return _judged(file, [(place, expect, rows) for place, (expect, rows) in places.items()])
+    asked = _asked(file, sets, seeds)
+    first = asked.grid.seeds[0]
+    expects = {at: asked.grid.point(at, first).scenario.data.get("expect", {}) for at in asked.grid.places()}
+    gathered = _gathered(asked, store, watch, executor or Threads(jobs))
+    rows: dict[At, list[Mapping[str, Any]]] = {at: [] for at in expects}
+    for point, value in zip(gathered.points, gathered.values, strict=True):
+        rows[point.key].append(value.row)
+    return _judged(file, [(str(at), expects[at], found) for at, found in rows.items()])
+
+
+def _gathered(asked: Declared, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
+    """The runs, with the warm-ups and as many seeds as the file asks for."""
+    built = asked.grid.build
+    grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))
+    shown = watch or silent()
+    if asked.find_warm_up:
+        grid, _ = warmed(grid, store=store, watch=shown, executor=executor)
+    if asked.until is not None:
+        more = gather_until(grid, declared.SUMMARY, asked.until, store=store, watch=lambda _: shown, executor=executor)
+        return more.gathered
+    return gather(grid.points(), declared.SUMMARY, store=store, watch=shown, executor=executor)
 
 
 def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
@@ -158,16 +187,17 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
         raise NothingExpectedError(f"{file}: {error}") from None
 
 
-def _points(file: Path, sets: Sequence[Override], seeds: int | None) -> list[Point[Any]]:
+def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> Declared:
     """The runs of a file; what a sweep's own [expect] says is laid over each of its scenarios."""
-    text = file.read_text(encoding="utf-8")
-    sweep = _sweep(file, text)
-    if sweep is None:
-        scenario = load(file, sets)
-        chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)
-        return [Point("", scenario.with_sets(("seed", str(seed))), seed) for seed in chosen]
-    more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
-    return list(declared.load(file, [*sets, *more], seeds).grid.points())
+    sweep = _sweep(file, file.read_text(encoding="utf-8"))
+    if sweep is not None:
+        more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
+        return declared.load(file, [*sets, *more], seeds)
+    sets, find_warm_up = warm_up.asked(sets)
+    scenario = load(file, sets)
+    chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)
+    grid = Grid({}, lambda *, seed: scenario.with_sets(("seed", str(seed))), chosen)
+    return Declared(grid, [], find_warm_up=find_warm_up)
 
 
 def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -57,6 +57,10 @@ class Interval:
         if self.half == 0.0:
             return 0.0
         return self.half / abs(self.mean) if self.mean else math.inf * self.half
+
+    def of_amount(self) -> Interval:
+        """The same of what is never below 0, as every number of a run's summary: its ends are not either."""
+        return replace(self, low=max(self.low, 0.0)) if self.low < 0.0 <= self.mean else self
 
     def differs(self) -> bool:
         """Whether 0 lies outside: of a difference, whether there is one. An interval without a width says nothing."""

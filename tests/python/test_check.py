@@ -160,3 +160,37 @@ def test_the_example_keeps_to_itself_and_a_deep_buffer_does_not(say: Say):
     file = ROOT / "examples" / "ci" / "uplink.toml"
     assert say("check", file)[0] == 0
     assert say("check", file, "--set", "link.up.queue=pfifo limit 250")[0] == 1
+
+
+def test_a_sweep_is_judged_with_the_seeds_and_the_warm_up_that_it_asks_for(scenario_file: Path, tmp_path: Path):
+    from bloatlab.expectations import check  # noqa: PLC0415
+
+    sweep = tmp_path / "grid.toml"
+    sweep.write_text(
+        f'scenario = "{scenario_file.name}"\nseeds = 2\nmost_seeds = 4\n'
+        'until = { "links.up.sojourn_ms.p99" = "0.0001%" }\n'
+        '[set]\nduration = "8s"\nstart_spread = "2s"\n"record.warm_up" = "auto"\n'
+        '[axes]\n"link.up.rate" = ["1mbit"]\n[expect]\n"links.up.utilisation" = "> 0"\n"warm_up_s" = "> 0"\n'
+    )
+    checked = check(sweep)
+    assert {v.path: (v.seeds, v.kept) for v in checked.verdicts} == {
+        "links.up.utilisation": (4, True),
+        "warm_up_s": (4, True),
+    }
+
+
+def test_no_interval_of_a_count_reaches_below_nothing():
+    # mean 1 and t(1, 97.5 %) = 12.7: unbounded it would begin at -11.7
+    (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
+    assert (kept.low, kept.kept) == (0.0, True)
+    assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)
+
+
+def test_check_takes_a_cluster(say: Say, scenario_file: Path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'bloatlab[cluster]'")
+    _expecting(scenario_file, '"links.up.utilisation" = "> 0"')
+    short = ("--set", "duration=1s", "--no-store")
+    here = say("check", scenario_file, *short)
+    assert say("check", scenario_file, *short, "--dask", "local", "--jobs", "1")[:2] == here[:2]
+    code, _, err = say("check", scenario_file, *short, "--dask", "nowhere.json")
+    assert (code, "--dask nowhere.json" in err, err.count("\n")) == (2, True, 1)

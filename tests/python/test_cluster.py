@@ -25,6 +25,8 @@ from dask import config as dask_config
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.simulation import Result
+from bloatlab.studies import Options
+from bloatlab.studies.kit import simulate
 from bloatlab.sweep import (
     Dask,
     Grid,
@@ -154,6 +156,23 @@ def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_pa
     assert (gathered.ran, again.found) == (6, 6)
     assert gathered.frame().equals(again.frame())
     assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
+
+
+def of_case(case: str, seed: int) -> bloatlab.Scenario:
+    return build(case, seed)
+
+
+def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
+    machines.worker()
+
+    def made(**how: Any) -> Any:
+        options = Options(tmp_path, jobs=1, **how)
+        return simulate(["1mbit", "3mbit"], of_case, [1, 2], Measure("voice", voice), options, "all cases")
+
+    with client_of(machines) as client:
+        there = made(executor=Dask(client))
+    assert there.ran == 4
+    assert there.frame().equals(made().frame())
 
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):

@@ -291,18 +291,31 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     assert figure.axes[0].get_xlabel() == "time (s)"
 
 
-def test_lines_are_medians_and_intervals_over_seeds(table: pl.DataFrame):
+def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     figure = plot(table, kind="lines")
     x, y = line(figure, 0, 0)
     assert list(x) == [1.0, 5.0, 20.0]  # in order of the rate, not of the text
     assert list(y) == [2.0, 3.0, 4.0]  # codel: the middle of i + 1, i + 2, i + 3
     band = figure.axes[0].collections[0].get_paths()[0].vertices
-    assert band[:, 1].min() == pytest.approx(1.2)  # type: ignore[index]  # 10 % of 1, 2, 3
+    # of 1, 2, 3 and of 3, 4, 5: mean -+ t(2, 97.5 %) / sqrt(3), where t = 4.3027 by any table; no delay is below 0
+    assert band[:, 1].min() == 0.0  # type: ignore[index]
+    assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
     assert figure.axes[0].get_ylabel() == "up time in queue 99 % (ms)"
     assert figure.axes[1].get_xlabel() == "rate (Mbit/s)"
 
 
-def test_heatmap_has_the_median_in_every_field(table: pl.DataFrame):
+def test_a_sweep_shows_means_and_a_study_medians(table: pl.DataFrame, tmp_path: Path):
+    # one seed in three far away: mean and median differ
+    delay = pl.col("links.up.sojourn_ms.p99")
+    skew = table.with_columns(pl.when(pl.col("seed") == 3).then(delay * 10.0).otherwise(delay))
+    skew.write_parquet(tmp_path / "runs.parquet")
+    _, of_sweep = line(plot(skew, kind="lines"), 0, 0)
+    _, of_study = line(plot(tmp_path, kind="lines"), 0, 0)
+    assert of_sweep[0] == pytest.approx((1.0 + 2.0 + 30.0) / 3.0)
+    assert of_study[0] == 2.0
+
+
+def test_heatmap_has_the_mean_in_every_field(table: pl.DataFrame):
     figure = plot(table, kind="heatmap", columns=["*sojourn*"])
     (image,) = figure.axes[0].images
     assert [t.get_text() for t in figure.axes[0].texts] == ["2.00", "3.00", "4.00", "102", "103", "104"]

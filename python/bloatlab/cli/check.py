@@ -9,10 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, overrides, reading, store_at, writing
+from bloatlab.cli.common import BadInput, overrides, reading, running, store_at, writing
 from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
 from bloatlab.results import ResultError
-from bloatlab.sweep import declared, default_jobs, watch
+from bloatlab.sweep import declared, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import show
 
@@ -25,6 +25,7 @@ def command(
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     store: Path | None = None,
     no_store: Annotated[bool, Parameter(negative=())] = False,
+    dask: str | None = None,
 ) -> int:
     """Run scenarios and sweeps, and judge what they expect of themselves: continuous integration for a queue.
 
@@ -47,29 +48,32 @@ def command(
         Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
         Run everything and keep nothing.
+    dask
+        Run on the workers of a Dask cluster, as `bloatlab sweep --dask` does. See docs/cluster.md.
     """
     if not files:
         raise BadInput("check: no file to check; for example bloatlab check modem.toml")
     console = Console(stderr=True)
     kept = store_at(store, console, refused=no_store)
     done: list[Checked] = []
-    for file in files:
-        begun = time.perf_counter()
-        try:
-            one = reading(
-                file,
-                lambda file=file: check(
+    with running(dask, jobs, console) as executor:
+        for file in files:
+            begun = time.perf_counter()
+            try:
+                one = reading(
                     file,
-                    sets=overrides(sets),
-                    seeds=seeds,
-                    store=kept,
-                    jobs=jobs or default_jobs(),
-                    watch=watch(str(file), console),
-                ),
-            )
-        except (NothingExpectedError, ResultError, declared.GridError) as error:
-            raise BadInput(str(error)) from None
-        done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
+                    lambda file=file: check(
+                        file,
+                        sets=overrides(sets),
+                        seeds=seeds,
+                        store=kept,
+                        watch=watch(str(file), console),
+                        executor=executor,
+                    ),
+                )
+            except (NothingExpectedError, ResultError, declared.GridError) as error:
+                raise BadInput(str(error)) from None
+            done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
     if junit_to is not None:
         writing(junit_to, lambda: junit_to.write_text(junit(done), encoding="utf-8"))
     out = Console()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, store_at, writing
+from bloatlab.cli.common import BadInput, nearest, running, store_at, writing
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
@@ -30,6 +32,7 @@ def command(
     no_store: Annotated[bool, Parameter(negative=())] = False,
     force: Annotated[bool, Parameter(negative=())] = False,
     on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
+    dask: str | None = None,
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
 
@@ -60,6 +63,8 @@ def command(
         Write into a folder that holds something else: another study, or the result of a run.
     on_kernels
         Run the cases on kernels, too, each once on the wall clock. Needs root and TUN; not every study has it.
+    dask
+        Run on the workers of a Dask cluster, as `bloatlab sweep --dask` does. See docs/cluster.md.
     """
     if name not in STUDIES:
         raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")
@@ -72,9 +77,11 @@ def command(
         _no_other(out, name)
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
-    options = Options(out, seeds, jobs, quick, asked, console, store_at(store, console, refused=no_store), on_kernels)
+    kept = store_at(store, console, refused=no_store)
+    options = Options(out, seeds, jobs, quick, asked, console, kept, on_kernels)
     try:
-        outcome = writing(out, lambda: wanted.reproduce(options))
+        with contextlib.nullcontext() if dask is None else running(dask, jobs, console) as executor:
+            outcome = writing(out, lambda: wanted.reproduce(replace(options, executor=executor)))
     except LiveError as error:
         raise BadInput(f"--live: {error}") from None
     if form == "json":

@@ -61,11 +61,20 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Many runs: a row each, the columns before `seed` being the axes."""
+    """Many runs: a row each, the columns before `seed` being the axes.
+
+    `study` says that they are a study's, of which medians are shown and not means, as in its tables.
+    """
 
     label: str
     frame: pl.DataFrame
     axes: tuple[str, ...]
+    study: bool = False
+
+    @property
+    def middle(self) -> str:
+        """The word for what stands for the seeds at one place."""
+        return "median" if self.study else "mean"
 
     @property
     def values(self) -> list[str]:
@@ -128,7 +137,7 @@ def _run(result: Result, label: str, captures: Path | None = None) -> Run:
 def _opened(path: Path) -> Subject:
     if path.is_dir():
         if (path / STUDY_TABLE).exists() and not (path / SUMMARY).exists():
-            return _sweep(read_table(path / STUDY_TABLE), path.resolve().name)
+            return replace(_sweep(read_table(path / STUDY_TABLE), path.resolve().name), study=True)
         if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*.[jp]*")):
             raise Unfit(f"{path}: is a store of many sweeps; name the grid file of one, which finds its runs there")
         return _run(open_result(path), path.resolve().name, path)
@@ -194,4 +203,4 @@ def _joined(sweeps: Sequence[Sweep]) -> Sweep:
         s.frame.insert_column(0, pl.Series(axis, [n] * s.frame.height)) for s, n in zip(sweeps, labels, strict=True)
     ]
     joined = pl.concat(frames, how="diagonal_relaxed")
-    return Sweep(" and ".join(labels), joined, (axis, *first.axes))
+    return Sweep(" and ".join(labels), joined, (axis, *first.axes), all(s.study for s in sweeps))

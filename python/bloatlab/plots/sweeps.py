@@ -1,4 +1,4 @@
-"""What plots of a sweep share: its axes in order, its measures by pattern, and medians with intervals over seeds."""
+"""What plots of a sweep share: its axes in order, its measures by pattern, and what stands for the seeds at a place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import polars as pl
 from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import quantity
-from bloatlab.tables import Spread, spread
+from bloatlab.statistics import interval
+from bloatlab.tables import spread
 
 #: What is drawn unless columns are named, as far as a table has it.
 SHOWN = (
@@ -162,10 +163,31 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
         yield safe(", ".join(str(k) for k in key)), rows
 
 
-def over_seeds(rows: pl.DataFrame, column: str) -> Spread | None:
-    """Median and central 80 % of what is a number; None for none."""
+@dataclass(frozen=True, slots=True)
+class OverSeeds:
+    """What stands for the seeds at one place, and how sure it is.
+
+    Of a sweep the mean and its 95 % interval (Student's t), as its table says; with one seed all three are its value.
+    Of a study median and central 80 %, as its tables say; infinity stands for "never happened".
+    """
+
+    middle: float
+    low: float
+    high: float
+
+
+def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
+    """What stands for these rows' numbers; None for none."""
     numbers = [float(v) for v in rows[column].drop_nulls() if not math.isnan(float(v))]
-    return spread(numbers) if numbers else None
+    if not numbers:
+        return None
+    if of.study:
+        found = spread(numbers)
+        return OverSeeds(found.median, found.low, found.high)
+    if not all(map(math.isfinite, numbers)):
+        return OverSeeds(math.inf, math.inf, math.inf)
+    over = interval(numbers).of_amount()
+    return OverSeeds(over.mean, over.low, over.high) if over.n > 1 else OverSeeds(over.mean, over.mean, over.mean)
 
 
 def by_value(rows: pl.DataFrame, of: Axis) -> dict[Any, pl.DataFrame]:

@@ -109,7 +109,8 @@ def simulate(
 ) -> Gathered[At]:
     """Every case with every seed; `scenario` takes `case` and `seed`, `what` is said at the progress bar."""
     points = Grid({"case": cases}, scenario, seeds).points()
-    return gather(points, measure, store=options.store, jobs=options.jobs, watch=watch(what, options.console))
+    bar = watch(what, options.console)
+    return gather(points, measure, store=options.store, jobs=options.jobs, watch=bar, executor=options.executor)
 
 
 def by_case(gathered: Gathered[At]) -> dict[str, list[dict[str, Any]]]:

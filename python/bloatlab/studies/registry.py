@@ -10,14 +10,16 @@ from typing import Any, Protocol, cast
 
 from rich.console import Console
 
-from bloatlab.sweep import Store
+from bloatlab.sweep import Executor, Store, default_jobs
+from bloatlab.tables import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to reproduce a study. `console` is where a person follows it; data goes elsewhere.
 
-    `store` is where runs are kept and found again; None runs everything and keeps nothing. `live` runs the cases on kernels,
+    `store` is where runs are kept and found again; None runs everything and keeps nothing. `executor` runs them, else
+    `jobs` threads of this process. `live` runs the cases on kernels,
     too, in a study that is in `ON_KERNELS`.
     """
 
@@ -29,6 +31,12 @@ class Options:
     console: Console = field(default_factory=lambda: Console(stderr=True))
     store: Store | None = None
     live: bool = False
+    executor: Executor | None = None
+
+    @property
+    def workers(self) -> str:
+        """Who runs it, for its first line."""
+        return "on a cluster" if self.executor is not None else counted(self.jobs or default_jobs(), "worker")
 
 
 class Outcome(Protocol):

@@ -1,4 +1,4 @@
-"""One measure over two axes of a sweep: a field per place, the median over seeds written in it."""
+"""One measure over two axes of a sweep: a field per place, the mean over seeds written in it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _lacks(of: Sweep) -> str | None:
 
 
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
-    """The median over seeds (and over further axes) at each place: a row per value of `y`, NaN where there is none."""
+    """What stands for seeds and further axes at each place: a row per value of `y`, NaN where there is none."""
     found = np.full((len(y.values), len(x.values)), np.nan)
     for j, down in enumerate(y.values):
         for i, across in enumerate(x.values):
-            at = over_seeds(of.frame.filter((pl.col(x.name) == across) & (pl.col(y.name) == down)), column)
-            found[j, i] = at.median if at is not None and math.isfinite(at.median) else np.nan
+            at = over_seeds(of, of.frame.filter((pl.col(x.name) == across) & (pl.col(y.name) == down)), column)
+            found[j, i] = at.middle if at is not None and math.isfinite(at.middle) else np.nan
     return found
 
 
@@ -68,7 +68,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
             ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.55 else "black"
             text = _text(float(values[j, i]))
             grid.text(i, j, text, ha="center", va="center", color=ink, fontsize=page.text * 0.95)
-    over = f", median over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
+    over = f", {of.middle} over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
     title = words(column) + over + (" (shades: logarithmic)" if wide else "")
     grid.set_title("\n".join(textwrap.wrap(title, int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.9)))))
     settle(page)
@@ -81,4 +81,10 @@ def _text(value: float) -> str:
     return number(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2)
 
 
-KIND = Kind("heatmap", "one measure over two axes, the median over seeds in each field", "sweep", _lacks, draw)
+KIND = Kind(
+    "heatmap",
+    "one measure over two axes, the mean over seeds in each field (of a study the median)",
+    "sweep",
+    _lacks,
+    draw,
+)

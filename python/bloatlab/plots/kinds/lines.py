@@ -1,13 +1,13 @@
-"""A sweep's measures along one axis: medians over seeds, the central 80 % shaded; a line per place of the others."""
+"""A sweep's measures along one axis: means over seeds, their 95 % intervals shaded; a line per place of the others."""
 
 from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
@@ -15,7 +15,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import Sheet, curve, legend, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, along, by_value, groups, lacks, measures, over_seeds, words
+from bloatlab.plots.sweeps import Axis, OverSeeds, along, by_value, groups, lacks, measures, over_seeds, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,9 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     grid = page.figure.subplots(rows, across, squeeze=False, sharex=True).ravel()
     for axes, column in zip(grid, columns, strict=False):
         for place, (_, found) in enumerate(groups(of, others)):
-            _line(axes, x, found, column, place)
+            parts = by_value(found, x)
+            spreads = [over_seeds(of, parts[value], column) if value in parts else None for value in x.values]
+            _line(axes, x, spreads, place)
         axes.set_ylabel(words(column))
         if min(x.drawn) > 0 and max(x.drawn) / min(x.drawn) >= 8.0:
             axes.set_xscale("log")
@@ -63,13 +65,11 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     return page.figure
 
 
-def _line(axes: Axes, x: Axis, rows: pl.DataFrame, column: str, place: int) -> None:
-    parts = by_value(rows, x)
-    spreads = [over_seeds(parts[value], column) if value in parts else None for value in x.values]
+def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
     t = np.array(x.drawn)
     middle, low, high = (
         np.array([getattr(s, name) if s is not None and math.isfinite(getattr(s, name)) else np.nan for s in spreads])
-        for name in ("median", "low", "high")
+        for name in ("middle", "low", "high")
     )
     kept = np.isfinite(low) & np.isfinite(high)
     axes.fill_between(t[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
@@ -92,14 +92,14 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
             seats = [
                 (seat + shift, found)
                 for seat, value in enumerate(x.values)
-                if value in parts and (found := over_seeds(parts[value], column)) and math.isfinite(found.median)
+                if value in parts and (found := over_seeds(of, parts[value], column)) and math.isfinite(found.middle)
             ]
             colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
             axes.hlines(
                 [y for y, _ in seats], [f.low for _, f in seats], [min(f.high, 1e300) for _, f in seats],
                 color=colour, linewidth=1.0,
             )  # fmt: skip
-            middles = [f.median for _, f in seats]
+            middles = [f.middle for _, f in seats]
             axes.plot(middles, [y for y, _ in seats], linestyle="none", marker=marker, markersize=3.2, color=colour)
         _wrapped(page, axes, words(column), len(columns))
         axes.margins(x=0.06)
@@ -117,4 +117,10 @@ def _wrapped(page: Sheet, axes: Axes, label: str, beside: int) -> None:
     axes.set_xlabel("\n".join(textwrap.wrap(label, max(10, int(room * 0.85)))))
 
 
-KIND = Kind("lines", "measures along one axis: medians over seeds, the central 80 % shaded", "sweep", lacks, draw)
+KIND = Kind(
+    "lines",
+    "measures along one axis: means over seeds and their 95 % intervals; of a study medians and the central 80 %",
+    "sweep",
+    lacks,
+    draw,
+)

@@ -84,9 +84,9 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
     signs = [_sign(of, column) for column in both]
-    found = [(name, *(over_seeds(rows, c) for c in both)) for name, rows in groups(of, axes_of(of))]
+    found = [(name, *(over_seeds(of, rows, c) for c in both)) for name, rows in groups(of, axes_of(of))]
     kept = [
-        (n, a.median, b.median) for n, a, b in found if a and b and math.isfinite(a.median) and math.isfinite(b.median)
+        (n, a.middle, b.middle) for n, a, b in found if a and b and math.isfinite(a.middle) and math.isfinite(b.middle)
     ]
     best = set(front([(signs[0] * a, signs[1] * b) for _, a, b in kept]))
     page = sheet(asked.width, 0.85 if asked.width == "column" else 0.6)

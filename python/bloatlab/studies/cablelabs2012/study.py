@@ -26,7 +26,7 @@ from bloatlab.studies.claims import check_all
 from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.sweep import At, Gathered, Measure, default_jobs
+from bloatlab.sweep import At, Gathered, Measure
 from bloatlab.tables import TextTable, counted
 
 QUICK_SECONDS = 60
@@ -151,10 +151,7 @@ def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, meas
 
 
 def _console_head(options: Options, seeds: int) -> None:
-    jobs = options.jobs or default_jobs()
-    options.console.print(
-        f"[bold]cablelabs2012[/]  27 cases and 2 more, {counted(seeds, 'seed')}, {counted(jobs, 'worker')}"
-    )
+    options.console.print(f"[bold]cablelabs2012[/]  27 cases and 2 more, {counted(seeds, 'seed')}, {options.workers}")
     if options.quick:
         options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 

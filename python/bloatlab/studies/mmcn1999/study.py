@@ -30,7 +30,7 @@ from bloatlab.studies.mmcn1999.measure import measure, series
 from bloatlab.studies.mmcn1999.page import page
 from bloatlab.studies.mmcn1999.small import Small, build_small, measure_small, series_small, small_cases
 from bloatlab.studies.registry import Options
-from bloatlab.sweep import At, Gathered, Measure, default_jobs
+from bloatlab.sweep import At, Gathered, Measure
 from bloatlab.tables import TextTable
 
 QUICK_SEEDS = 2
@@ -87,7 +87,7 @@ def reproduce(options: Options) -> Reproduction:
     seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
     few = range(1, min(len(seeds), SENSITIVITY_SEEDS) + 1)
     begun = time.perf_counter()
-    options.console.print(f"[bold]mmcn1999[/]  9 queues, {len(seeds)} seeds, {options.jobs or default_jobs()} workers")
+    options.console.print(f"[bold]mmcn1999[/]  9 queues, {len(seeds)} seeds, {options.workers}")
     small = _run_small(seeds, options)
     ran = [
         _run([*main_cases(), *second_reading()], seeds, options, "nine queues"),

@@ -23,7 +23,7 @@ from bloatlab.studies.scte2013.page import page
 from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
-from bloatlab.sweep import At, Gathered, Measure, default_jobs, gather, watch
+from bloatlab.sweep import At, Gathered, Measure, gather, watch
 from bloatlab.tables import TextTable, counted
 
 QUICK_SECONDS = 60
@@ -100,7 +100,7 @@ def _run(experiment: Experiment, seeds: range, options: Options) -> _Ran:
         measured = TOLD
     points = experiment.grid(seeds, QUICK_SECONDS if options.quick else None).points()
     watching = watch(experiment.name, options.console)
-    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching)
+    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching, executor=options.executor)
 
 
 def measures_of(ran: Mapping[str, _Ran]) -> Runs:
@@ -109,9 +109,8 @@ def measures_of(ran: Mapping[str, _Ran]) -> Runs:
 
 
 def _console_head(options: Options, seeds: int) -> None:
-    jobs = options.jobs or default_jobs()
     places = sum(len(e.grid((1,)).places()) for e in ALWAYS)
-    options.console.print(f"[bold]scte2013[/]  {places} places, {counted(seeds, 'seed')}, {counted(jobs, 'worker')}")
+    options.console.print(f"[bold]scte2013[/]  {places} places, {counted(seeds, 'seed')}, {options.workers}")
     if options.quick:
         options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
