@@ -142,6 +142,7 @@ impl<S: Sink> World<S> {
             let first_way = self.add_ways(i, name, app, node, [client, server_stack], machine.counts())?;
             let mut desk = AppDesk {
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
+                controllers: Rng::named(scenario.seed, &format!("app.{name}.tcp")).bits(),
                 timers: BinaryHeap::new(),
                 asked: 0,
                 pending: Time::NEVER,

@@ -27,6 +27,8 @@ pub(crate) struct AppSlot {
 /// What the host keeps for an application.
 pub(crate) struct AppDesk {
     pub rng: Rng,
+    /// Seed of its connections' controllers.
+    pub controllers: u64,
     /// Timers by (moment, order of asking): token.
     pub timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     pub asked: u64,
@@ -549,6 +551,7 @@ impl<S: Sink> Core<S> {
         // an application that opens more connections than it has rows shares its last one
         let row = desk.first_row + free_row.unwrap_or(desk.rows_used.len() - 1) as u32;
         let first_way = desk.first_way + 2 * server as u16;
+        let (seed, number) = (desk.controllers, desk.opened);
         let rest = Rest { row, number: desk.opened, closed: false };
         let slot = self.free_slots.pop();
         let generation = match slot {
@@ -562,7 +565,8 @@ impl<S: Sink> Core<S> {
         let flow = FlowId::new(slot, generation & 0xfff);
         let end = |way: u16, back: u16| {
             let stack = |way: u16| &self.stacks[usize::from(self.ways[usize::from(way)].stack)];
-            let tcp = Endpoint::new(stack(way), stack(back).receive_window.0);
+            let mut tcp = Endpoint::new(stack(way), stack(back).receive_window.0);
+            tcp.draw_from(&|| Rng::named(seed, &format!("{number}.{}", way - first_way)));
             End { timer: Time::NEVER, flow, way, used, heard: Heard::default(), tcp, rest }
         };
         let ends = [end(first_way, first_way + 1), end(first_way + 1, first_way)];

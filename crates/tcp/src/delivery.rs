@@ -11,8 +11,8 @@
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
 //! Cost: one entry of 56 bytes per segment outstanding; an ACK visits the entries that it covers.
 
-use crate::SackBlock;
-use crate::cc::Delivery;
+use crate::cc::control::RateSample;
+use crate::segment::SackBlock;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
@@ -95,7 +95,7 @@ impl Sampler {
     }
 
     /// Everything below `una` and in `blocks` is delivered. Gives the bytes that are so newly, and their sample.
-    pub(crate) fn on_ack(&mut self, now: Time, una: u64, blocks: &[SackBlock]) -> (u64, Option<Delivery>) {
+    pub(crate) fn on_ack(&mut self, now: Time, una: u64, blocks: &[SackBlock]) -> (u64, Option<RateSample>) {
         let before = self.delivered;
         let mut newest: Option<Sent> = None;
         let mut take = |s: &Sent| {
@@ -128,7 +128,7 @@ impl Sampler {
         let rtt_us = (!s.again).then(|| (now.since(s.at).0 / 1000).min(u32::MAX.into()) as u32);
         self.min_rtt_us = self.min_rtt_us.into_iter().chain(rtt_us).min();
         let least = Duration::from_micros(u64::from(self.min_rtt_us.unwrap_or(0)));
-        let sample = Delivery {
+        let sample = RateSample {
             bytes: self.delivered - s.delivered,
             interval,
             prior_delivered: s.delivered,
@@ -181,7 +181,7 @@ mod tests {
         // sent last: at 8 ms in a flight that began at 0; nothing had been delivered then: 4000 bytes over 20 ms
         assert_eq!(
             sample.unwrap(),
-            Delivery {
+            RateSample {
                 bytes: 4000,
                 interval: Duration::from_millis(20),
                 prior_delivered: 0,

@@ -8,13 +8,14 @@
 //!
 //! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
 
+use crate::params::TcpParams;
 use crate::receiver::{Phase, Receiver};
-use crate::segment::micros;
+use crate::segment::{Event, Io, PlainData, Segment, micros};
 use crate::sender::{Cx, Sender};
 use crate::stats::Counters;
-use crate::{Event, Io, PlainData, Probe, Segment, Stats, TcpParams};
+use crate::stats::{Probe, Stats};
 use packet::Flags;
-use units::{Duration, Time};
+use units::{Duration, Rng, Time};
 
 /// One side of a TCP connection, with a sending and a receiving half.
 ///
@@ -51,6 +52,11 @@ impl Endpoint {
         }
     }
 
+    /// Gives its controller a stream of random numbers of its own, if it draws any: before the connection opens.
+    pub fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
+        self.tx.cc.draw_from(stream);
+    }
+
     /// Opens the connection actively; without handshake it is established at once. Ignored if already open.
     pub fn connect(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.phase != Phase::Listen {
@@ -70,7 +76,7 @@ impl Endpoint {
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
-        self.tx.model_handshake(now, us);
+        self.tx.on_handshake(now, us);
     }
 
     /// The application hands over `bytes` more to send; `u64::MAX` is endless. Sent as the windows allow; before the
@@ -207,7 +213,7 @@ impl Endpoint {
             rto: self.tx.rtt.rto(p.max_rto),
             in_flight: self.tx.in_flight(),
             state: self.tx.state,
-            model: self.tx.model_probe(),
+            model: self.tx.cc.model(),
         }
     }
 
@@ -340,7 +346,7 @@ impl Endpoint {
         if let Some(from) = from {
             let us = micros(now).wrapping_sub(from);
             self.tx.sample_rtt(p, us);
-            self.tx.model_handshake(now, us);
+            self.tx.on_handshake(now, us);
         }
         self.tx.open(p);
         self.rx.phase = Phase::Established;

@@ -3,7 +3,7 @@
 //! One [`Endpoint`] is one side of a connection. It owns no clock, no socket and no buffer of payload: the host hands it
 //! segments and moments, and gets segments and [`Event`]s back through an [`Io`]. A stack is a point on independent axes
 //! ([`TcpParams`]): loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a congestion
-//! controller from [`cc`]; [`PRESETS`] names whole stacks.
+//! controller ([`CongestionControl`]); [`PRESETS`] names whole stacks.
 //!
 //! # Sequence space
 //!
@@ -24,9 +24,10 @@
 //! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
 //! SACK is not negotiated: both ends of a connection use it or neither does.
 
-pub mod cc;
+mod cc;
 mod delivery;
 mod endpoint;
+mod pacer;
 mod params;
 mod presets;
 mod receiver;
@@ -39,11 +40,13 @@ mod stats;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod validate;
 
+pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
-    Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection,
+    MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

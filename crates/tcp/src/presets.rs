@@ -1,9 +1,8 @@
 //! Whole stacks by name.
 
-use crate::cc::LedbatParams;
 use crate::params::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
-    Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection,
+    MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -32,6 +31,12 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("rfc", "The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s"),
 ];
 
+impl Default for TcpParams {
+    fn default() -> Self {
+        linux_6()
+    }
+}
+
 impl TcpParams {
     /// The stack of this name (see [`PRESETS`]).
     pub fn preset(name: &str) -> Option<Self> {
@@ -50,7 +55,7 @@ impl TcpParams {
 }
 
 /// Linux 6 with its defaults, without offloads and without pacing.
-pub(crate) fn linux_6() -> TcpParams {
+fn linux_6() -> TcpParams {
     TcpParams {
         mss: 1448,
         header_bytes: 40,

@@ -3,9 +3,9 @@
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (which stamp is echoed), RFC 3168
 //! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; of segments that are duplicates as a whole, as retransmissions are).
 
-use crate::segment::micros;
+use crate::params::TcpParams;
+use crate::segment::{Event, Io, SackBlock, SackBlocks, Segment, micros};
 use crate::stats::Counters;
-use crate::{Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use packet::{Ecn, Flags};
 use units::{LINE, Time, prefetch};
 

@@ -15,30 +15,35 @@
 //! Departs: PRR's shares are rounded up to whole segments, and RecoverFS is what ssthresh is a share of, as in Linux: the
 //! window, or with `reduce_from_flight` FlightSize, from which RFC 9937 takes what was SACKed before.
 
-use crate::cc::Window;
-use crate::{Reduction, TcpParams};
+use crate::cc::control::Window;
+use crate::params::{Reduction, TcpParams};
+
+/// No window is larger: the peer's is not.
+fn narrow(bytes: u64) -> u32 {
+    bytes.min(u32::MAX.into()) as u32
+}
 
 /// The books of one reduction, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shrink {
     /// RecoverFS: what ssthresh is a share of.
-    flight: u64,
+    flight: u32,
     /// prr_delivered.
     delivered: u64,
     /// prr_out.
     out: u64,
     /// What PRR still allows to be sent for this ACK. Held rate halving: segments that may be in flight.
-    sndcnt: u64,
+    sndcnt: u32,
 }
 
 impl Shrink {
     /// A congestion event just set `w.ssthresh`, a share of `base` segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
-        *self = Self { flight: ((base * f64::from(p.mss)) as u64).max(1), ..Self::default() };
+        *self = Self { flight: narrow((base * f64::from(p.mss)) as u64).max(1), ..Self::default() };
         match p.reduction {
             Reduction::Instant => w.cwnd = w.ssthresh,
             Reduction::HeldRateHalving => {
-                self.sndcnt = w.cwnd as u64;
+                self.sndcnt = w.cwnd as u32;
                 w.cwnd = w.ssthresh;
             }
             Reduction::RateHalving | Reduction::Prr => {}
@@ -54,13 +59,13 @@ impl Shrink {
                 let in_flight = (pipe as f64 / mss).floor();
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
-            Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(pipe / u64::from(p.mss) + 1),
+            Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.mss) + 1)),
             // what delivers nothing changes nothing
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;
-                self.sndcnt = self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss), safe);
-                w.cwnd = ((pipe + self.sndcnt) as f64 / mss).max(1.0);
+                self.sndcnt = narrow(self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss), safe));
+                w.cwnd = ((pipe + u64::from(self.sndcnt)) as f64 / mss).max(1.0);
             }
         }
     }
@@ -68,7 +73,7 @@ impl Shrink {
     /// RFC 9937 §6.
     fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
         let sndcnt = if pipe > ssthresh {
-            ((self.delivered * ssthresh).div_ceil(self.flight).div_ceil(mss) * mss).saturating_sub(self.out)
+            ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
             // packet conservation, and a segment more while the repair makes progress
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
@@ -80,7 +85,7 @@ impl Shrink {
     /// A timer found so many bytes lost: what is in flight falls, the window stays.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction {
-            Reduction::Prr => self.sndcnt += lost,
+            Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
             _ => self.on_ack(p, w, 0, pipe, false),
         }
     }
@@ -88,24 +93,24 @@ impl Shrink {
     /// PRR's room for a segment of `size`.
     #[inline]
     pub(crate) fn has_room(&self, size: u64) -> bool {
-        size <= self.sndcnt
+        size <= u64::from(self.sndcnt)
     }
 
     /// Held rate halving's bound of what is in flight, bytes.
     #[inline]
     pub(crate) fn held(&self, p: &TcpParams) -> u64 {
-        self.sndcnt * u64::from(p.mss)
+        u64::from(self.sndcnt) * u64::from(p.mss)
     }
 
     /// A segment of `size` was sent during the reduction; `pipe` is what is in flight with it.
     #[inline]
     pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
         if p.reduction == Reduction::HeldRateHalving {
-            self.sndcnt = self.sndcnt.min((pipe / u64::from(p.mss)).saturating_sub(1).max(1));
+            self.sndcnt = self.sndcnt.min(narrow((pipe / u64::from(p.mss)).saturating_sub(1).max(1)));
             return;
         }
         self.out += size;
-        self.sndcnt = self.sndcnt.saturating_sub(size);
+        self.sndcnt = self.sndcnt.saturating_sub(narrow(size));
     }
 
     /// The reduction is over.
@@ -139,7 +144,7 @@ mod tests {
         s.begin(&p, &mut w, 20.0);
         s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
         // ceil(1 * 10 / 20): the retransmission
-        assert_eq!(s.sndcnt, MSS);
+        assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 17 * MSS);
         let mut pipe = 17 * MSS;
         let mut sent = vec![];
@@ -169,24 +174,24 @@ mod tests {
         s.begin(&p, &mut w, 20.0);
         // the ACK that says so finds losses: one segment for one delivered
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
-        assert_eq!(s.sndcnt, MSS);
+        assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
         // a SACK that moves nothing forward: again one
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
-        assert_eq!(s.sndcnt, MSS);
+        assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
         // the retransmission arrives and nothing more is lost: two for one, as in slow start
         s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
-        assert_eq!((s.sndcnt, w.cwnd), (2 * MSS, 6.0));
+        assert_eq!((u64::from(s.sndcnt), w.cwnd), (2 * MSS, 6.0));
         // what was delivered and not used may be made up for: 5 delivered, 2 sent
         s.on_ack(&p, &mut w, 2 * MSS, 2 * MSS, false);
-        assert_eq!(s.sndcnt, 3 * MSS);
+        assert_eq!(u64::from(s.sndcnt), 3 * MSS);
         // an ACK that delivers nothing changes nothing
         s.on_ack(&p, &mut w, 0, MSS, true);
-        assert_eq!(s.sndcnt, 3 * MSS);
+        assert_eq!(u64::from(s.sndcnt), 3 * MSS);
         // never above ssthresh
         s.on_ack(&p, &mut w, MSS, 9 * MSS, true);
-        assert_eq!((s.sndcnt, w.cwnd), (MSS, 10.0));
+        assert_eq!((u64::from(s.sndcnt), w.cwnd), (MSS, 10.0));
     }
 
     #[test]
@@ -197,13 +202,13 @@ mod tests {
         let mut s = Shrink::default();
         s.begin(&p, &mut w, 4.0);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, false);
-        assert_eq!(s.sndcnt, MSS);
+        assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 3 * MSS);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
         assert_eq!(s.sndcnt, 0);
         // a timer that finds two more lost lets them out in their place
         s.on_timer(&p, &mut w, 2 * MSS, 0);
-        assert_eq!(s.sndcnt, 2 * MSS);
+        assert_eq!(u64::from(s.sndcnt), 2 * MSS);
     }
 
     #[test]

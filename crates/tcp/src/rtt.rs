@@ -11,7 +11,7 @@
 //!
 //! With timestamps every ACK of new data gives a sample; the gains are not rescaled for that (RFC 7323 §G suggests it).
 
-use crate::{MinRto, TcpParams};
+use crate::params::{MinRto, TcpParams};
 use units::Duration;
 
 /// Estimator and backoff of one connection.

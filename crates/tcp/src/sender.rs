@@ -17,18 +17,21 @@
 //! window opens, which is go-back-N when SACK is off or forgotten.
 
 mod output;
-pub(crate) mod paced;
+mod paced;
 mod rack;
 pub(crate) mod undo;
 
-use crate::cc::{Congestion, Controller, RateSample, Window};
+use crate::cc::Controller;
+use crate::cc::control::{AckSample, Congestion, Silence, Window};
+use crate::delivery::Sampler;
+use crate::pacer::Pacer;
+use crate::params::{CwndValidation, Recovery, TcpParams};
 use crate::receiver::Receiver;
 use crate::reduction::Shrink;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use crate::segment::micros;
-use crate::stats::Counters;
-use crate::{CwndValidation, Event, Io, Recovery, Segment, State, TcpParams};
+use crate::segment::{Event, Io, Segment, micros};
+use crate::stats::{Counters, State};
 use packet::Flags;
 use units::{LINE, Time, prefetch};
 
@@ -42,6 +45,13 @@ pub(crate) struct Cx<'a, I: Io> {
     pub(crate) rx: &'a mut Receiver,
     pub(crate) stats: &'a mut Counters,
     pub(crate) io: &'a mut I,
+}
+
+/// What a sender keeps for a controller that asks for delivery rates.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    rates: Sampler,
+    pacer: Pacer,
 }
 
 /// The sending half of an endpoint. Three cache lines for every ACK (the stream and its window, the clock, the
@@ -83,6 +93,8 @@ pub(crate) struct Sender {
     max_flight: u32,
     peer_rwnd: u32,
     pub(crate) cc: Controller,
+    /// Only where the controller asks for it.
+    path: Option<Box<Path>>,
     pub(crate) board: Scoreboard,
     shrink: Shrink,
 }
@@ -90,7 +102,9 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         let ssthresh = p.initial_ssthresh.unwrap_or(f64::INFINITY);
-        Self {
+        let path = || Box::new(Path { rates: Sampler::default(), pacer: Pacer::new(p.pacing) });
+        let cc = Controller::new(p);
+        let mut sender = Self {
             una: 0,
             next: 0,
             end: 1,
@@ -101,7 +115,8 @@ impl Sender {
             max_flight: 0,
             usage_until: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
-            cc: Controller::new(p),
+            path: cc.needs().rates.then(path),
+            cc,
             rtt: Rtt::new(p),
             board: Scoreboard::new(1, p.rack()).with_forward_ack(p.forward_ack()),
             shrink: Shrink::default(),
@@ -114,7 +129,10 @@ impl Sender {
             partial_seen: false,
             rescue_rxt: 0,
             limited: false,
-        }
+        };
+        let d = sender.cc.begin(sender.window);
+        sender.follow(&d);
+        sender
     }
 
     /// Asks for what every ACK needs.
@@ -200,7 +218,7 @@ impl Sender {
             fack.begin();
         }
         let acked = segment.ack.saturating_sub(self.una);
-        let mut sample = None;
+        let mut rtt_us = None;
         let mut delivered = acked;
         if acked > 0 {
             self.una = segment.ack;
@@ -211,7 +229,7 @@ impl Sender {
                 // duplicate ACKs have told of all but the hole
                 delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
             }
-            sample = self.measure(p, now, segment.ts_ecr, taken.sent);
+            rtt_us = self.measure(p, now, segment.ts_ecr, taken.sent);
             if p.backoff_until_new_data {
                 self.rtt.acknowledged(self.una);
             }
@@ -254,14 +272,19 @@ impl Sender {
         if acked == 0 && delivered == 0 && !segment.flags.has(Flags::ECE) {
             return self.restart_timer(p, now, acked);
         }
-        let mut rate = self.rate_sample(p, now, (acked, delivered), sample, flight_before);
+        let mut sample = self.sample(p, now, (acked, delivered), rtt_us, flight_before);
+        sample.marked = cx.rx.ecn && segment.flags.has(Flags::ECE);
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
-            rate.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
+            sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
-        let newly_lost = flight_before.saturating_sub(delivered).saturating_sub(self.in_flight());
-        self.advance(cx, &rate, acked, delivered, acked > 0 && newly_lost == 0);
-        self.model_ack(now, segment, newly_lost);
-        self.on_ece(cx, segment);
+        if self.cc.owns_window() {
+            self.advance(cx, &sample, acked, delivered);
+            self.consult(cx, segment, &sample);
+        } else {
+            self.sample_rates(now, segment, &mut sample);
+            self.advance(cx, &sample, acked, delivered);
+            self.on_ece(cx, &sample);
+        }
         if !waits {
             self.restart_timer(p, now, acked);
         }
@@ -311,53 +334,68 @@ impl Sender {
     }
 
     #[inline]
-    fn rate_sample(
+    fn sample(
         &self,
         p: &TcpParams,
         now: Time,
         (acked, delivered): (u64, u64),
         rtt_us: Option<u32>,
         flight_before: u64,
-    ) -> RateSample {
+    ) -> AckSample {
         let mss = f64::from(p.mss);
         // nearly always one full segment: no division
         let segments = |bytes: u64| if bytes == u64::from(p.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(acked);
-        let used = match p.cwnd_validation {
+        let cwnd_limited = match p.cwnd_validation {
             CwndValidation::Off => true,
             CwndValidation::Round => {
                 self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight)
             }
             CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
         };
-        RateSample {
+        let in_flight = self.in_flight();
+        AckSample {
             now,
             acked: news,
             credit: if delivered == acked { news } else { segments(delivered) }.min(f64::from(p.abc_limit)),
+            delivered,
+            lost: flight_before.saturating_sub(delivered).saturating_sub(in_flight),
             rtt_us,
-            one_way_us: None,
             srtt: self.rtt.srtt,
-            in_flight: flight_before,
+            flight_before,
+            in_flight,
             una: self.una,
             next: self.next,
-            cwnd_limited: used,
-            open: self.state == State::Open,
+            cwnd_limited,
+            state: self.state,
+            ..AckSample::default()
         }
     }
 
-    /// The state machine. `safe`: RFC 9937's SafeACK.
+    /// The window may grow by what an ACK says.
     #[inline]
-    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, rate: &RateSample, acked: u64, delivered: u64, safe: bool) {
+    fn grow(&mut self, p: &TcpParams, sample: &AckSample) {
+        if !self.cc.owns_window() {
+            let d = self.cc.on_ack(p, self.window, sample);
+            self.follow(&d);
+        }
+    }
+
+    /// The state machine.
+    #[inline]
+    fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &AckSample, acked: u64, delivered: u64) {
         let p = cx.p;
+        // RFC 9937's SafeACK
+        let safe = acked > 0 && sample.lost == 0;
         match self.state {
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
-                self.cc.on_ack(p, &mut self.window, rate);
+                self.grow(p, sample);
                 if self.state == State::Loss && self.una >= self.recover {
                     self.end_loss(p);
                 }
             }
-            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, rate),
+            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, sample),
             State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
             State::Recovery if p.recovery != Recovery::Sack => self.add_duplicate(delivered),
             State::Cwr if acked > 0 => self.dupacks = 0,
@@ -416,8 +454,10 @@ impl Sender {
         }
     }
 
-    /// A congestion event has set ssthresh.
-    fn round_ssthresh(&mut self, p: &TcpParams) {
+    /// A congestion event sets ssthresh.
+    fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) {
+        let d = self.cc.on_congestion(p, self.window, kind, base);
+        self.follow(&d);
         if p.whole_segments && !self.cc.owns_window() {
             self.window.ssthresh = self.window.ssthresh.floor();
         }
@@ -425,8 +465,7 @@ impl Sender {
 
     fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
         let base = self.reduction_base(p);
-        self.cc.on_congestion(p, &mut self.window, kind, base);
-        self.round_ssthresh(p);
+        self.congested(p, kind, base);
         if !self.cc.owns_window() {
             self.shrink.begin(p, &mut self.window, base);
         }
@@ -484,10 +523,10 @@ impl Sender {
     }
 
     /// An ACK has ended the reduction.
-    fn end_and_grow(&mut self, p: &TcpParams, rate: &RateSample) {
+    fn end_and_grow(&mut self, p: &TcpParams, sample: &AckSample) {
         self.end_reduction(p);
         if p.reduction_end_grows {
-            self.cc.on_ack(p, &mut self.window, rate);
+            self.grow(p, sample);
         }
     }
 
@@ -517,10 +556,9 @@ impl Sender {
 
     /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.
     #[inline]
-    fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
+    fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &AckSample) {
         let p = cx.p;
-        let told = cx.rx.ecn && segment.flags.has(Flags::ECE) && !self.cc.owns_window();
-        if !told || self.state != State::Open || self.una <= self.recover {
+        if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
         self.reduce(p, Congestion::Ecn);
@@ -570,8 +608,11 @@ impl Sender {
         if !paid {
             self.begin_episode(p, true);
         }
-        self.cc.on_rto(p, &mut self.window, base);
-        self.round_ssthresh(p);
+        if let Some(base) = base {
+            self.congested(p, Congestion::Loss, base);
+        }
+        self.cc.on_rto(self.window);
+        self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
         // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest

@@ -10,7 +10,7 @@
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
-use crate::TcpParams;
+use crate::params::TcpParams;
 use units::{Duration, Time};
 
 /// Ticks that the lowest level reaches; every further level reaches eight times as far, in buckets eight times as wide.

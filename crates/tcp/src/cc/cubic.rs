@@ -11,10 +11,13 @@
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
 //! Departs: none known; slow start is left by HyStart if asked for (RFC 9438 §4.10 recommends HyStart++).
 
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
-use super::{RateSample, Window};
-use crate::{HyStart as HyStartAxis, TcpParams};
-use units::{Duration, Time, math};
+use crate::params::{HyStart as HyStartAxis, TcpParams};
+use units::{Time, math};
+
+/// What is left of the window, unless `beta` says otherwise.   Source: RFC 9438 §4.6.
+const BETA: f64 = 0.7;
 
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,20 +47,8 @@ fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
 }
 
 impl Cubic {
-    pub(super) fn new() -> Self {
-        Self {
-            w_max: 0.0,
-            k: 0.0,
-            w_est: 0.0,
-            cwnd_prior: 0.0,
-            epoch_start: Time::NEVER,
-            after_rto: false,
-            hystart: HyStart::new(),
-        }
-    }
-
     #[inline]
-    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+    pub(super) fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
         if !s.cwnd_limited {
             return;
@@ -71,11 +62,11 @@ impl Cubic {
         }
     }
 
-    fn avoid_congestion(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample, credit: f64) {
+    fn avoid_congestion(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample, credit: f64) {
         if self.epoch_start == Time::NEVER {
             self.begin_epoch(p, w, s.now);
         }
-        let beta = p.beta();
+        let beta = p.beta.unwrap_or(BETA);
         let t = s.now.since(self.epoch_start).secs();
         let target = w_cubic(p.cubic_c, t + s.srtt.secs(), self.k, self.w_max).clamp(w.cwnd, 1.5 * w.cwnd);
         let cwnd = w.cwnd;
@@ -102,32 +93,59 @@ impl Cubic {
         }
     }
 
-    pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta();
+    /// A congestion event at a window of `base`; gives ssthresh.
+    pub(super) fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
+        let beta = p.beta.unwrap_or(BETA);
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;
         self.w_max = if p.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
         (base * beta).max(2.0)
     }
+}
 
-    pub(super) fn on_rto(&mut self) {
+impl Control for Cubic {
+    fn new(_: &TcpParams) -> Self {
+        Self {
+            w_max: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            cwnd_prior: 0.0,
+            epoch_start: Time::NEVER,
+            after_rto: false,
+            hystart: HyStart::new(),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+        self.grow(p, &mut w, s);
+        w.into()
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    }
+
+    fn on_rto(&mut self, _: Window) {
         self.epoch_start = Time::NEVER;
         self.after_rto = true;
         self.hystart = HyStart::new();
     }
 
     /// Time without sending is not time of growth.   Source: RFC 9438 §5.8.
-    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
-            self.epoch_start = (self.epoch_start + idle).min(now);
+            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
         }
+        w.into()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CubicForm;
+    use crate::params::CubicForm;
+    use units::Duration;
 
     fn params() -> TcpParams {
         TcpParams { cubic_form: CubicForm::Rfc9438, ..TcpParams::preset("linux-6").unwrap() }
@@ -148,20 +166,8 @@ mod tests {
             t += rtt / w.cwnd;
             let now = Time((t * 1e9) as u64);
             let srtt = Duration::from_secs_f64(rtt);
-            let s = RateSample {
-                now,
-                acked: 1.0,
-                credit: 1.0,
-                rtt_us: None,
-                one_way_us: None,
-                srtt,
-                in_flight: 0,
-                una: 0,
-                next: 0,
-                cwnd_limited: true,
-                open: true,
-            };
-            c.on_ack(p, w, &s);
+            let s = AckSample { now, credit: 1.0, srtt, cwnd_limited: true, ..AckSample::default() };
+            c.grow(p, w, &s);
         }
     }
 
@@ -170,9 +176,9 @@ mod tests {
         let mut p = params();
         p.hystart = HyStartAxis::Off;
         p.tcp_friendliness = false;
-        let mut c = Cubic::new();
+        let mut c = Cubic::new(&p);
         let mut w = Window { cwnd: 1000.0, ssthresh: 500.0 };
-        w.ssthresh = c.on_congestion(&p, w.cwnd);
+        w.ssthresh = c.ssthresh(&p, w.cwnd);
         assert_eq!(w.ssthresh, 700.0);
         w.cwnd = 700.0;
         // K = cbrt(300 / 0.4) = 9.086 s. The window of a round trip is aimed at W(t + RTT), so at t it is about W(t).
@@ -186,15 +192,15 @@ mod tests {
     #[test]
     fn fast_convergence_and_reno_region() {
         let p = params();
-        let mut c = Cubic::new();
-        assert_eq!(c.on_congestion(&p, 100.0), 70.0);
+        let mut c = Cubic::new(&p);
+        assert_eq!(c.ssthresh(&p, 100.0), 70.0);
         // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
-        assert_eq!(c.on_congestion(&p, 70.0), 49.0);
+        assert_eq!(c.ssthresh(&p, 70.0), 49.0);
         assert_eq!(c.w_max, 59.5);
         // At RTT 1 ms and W 10 the cubic term is negligible: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round up to
         // the window before (10), then 1. From 7: 5.67 rounds to 10, so after 50 rounds 10 + 44.3 = 54.
-        let mut c = Cubic::new();
-        let mut w = Window { cwnd: 7.0, ssthresh: c.on_congestion(&p, 10.0) };
+        let mut c = Cubic::new(&p);
+        let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(&p, 10.0) };
         run(&p, &mut c, &mut w, 0.001, 0.05);
         assert!((w.cwnd - 54.3).abs() < 1.5, "{}", w.cwnd);
     }
@@ -202,9 +208,9 @@ mod tests {
     #[test]
     fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
         let p = params();
-        let mut c = Cubic::new();
-        c.on_congestion(&p, 100.0);
-        c.on_rto();
+        let mut c = Cubic::new(&p);
+        c.ssthresh(&p, 100.0);
+        c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         c.begin_epoch(&p, &Window { cwnd: 70.0, ssthresh: 70.0 }, Time(1));
         assert_eq!((c.k, c.w_max), (0.0, 70.0));
     }

@@ -15,9 +15,10 @@
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
 //! ns-2.
 
+use super::control::{AckSample, Congestion, Control, Drive, Window};
 use super::linux::{Curve, JIFFY, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
-use super::{RateSample, Window};
-use crate::TcpParams;
+use crate::params::TcpParams;
+use crate::stats::State;
 use units::Time;
 
 /// Largest growth past the plateau, segments per 100 ms.
@@ -26,6 +27,8 @@ const MAX_INCREMENT: f64 = 16.0;
 const CNT_BEFORE_LOSS: u32 = 50;
 /// What a round trip within one jiffy counts as, jiffies.
 const SMALLEST_DELAY: f64 = 0.125;
+/// What is left of the window, unless `beta` says otherwise.
+const BETA: f64 = 819.0 / 1024.0;
 
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +51,8 @@ pub(crate) struct Cubic2622 {
 }
 
 impl Cubic2622 {
-    pub(super) fn new() -> Self {
+    /// Nothing is known.
+    fn fresh() -> Self {
         Self {
             last_max: 0.0,
             curve: Curve::default(),
@@ -64,13 +68,8 @@ impl Cubic2622 {
         }
     }
 
-    /// Forgets everything.
-    pub(super) fn reset(&mut self) {
-        *self = Self::new();
-    }
-
     #[inline]
-    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+    fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         self.measure(s);
         if !s.cwnd_limited {
             return;
@@ -91,8 +90,8 @@ impl Cubic2622 {
         }
     }
 
-    fn measure(&mut self, s: &RateSample) {
-        if !s.open {
+    fn measure(&mut self, s: &AckSample) {
+        if s.state != State::Open {
             return;
         }
         let acked = (s.acked + 0.5) as u32;
@@ -137,7 +136,7 @@ impl Cubic2622 {
             cnt = CNT_BEFORE_LOSS;
         }
         if p.tcp_friendliness {
-            cnt = cnt.min(self.reno.keep_up(p.beta(), cwnd as u32));
+            cnt = cnt.min(self.reno.keep_up(p.beta.unwrap_or(BETA), cwnd as u32));
         }
         self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
@@ -148,8 +147,9 @@ impl Cubic2622 {
         self.curve = Curve::new(p.cubic_c, self.last_max, cwnd);
     }
 
-    pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta();
+    /// A congestion event at a window of `base`; gives ssthresh.
+    fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
+        let beta = p.beta.unwrap_or(BETA);
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         // ns-2's agent clears the fraction of the window at every loss
@@ -161,57 +161,65 @@ impl Cubic2622 {
     }
 }
 
+impl Control for Cubic2622 {
+    fn new(_: &TcpParams) -> Self {
+        Self::fresh()
+    }
+
+    #[inline]
+    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+        self.grow(p, &mut w, s);
+        w.into()
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    }
+
+    /// A timeout forgets everything; silence nothing: the epoch's clock runs through it.
+    fn on_rto(&mut self, _: Window) {
+        *self = Self::fresh();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Duration;
 
     fn params() -> TcpParams {
         TcpParams::preset("ns2-cubic-2.6.22").unwrap()
     }
-    fn sample(t: f64, rtt: f64) -> RateSample {
-        let rtt_us = Some((rtt * 1e6) as u32);
-        RateSample {
-            now: Time((t * 1e9) as u64),
-            acked: 1.0,
-            credit: 1.0,
-            rtt_us,
-            one_way_us: None,
-            srtt: Duration::from_secs_f64(rtt),
-            in_flight: 0,
-            una: 0,
-            next: 0,
-            cwnd_limited: true,
-            open: true,
-        }
+    fn sample(t: f64, rtt: f64) -> AckSample {
+        let (now, rtt_us) = (Time((t * 1e9) as u64), Some((rtt * 1e6) as u32));
+        AckSample { now, acked: 1.0, credit: 1.0, rtt_us, cwnd_limited: true, ..AckSample::default() }
     }
     fn run(c: &mut Cubic2622, w: &mut Window, rtt: f64, from: f64, to: f64) {
         let p = params();
         let mut t = from;
         while t < to {
             t += rtt / w.cwnd;
-            c.on_ack(&p, w, &sample(t, rtt));
+            c.grow(&p, w, &sample(t, rtt));
         }
     }
 
     #[test]
     fn eight_tenths_and_fast_convergence() {
         let p = params();
-        let mut c = Cubic2622::new();
+        let mut c = Cubic2622::fresh();
         // 167 * 819 / 1024 = 133.57
-        assert_eq!(c.on_congestion(&p, 167.0), 133.0);
+        assert_eq!(c.ssthresh(&p, 167.0), 133.0);
         assert_eq!((c.last_max, c.loss_cwnd), (167.0, 167));
         // 133 < 167: 133 * 1843 / 2048 = 119.7
-        assert_eq!(c.on_congestion(&p, 133.0), 106.0);
+        assert_eq!(c.ssthresh(&p, 133.0), 106.0);
         assert_eq!(c.last_max, 119.0);
     }
 
     #[test]
     fn the_plateau_of_document_001_is_reached_after_k() {
         let p = params();
-        let mut c = Cubic2622::new();
+        let mut c = Cubic2622::fresh();
         let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
-        w.ssthresh = c.on_congestion(&p, 167.0);
+        w.ssthresh = c.ssthresh(&p, 167.0);
         w.cwnd = w.ssthresh;
         // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT 50 ms at
         // half of K: 167 - 0.4 * 2.2^3 = 162.7
@@ -228,13 +236,13 @@ mod tests {
     #[test]
     fn before_the_first_loss_one_segment_per_fifty_acks() {
         let p = TcpParams { tcp_friendliness: false, ..params() };
-        let mut c = Cubic2622::new();
+        let mut c = Cubic2622::fresh();
         let mut w = Window { cwnd: 200.0, ssthresh: 200.0 };
         c.delayed_ack = 16;
         let mut t = 1.0;
         for _ in 0..5100 {
             t += 0.05 / 200.0;
-            c.on_ack(&p, &mut w, &sample(t, 0.05));
+            c.grow(&p, &mut w, &sample(t, 0.05));
         }
         // `cwnd_cnt >= cnt` fires at the 51st ACK: 5100 / 51 = 100
         assert_eq!(w.cwnd, 300.0);
@@ -243,7 +251,7 @@ mod tests {
     #[test]
     fn growth_past_the_plateau_is_sixteen_per_tenth_of_a_second() {
         let p = TcpParams { tcp_friendliness: false, ..params() };
-        let mut c = Cubic2622::new();
+        let mut c = Cubic2622::fresh();
         let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
         c.loss_cwnd = 1;
         c.delayed_ack = 16;
@@ -255,7 +263,7 @@ mod tests {
         for end in [31.0, 32.0] {
             while t < end {
                 t += rtt / w.cwnd;
-                c.on_ack(&p, &mut w, &sample(t, rtt));
+                c.grow(&p, &mut w, &sample(t, rtt));
             }
             at[(end - 31.0) as usize] = w.cwnd;
         }
@@ -267,9 +275,9 @@ mod tests {
     #[test]
     fn a_timeout_forgets() {
         let p = params();
-        let mut c = Cubic2622::new();
-        c.on_congestion(&p, 100.0);
-        c.reset();
-        assert_eq!(c, Cubic2622::new());
+        let mut c = Cubic2622::fresh();
+        c.ssthresh(&p, 100.0);
+        c.on_rto(Window { cwnd: 100.0, ssthresh: 81.0 });
+        assert_eq!(c, Cubic2622::fresh());
     }
 }

@@ -16,11 +16,11 @@
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
 
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
 use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
-use super::{RateSample, Window};
-use crate::{HyStart as HyStartAxis, TcpParams};
-use units::{Duration, Time};
+use crate::params::{HyStart as HyStartAxis, TcpParams};
+use units::Time;
 
 /// Most segments for one more while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
@@ -28,6 +28,8 @@ const MOST_BEFORE_LOSS: u32 = 20;
 const LEAST: u32 = 2;
 /// What counts as one segment, if a sum of fractions is a little more.
 const ROUNDING: f64 = 1e-6;
+/// What is left of the window, unless `beta` says otherwise.
+const BETA: f64 = 717.0 / 1024.0;
 
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +48,8 @@ pub(crate) struct CubicLinux {
 }
 
 impl CubicLinux {
-    pub(super) fn new() -> Self {
+    /// Nothing is known.
+    fn fresh() -> Self {
         Self {
             last_max: 0.0,
             curve: Curve::default(),
@@ -60,13 +63,8 @@ impl CubicLinux {
         }
     }
 
-    /// A timeout forgets everything.
-    pub(super) fn reset(&mut self) {
-        *self = Self::new();
-    }
-
     #[inline]
-    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &RateSample) {
+    fn grow_by_ack(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
         if settled {
             self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
@@ -111,7 +109,7 @@ impl CubicLinux {
             self.follow_curve(p, cwnd, now, acked, least_rtt);
         }
         if p.tcp_friendliness {
-            self.cnt = self.cnt.min(self.reno.keep_up(p.beta(), cwnd as u32));
+            self.cnt = self.cnt.min(self.reno.keep_up(p.beta.unwrap_or(BETA), cwnd as u32));
         }
         self.cnt = self.cnt.max(LEAST);
     }
@@ -131,8 +129,9 @@ impl CubicLinux {
         }
     }
 
-    pub(super) fn on_congestion(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta();
+    /// A congestion event at a window of `base`; gives ssthresh.
+    fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
+        let beta = p.beta.unwrap_or(BETA);
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         self.cwnd_cnt = 0;
@@ -140,37 +139,49 @@ impl CubicLinux {
             if p.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         (cwnd * beta).floor().max(2.0)
     }
+}
+
+impl Control for CubicLinux {
+    fn new(_: &TcpParams) -> Self {
+        Self::fresh()
+    }
+
+    #[inline]
+    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+        self.grow_by_ack(p, &mut w, s);
+        w.into()
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    }
+
+    /// A timeout forgets everything.
+    fn on_rto(&mut self, _: Window) {
+        *self = Self::fresh();
+    }
 
     /// Time without sending is not time of growth.
-    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
-            self.epoch_start = (self.epoch_start + idle).min(now);
+            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
         }
+        w.into()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Duration;
 
     fn params() -> TcpParams {
         TcpParams { hystart: HyStartAxis::Off, ..TcpParams::preset("linux-6").unwrap() }
     }
 
-    fn sample(now: Time, rtt_us: u32) -> RateSample {
-        RateSample {
-            now,
-            acked: 1.0,
-            credit: 1.0,
-            rtt_us: Some(rtt_us),
-            one_way_us: None,
-            srtt: Duration::from_micros(u64::from(rtt_us)),
-            in_flight: 0,
-            una: 0,
-            next: 0,
-            cwnd_limited: true,
-            open: true,
-        }
+    fn sample(now: Time, rtt_us: u32) -> AckSample {
+        let srtt = Duration::from_micros(u64::from(rtt_us));
+        AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
     /// One ACK for every segment, a window per round trip of `ms`, for so many round trips from 100 s on.
@@ -179,7 +190,7 @@ mod tests {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
             for i in 0..n {
-                c.on_ack(&p, w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
+                c.grow_by_ack(&p, w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
             }
         }
     }
@@ -187,34 +198,34 @@ mod tests {
     #[test]
     fn reductions_are_of_whole_segments() {
         let p = params();
-        let mut c = CubicLinux::new();
+        let mut c = CubicLinux::fresh();
         // 90 * 717 / 1024 = 63.01
-        assert_eq!(c.on_congestion(&p, 90.0), 63.0);
+        assert_eq!(c.ssthresh(&p, 90.0), 63.0);
         assert_eq!(c.last_max, 90.0);
         // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
-        assert_eq!(c.on_congestion(&p, 63.0), 44.0);
+        assert_eq!(c.ssthresh(&p, 63.0), 44.0);
         assert_eq!(c.last_max, 53.0);
         // never below two
-        assert_eq!(c.on_congestion(&p, 2.0), 2.0);
+        assert_eq!(c.ssthresh(&p, 2.0), 2.0);
     }
 
     #[test]
     fn reno_s_slope_is_never_raised_to_one() {
         let p = params();
-        let mut c = CubicLinux::new();
+        let mut c = CubicLinux::fresh();
         // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
-        let mut w = Window { cwnd: 14.0, ssthresh: c.on_congestion(&p, 20.0) };
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&p, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
         // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
         // RFC 9438 raises its slope to 1 there: 11 round trips to 20, then 39 more
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
-        let rfc = TcpParams { cubic_form: crate::CubicForm::Rfc9438, ..p };
-        let mut c = super::super::cubic::Cubic::new();
-        let mut w = Window { cwnd: 14.0, ssthresh: c.on_congestion(&rfc, 20.0) };
+        let rfc = TcpParams { cubic_form: crate::params::CubicForm::Rfc9438, ..p };
+        let mut c = super::super::cubic::Cubic::new(&rfc);
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&rfc, 20.0) };
         for i in 0..50 {
             for _ in 0..w.cwnd as u64 {
-                c.on_ack(&rfc, &mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
+                c.grow(&rfc, &mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
             }
         }
         assert!((56.0..=60.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -223,13 +234,13 @@ mod tests {
     #[test]
     fn the_window_steps_where_the_curve_does() {
         let p = TcpParams { tcp_friendliness: false, ..params() };
-        let mut c = CubicLinux::new();
-        let mut w = Window { cwnd: 70.0, ssthresh: c.on_congestion(&p, 100.0) };
+        let mut c = CubicLinux::fresh();
+        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(&p, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
-            c.on_ack(&p, &mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
+            c.grow_by_ack(&p, &mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
             t += 1;
         }
         let target = c.curve.at(p.cubic_c, 1.1);
@@ -241,9 +252,9 @@ mod tests {
     #[test]
     fn a_timeout_forgets_the_plateau() {
         let p = params();
-        let mut c = CubicLinux::new();
-        c.on_congestion(&p, 100.0);
-        c.reset();
+        let mut c = CubicLinux::fresh();
+        c.ssthresh(&p, 100.0);
+        c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };
         rounds(&mut c, &mut w, 50, 20);

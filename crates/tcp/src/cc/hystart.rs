@@ -8,7 +8,7 @@
 //!
 //! Source: Ha & Rhee 2008 (Linux' constants).
 
-use super::{RateSample, Window};
+use super::control::{AckSample, Window};
 use units::{Duration, Time};
 
 /// Below this window, segments, a round has too few ACKs.
@@ -58,7 +58,7 @@ impl HyStart {
 
     /// An ACK of new data; unless `asked` only its round trip counts.
     #[inline]
-    pub(super) fn on_ack(&mut self, asked: bool, w: &mut Window, s: &RateSample) {
+    pub(super) fn on_ack(&mut self, asked: bool, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
@@ -67,7 +67,7 @@ impl HyStart {
         }
     }
 
-    fn watch(&mut self, w: &mut Window, s: &RateSample) {
+    fn watch(&mut self, w: &mut Window, s: &AckSample) {
         if s.una > self.end_seq {
             *self = Self {
                 round_start: s.now,
@@ -85,7 +85,7 @@ impl HyStart {
         }
     }
 
-    fn late(&mut self, s: &RateSample) -> bool {
+    fn late(&mut self, s: &AckSample) -> bool {
         if s.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = s.now;
             if s.now.since(self.round_start) * 2 > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
@@ -107,20 +107,9 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    fn sample(ms: u64, rtt_ms: u32, una: u64, next: u64) -> RateSample {
-        RateSample {
-            now: Time(ms * 1_000_000),
-            acked: 1.0,
-            credit: 1.0,
-            rtt_us: Some(rtt_ms * 1000),
-            one_way_us: None,
-            srtt: Duration::from_millis(u64::from(rtt_ms)),
-            in_flight: 0,
-            una,
-            next,
-            cwnd_limited: true,
-            open: true,
-        }
+    fn sample(ms: u64, rtt_ms: u32, una: u64, next: u64) -> AckSample {
+        let (now, rtt_us) = (Time(ms * 1_000_000), Some(rtt_ms * 1000));
+        AckSample { now, rtt_us, una, next, cwnd_limited: true, ..AckSample::default() }
     }
 
     #[test]

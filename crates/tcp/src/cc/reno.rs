@@ -6,57 +6,58 @@
 //! congestion:            ssthresh = max(beta * base, 2), beta = 1/2
 //! ```
 //!
-//! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1. It has no state beyond the window.
+//! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
-use super::{RateSample, Window};
-use crate::TcpParams;
+use super::control::{AckSample, Congestion, Control, Drive, Window};
+use crate::params::TcpParams;
 
 /// What sums of fractions may be off a whole number: five times a fifth are one.
 const ROUNDING: f64 = 1e-9;
 
-#[inline]
-pub(super) fn on_ack(p: &TcpParams, w: &mut Window, s: &RateSample) {
-    if !s.cwnd_limited {
-        return;
-    }
-    let mut credit = s.credit;
-    if w.slow_start() {
-        credit = w.grow_in_slow_start(credit);
-    }
-    if credit > 0.0 {
-        w.cwnd += credit / if p.whole_segments { w.cwnd.floor() } else { w.cwnd };
-        let whole = w.cwnd.round();
-        if p.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
-            w.cwnd = whole;
-        }
-    }
-}
+/// What is left of the window, unless `beta` says otherwise.
+const BETA: f64 = 0.5;
 
-pub(super) fn ssthresh(p: &TcpParams, base: f64) -> f64 {
-    (base * p.beta()).max(2.0)
+/// It has no state beyond the window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reno;
+
+impl Control for Reno {
+    fn new(_: &TcpParams) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+        if !s.cwnd_limited {
+            return w.into();
+        }
+        let mut credit = s.credit;
+        if w.slow_start() {
+            credit = w.grow_in_slow_start(credit);
+        }
+        if credit > 0.0 {
+            w.cwnd += credit / if p.whole_segments { w.cwnd.floor() } else { w.cwnd };
+            let whole = w.cwnd.round();
+            if p.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
+                w.cwnd = whole;
+            }
+        }
+        w.into()
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: (base * p.beta.unwrap_or(BETA)).max(2.0), ..w }.into()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Duration, Time};
 
     #[test]
     fn linux_counts_to_the_window() {
         let p = TcpParams::preset("linux-6").unwrap();
-        let s = RateSample {
-            now: Time(0),
-            acked: 1.0,
-            credit: 1.0,
-            rtt_us: None,
-            one_way_us: None,
-            srtt: Duration::ZERO,
-            in_flight: 0,
-            una: 0,
-            next: 0,
-            cwnd_limited: true,
-            open: true,
-        };
+        let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
         // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 + 1/w^2
         // for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
@@ -64,7 +65,7 @@ mod tests {
             let mut w = Window { cwnd: 5.0, ssthresh: 5.0 };
             let mut n = 0;
             while w.cwnd < 10.0 {
-                on_ack(&p, &mut w, &s);
+                w.follow(&Reno.on_ack(&p, w, &s));
                 n += 1;
                 assert!(n != 35 || (w.cwnd - at_35).abs() < 0.001, "{}", w.cwnd);
             }

@@ -2,10 +2,12 @@
 //!
 //! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
 
+use super::Silence;
 use super::{Cx, Sender};
+use crate::params::{IdleRestart, LossDetection, Recovery, Reduction, TcpParams};
 use crate::scoreboard::Piece;
-use crate::segment::micros;
-use crate::{IdleRestart, Io, LossDetection, Recovery, Reduction, Segment, State, TcpParams};
+use crate::segment::{Io, Segment, micros};
+use crate::stats::State;
 use packet::{Ecn, Flags};
 use units::Time;
 
@@ -115,7 +117,7 @@ impl Sender {
                     Hole::None => break false,
                 }
             } else {
-                self.model_starved(p);
+                self.note_starved(p);
                 break false;
             }
         };
@@ -170,11 +172,13 @@ impl Sender {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
             return;
         }
-        if self.cc.owns_window() {
-            return self.model_restart(now);
-        }
         let idle = now.since(self.last_active);
-        self.cc.on_idle(now, idle);
+        let app_limited = self.path.as_ref().is_some_and(|path| path.rates.is_app_limited());
+        let d = self.cc.on_idle(self.window, Silence { now, idle, app_limited });
+        self.follow(&d);
+        if self.cc.owns_window() {
+            return;
+        }
         let rto = self.rtt.rto(p.max_rto);
         if idle <= rto {
             return;
@@ -234,7 +238,7 @@ impl Sender {
         if self.shrinks() {
             self.shrink.on_send(p, u64::from(s.len), self.in_flight());
         }
-        self.model_sent(now, s.seq, s.len);
+        self.note_sent(now, s.seq, s.len);
         if self.rto_at == Time::NEVER {
             self.start_rto(p, now);
         }

@@ -15,10 +15,11 @@
 //! lost and not a segment, the window is then reduced all the same.
 
 use super::{Cx, Sender};
-use crate::cc::Congestion;
+use crate::cc::control::Congestion;
+use crate::params::{MinRto, TcpParams};
 use crate::scoreboard::rack::{Probe, Rack, Timer};
-use crate::segment::micros;
-use crate::{Io, MinRto, Segment, State, TcpParams};
+use crate::segment::{Io, Segment, micros};
+use crate::stats::State;
 use packet::Flags;
 use units::{Duration, Time};
 

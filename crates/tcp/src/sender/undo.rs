@@ -15,10 +15,11 @@
 //! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it tells of.
 
 use super::{Cx, Sender};
-use crate::cc::Window;
+use crate::cc::control::Window;
+use crate::params::{TcpParams, Undo};
 use crate::scoreboard::rack::{Probe, Rack};
-use crate::segment::micros;
-use crate::{Io, SackBlock, Segment, State, TcpParams, Undo};
+use crate::segment::{Io, SackBlock, Segment, micros};
+use crate::stats::State;
 use units::Time;
 
 /// RACK.reo_wnd_persist: recoveries without D-SACK after which the reordering window is small again.   Source: RFC 8985 §6.2.

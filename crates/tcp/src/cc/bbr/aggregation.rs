@@ -11,7 +11,7 @@
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
 
-use super::Ack;
+use crate::cc::control::AckSample;
 use units::Time;
 
 /// Rounds of one half of the filter.
@@ -46,8 +46,8 @@ impl Aggregation {
     }
 
     /// An ACK of `acked` segments, at a bandwidth of `bw` segments per second and a window of `cwnd` segments.
-    pub(super) fn on_ack(&mut self, a: &Ack, acked: f64, bw: f64, cwnd: f64, round_start: bool) {
-        if a.delivery.is_none_or(|d| d.compressed) {
+    pub(super) fn on_ack(&mut self, a: &AckSample, acked: f64, bw: f64, cwnd: f64, round_start: bool) {
+        if a.rate.is_none_or(|d| d.compressed) {
             return;
         }
         if round_start {
@@ -71,12 +71,11 @@ impl Aggregation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::State;
-    use crate::cc::Delivery;
+    use crate::cc::control::RateSample;
     use units::Duration;
 
-    fn ack(us: u64) -> Ack {
-        let delivery = Delivery {
+    fn ack(us: u64) -> AckSample {
+        let rate = RateSample {
             bytes: 20_000,
             interval: Duration::from_millis(20),
             prior_delivered: 0,
@@ -84,15 +83,12 @@ mod tests {
             rtt_us: Some(20_000),
             compressed: false,
         };
-        Ack {
+        AckSample {
             now: Time(us * 1000),
-            newly_delivered: 2000,
-            delivered: 100_000,
-            newly_lost: 0,
-            in_flight: 20_000,
-            delivery: Some(delivery),
-            held_back: Duration::ZERO,
-            state: State::Open,
+            delivered: 2000,
+            total_delivered: 100_000,
+            rate: Some(rate),
+            ..AckSample::default()
         }
     }
 

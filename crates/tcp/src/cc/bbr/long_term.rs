@@ -11,7 +11,7 @@
 //! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it out.
 //! Departs: the time of an interval is exact, Linux' is in whole milliseconds. A timeout alone does not begin or end one.
 
-use super::Ack;
+use crate::cc::control::AckSample;
 use units::Time;
 
 /// Rounds of an interval: at least, at most.
@@ -47,14 +47,14 @@ impl LongTerm {
         self.used.then_some(self.bw)
     }
 
-    fn begin_interval(&mut self, a: &Ack) {
-        (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.delivered, 0, 0);
+    fn begin_interval(&mut self, a: &AckSample) {
+        (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
     }
 
     /// An ACK; true if the rate has been kept to for long enough, and bandwidth is to be probed for again.
-    pub(super) fn on_ack(&mut self, a: &Ack, round_start: bool, in_probe_bw: bool) -> bool {
-        let Some(d) = a.delivery.filter(|d| !d.compressed) else {
-            self.lost += a.newly_lost;
+    pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
+        let Some(d) = a.rate.filter(|d| !d.compressed) else {
+            self.lost += a.lost;
             return false;
         };
         if self.used {
@@ -66,13 +66,13 @@ impl LongTerm {
             return false;
         }
         if !self.sampling {
-            if a.newly_lost > 0 {
+            if a.lost > 0 {
                 self.begin_interval(a);
                 self.sampling = true;
             }
             return false;
         }
-        self.lost += a.newly_lost;
+        self.lost += a.lost;
         if d.app_limited {
             *self = Self::default();
             return false;
@@ -80,14 +80,14 @@ impl LongTerm {
         self.rounds += u32::from(round_start);
         if self.rounds > ROUNDS.1 {
             *self = Self::default();
-        } else if self.rounds >= ROUNDS.0 && a.newly_lost > 0 {
+        } else if self.rounds >= ROUNDS.0 && a.lost > 0 {
             self.end_interval(a);
         }
         false
     }
 
-    fn end_interval(&mut self, a: &Ack) {
-        let delivered = (a.delivered - self.delivered) as f64;
+    fn end_interval(&mut self, a: &AckSample) {
+        let delivered = (a.total_delivered - self.delivered) as f64;
         let seconds = a.now.since(self.since).secs();
         if delivered == 0.0 || (self.lost as f64) < LOSS * delivered || seconds < 1e-3 {
             return;
@@ -108,13 +108,12 @@ impl LongTerm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::State;
-    use crate::cc::Delivery;
+    use crate::cc::control::RateSample;
     use units::Duration;
 
     /// A round of ten milliseconds in which ten segments of 1000 bytes are delivered and `lost` are not.
     fn round(l: &mut LongTerm, k: u64, lost: u64) -> bool {
-        let delivery = Delivery {
+        let rate = RateSample {
             bytes: 10_000,
             interval: Duration::from_millis(10),
             prior_delivered: (k - 1) * 10_000,
@@ -122,15 +121,13 @@ mod tests {
             rtt_us: Some(10_000),
             compressed: false,
         };
-        let a = Ack {
+        let a = AckSample {
             now: Time(k * 10_000_000),
-            newly_delivered: 10_000,
-            delivered: k * 10_000,
-            newly_lost: lost * 1000,
-            in_flight: 10_000,
-            delivery: Some(delivery),
-            held_back: Duration::ZERO,
-            state: State::Recovery,
+            delivered: 10_000,
+            total_delivered: k * 10_000,
+            lost: lost * 1000,
+            rate: Some(rate),
+            ..AckSample::default()
         };
         l.on_ack(&a, true, true)
     }

@@ -1,0 +1,178 @@
+//! BBR by itself, fed with ACKs.
+
+use super::*;
+use crate::cc::control::RateSample;
+
+const MSS: u32 = 1000;
+
+fn params() -> TcpParams {
+    TcpParams { mss: MSS, ..TcpParams::preset("bbr").unwrap() }
+}
+
+fn machine() -> Bbr {
+    Bbr::new(&params())
+}
+
+fn step(b: &mut Bbr, w: &mut Window, s: &AckSample) {
+    w.follow(&b.on_ack(&params(), *w, s));
+}
+
+/// A path that delivers a segment every millisecond after 10 ms: BtlBw 1 MB/s, BDP 10 segments.
+fn run(acks: u64, rtt_us: u32) -> (Bbr, Window) {
+    let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+    let mut b = machine();
+    for k in 1..=acks {
+        let now = Time(10_000_000 + k * 1_000_000);
+        let in_flight = (w.cwnd as u64).min(10) * 1000;
+        step(&mut b, &mut w, &ack(now, k * 1000, in_flight, rtt_us));
+    }
+    (b, w)
+}
+
+fn ack(now: Time, total_delivered: u64, in_flight: u64, rtt_us: u32) -> AckSample {
+    AckSample {
+        now,
+        delivered: 1000,
+        total_delivered,
+        in_flight,
+        rate: Some(RateSample {
+            bytes: 10_000,
+            interval: Duration::from_millis(10),
+            prior_delivered: total_delivered.saturating_sub(10_000),
+            app_limited: false,
+            rtt_us: Some(rtt_us),
+            compressed: false,
+        }),
+        ..AckSample::default()
+    }
+}
+
+#[test]
+fn the_model_finds_bandwidth_and_round_trip() {
+    let (b, w) = run(200, 10_000);
+    assert!((b.btl_bw() - 1e6).abs() < 1.0 && b.rt_prop == Some(10_000));
+    assert!(matches!(b.mode, Mode::ProbeBw(_)), "{:?}", b.mode);
+    // 2 BDP = 20, no burst above two segments: 20 + 3 * 2 = 26, even; plus aggregation of at most a segment
+    assert!((24.0..=30.0).contains(&w.cwnd), "{}", w.cwnd);
+    assert_eq!(b.burst(), 2);
+}
+
+#[test]
+fn the_handshake_is_the_first_round_trip_until_it_expires() {
+    let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+    let mut b = machine();
+    b.on_handshake(w, Time(5_000_000), 4_000);
+    assert_eq!(b.rt_prop, Some(4_000));
+    // ten segments in 4 ms, times 2.89 and 0.99
+    assert!((b.pacing_rate - 2.89 * 0.99 * 10_000.0 / 0.004).abs() < 1.0);
+    // every segment takes 10 ms, of which 6 ms are its own transmission: the handshake's small packets were faster
+    for k in 1..=10_000 {
+        let now = Time(5_000_000 + k * 1_000_000);
+        step(&mut b, &mut w, &ack(now, k * 1000, 10_000, 10_000));
+        assert_eq!(b.rt_prop, Some(4_000), "{k} ms");
+    }
+    step(&mut b, &mut w, &ack(Time(10_006_000_000), 10_001_000, 10_000, 10_000));
+    assert_eq!(b.rt_prop, Some(10_000));
+}
+
+#[test]
+fn the_gains_of_a_cycle_average_one() {
+    assert_eq!(CYCLE.iter().sum::<f64>(), 8.0);
+    let (mut b, mut w) = run(200, 10_000);
+    let mut seen = [false; 8];
+    for k in 201..400 {
+        // 14 segments in flight: above 1.25 BDP + quanta never, so a probing phase waits for a loss or the amount
+        let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
+        a.lost = 0;
+        step(&mut b, &mut w, &a);
+        let Mode::ProbeBw(phase) = b.mode else { panic!("{:?}", b.mode) };
+        seen[usize::from(phase)] = true;
+        let rate = CYCLE[usize::from(phase)] * PACING_MARGIN * 1e6;
+        assert!((b.pacing_rate - rate).abs() < 1.0);
+    }
+    assert_eq!(seen, [true; 8]);
+}
+
+#[test]
+fn startup_ends_three_rounds_after_the_last_growth() {
+    let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+    let mut b = machine();
+    let mut delivered = 0;
+    let mut modes = Vec::new();
+    // one ACK per round; the rate doubles four times, then stays
+    for (k, rate) in [1u64, 2, 4, 8, 8, 8, 8].into_iter().enumerate() {
+        delivered += rate * 1000;
+        let mut a = ack(Time((k as u64 + 1) * 10_000_000), delivered, 100_000, 10_000);
+        a.rate = Some(RateSample {
+            bytes: rate * 1000,
+            interval: Duration::from_millis(10),
+            prior_delivered: delivered - rate * 1000,
+            app_limited: false,
+            rtt_us: Some(10_000),
+            compressed: false,
+        });
+        step(&mut b, &mut w, &a);
+        modes.push(b.mode);
+    }
+    assert_eq!(modes[5], Mode::Startup);
+    assert_eq!(modes[6], Mode::Drain);
+}
+
+#[test]
+fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
+    let (mut b, mut w) = run(200, 10_000);
+    let before = w.cwnd;
+    // from now on 12 ms: the old minimum expires 10 s after it was first seen, at 11 ms
+    let mut k = 200;
+    let mut first = None;
+    let mut last = None;
+    while k < 11_000 {
+        k += 1;
+        let in_flight = (w.cwnd as u64).min(12) * 1000;
+        step(&mut b, &mut w, &ack(Time(10_000_000 + k * 1_000_000), k * 1000, in_flight, 12_000));
+        if matches!(b.mode, Mode::ProbeRtt { .. }) {
+            first.get_or_insert(k);
+            last = Some(k);
+            assert_eq!(w.cwnd, MIN_CWND);
+        }
+    }
+    let (first, last) = (first.unwrap(), last.unwrap());
+    assert_eq!(first, 10_002);
+    // 200 ms from when the window has come down to four segments
+    assert!((last - first).abs_diff(200) <= 15, "{first} {last}");
+    assert_eq!(b.rt_prop, Some(12_000));
+    assert!(w.cwnd >= before, "{} {before}", w.cwnd);
+}
+
+#[test]
+fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
+    let (mut b, mut w) = run(200, 10_000);
+    let before = w.cwnd;
+    b.on_congestion(&params(), w, Congestion::Loss, 0.0);
+    let mut a = ack(Time(300_000_000), 201_000, 8_000, 10_000);
+    a.state = State::Recovery;
+    a.lost = 2_000;
+    step(&mut b, &mut w, &a);
+    // 8 in flight and one delivered: nine
+    assert_eq!(w.cwnd, 9.0);
+    let mut out = ack(Time(301_000_000), 202_000, 8_000, 10_000);
+    out.rate = None;
+    step(&mut b, &mut w, &out);
+    assert!(w.cwnd >= before.min(24.0), "{} {before}", w.cwnd);
+}
+
+#[test]
+fn flows_that_enter_probe_bw_together_do_not_probe_together() {
+    let first = |stream: u64| {
+        let mut b = machine();
+        b.draw_from(&|| units::Rng::named(stream, "flow"));
+        let Mode::ProbeBw(phase) = b.enter_probe_bw(Time(1)) else { panic!() };
+        phase
+    };
+    let mut seen = [0; 8];
+    (0..700).for_each(|stream| seen[usize::from(first(stream))] += 1);
+    // seven phases a hundred times each, sd 9; never the draining one
+    assert_eq!(seen[1], 0);
+    assert!(seen.iter().enumerate().all(|(i, n)| i == 1 || (60..140).contains(n)), "{seen:?}");
+    assert_eq!(first(3), first(3));
+}

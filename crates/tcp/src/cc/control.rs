@@ -1,0 +1,200 @@
+//! The seam between a sender and its congestion controller: what one hears, and what the other does.
+//!
+//! ```text
+//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum }
+//! ```
+//!
+//! The sender finds losses, shrinks the window to ssthresh during a recovery, and paces; a controller says how large the window is to
+//! be. It sees no segment, sets no timer and reads no clock.
+
+use crate::params::TcpParams;
+use crate::stats::{Model, State};
+use units::{Duration, Rng, Time};
+
+/// Congestion window and slow start threshold, segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow start threshold; infinite until the first congestion event unless given.
+    pub ssthresh: f64,
+}
+
+impl Window {
+    /// Takes the window of an answer.
+    #[inline]
+    pub(crate) fn follow(&mut self, d: &Drive) {
+        *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
+    }
+
+    /// Below ssthresh the window grows by what is acknowledged.
+    #[inline]
+    pub fn slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Grows by `credit` segments up to ssthresh; returns what is left for congestion avoidance.
+    #[inline]
+    pub(super) fn grow_in_slow_start(&mut self, credit: f64) -> f64 {
+        let used = credit.min(self.ssthresh - self.cwnd);
+        self.cwnd += used;
+        credit - used
+    }
+}
+
+/// What a controller wants done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drive {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments.
+    pub ssthresh: f64,
+    /// Payload bytes per second at which segments may leave; none: as the window lets them. Heeded where [`Needs::rates`].
+    pub pacing_rate: Option<f64>,
+    /// Segments that may leave back to back at that rate.
+    pub quantum: u32,
+    /// The window is so small on purpose: what is delivered of what is in flight now says nothing of the bandwidth.
+    pub probing_delay: bool,
+}
+
+impl From<Window> for Drive {
+    /// A window and no pace.
+    #[inline]
+    fn from(w: Window) -> Self {
+        Self { cwnd: w.cwnd, ssthresh: w.ssthresh, pacing_rate: None, quantum: u32::MAX, probing_delay: false }
+    }
+}
+
+/// What one ACK tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AckSample {
+    /// Moment of the ACK.
+    pub now: Time,
+    /// Segments newly acknowledged cumulatively (a fraction if they were not full).
+    pub acked: f64,
+    /// Segments that count for growth: what the ACK newly delivers, cumulatively or by SACK, bounded by `abc_limit`.
+    pub credit: f64,
+    /// Bytes newly delivered, cumulatively or by SACK.
+    pub delivered: u64,
+    /// Bytes newly taken for lost.
+    pub lost: u64,
+    /// It echoes a CE mark.
+    pub marked: bool,
+    /// Round trip measured by this ACK, microseconds.
+    pub rtt_us: Option<u32>,
+    /// One-way delay that this ACK tells of: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
+    /// included. Only where [`Needs::ack_time`].
+    pub one_way_us: Option<u32>,
+    /// Smoothed round trip.
+    pub srtt: Duration,
+    /// Bytes in flight before the ACK, and after it.
+    pub flight_before: u64,
+    /// Bytes in flight after it; for a controller that owns the window, also after what a loss that it told of has sent again.
+    pub in_flight: u64,
+    /// Everything below is acknowledged.
+    pub una: u64,
+    /// Next new byte to send.
+    pub next: u64,
+    /// The window was what limited the sender; it may grow only then.
+    pub cwnd_limited: bool,
+    /// State of the sender; before this ACK, or after it for a controller that owns the window.
+    pub state: State,
+    /// The delivery rate, if the ACK gives one. Only where [`Needs::rates`], as all below.
+    pub rate: Option<RateSample>,
+    /// Bytes delivered since the connection began, this ACK included.
+    pub total_delivered: u64,
+    /// How long pacing holds back what leaves next.
+    pub held_back: Duration,
+}
+
+/// What an ACK says about the rate of delivery.
+///
+/// Source: draft-cheng-iccrg-delivery-rate-estimation-00 §3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Bytes delivered over `interval`.
+    pub bytes: u64,
+    /// The longer of the send and the ACK interval.
+    pub interval: Duration,
+    /// Bytes that had been delivered when the newest acknowledged segment left.
+    pub prior_delivered: u64,
+    /// The application, not the network, limited what was sent then.
+    pub app_limited: bool,
+    /// Round trip of the newest acknowledged segment, microseconds; none if it was sent more than once.
+    pub rtt_us: Option<u32>,
+    /// The interval is shorter than any round trip: ACKs were compressed, and the rate means nothing.
+    pub compressed: bool,
+}
+
+/// What was taken for congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// A loss, found by ACKs, by a timer or by a timeout.
+    Loss,
+    /// An ECN echo.
+    Ecn,
+}
+
+/// A silence ends: data follows, and nothing is in flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Silence {
+    /// Its end.
+    pub now: Time,
+    /// How long it was.
+    pub idle: Duration,
+    /// Delivery rates are limited by the application. Only where [`Needs::rates`].
+    pub app_limited: bool,
+}
+
+/// What a controller asks of its sender. Flows whose controller asks for nothing pay for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The time stamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
+    pub ack_time: bool,
+    /// Delivery rates, and a pacer. Refused without SACK.
+    pub rates: bool,
+    /// It sets the window during a recovery, too, hears of every ACK, after the sender has judged losses by it, and answers no ECN
+    /// echo. Others hear of the ACKs by which a window may grow.
+    pub owns_window: bool,
+}
+
+/// A congestion controller. What it answers is done at once.
+pub(crate) trait Control {
+    /// What it asks of the sender besides the window.
+    const NEEDS: Needs = Needs { ack_time: false, rates: false, owns_window: false };
+
+    /// The controller of a new connection.
+    fn new(p: &TcpParams) -> Self;
+
+    /// Random numbers of its own, before the connection opens; without them it draws from a stream that all share.
+    fn draw_from(&mut self, _stream: &dyn Fn() -> Rng) {}
+
+    /// A connection with this window begins.
+    fn begin(&self, w: Window) -> Drive {
+        w.into()
+    }
+
+    /// The handshake took `us` microseconds.
+    fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
+        w.into()
+    }
+
+    /// An ACK (see [`Needs::owns_window`] for which and when).
+    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive;
+
+    /// Congestion: ssthresh follows from `base` (the window or the flight, segments). How the window gets there is the sender's.
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive;
+
+    /// A timeout, after `on_congestion` if it is for a loss that has not been answered yet. The window will be one segment.
+    fn on_rto(&mut self, _w: Window) {}
+
+    /// A silence ends.
+    fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
+        w.into()
+    }
+
+    /// What it believes of the path.
+    fn model(&self) -> Option<Model> {
+        None
+    }
+}

@@ -1,0 +1,21 @@
+//! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
+
+/// Calls `$expand!` with every controller: what it is, its word in a scenario, its name, and the machine that it is.
+macro_rules! controllers {
+    ($expand:ident) => {
+        $expand! {
+            /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
+            "reno" Reno(reno::Reno),
+            /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.
+            "cubic" Cubic(cubic_form::CubicForms),
+            /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.
+            "cubic-2.6.22" Cubic2622(cubic_2_6_22::Cubic2622),
+            /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source: RFC 6817.
+            "ledbat" Ledbat(ledbat::Ledbat),
+            /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
+            "bbr" Bbr(bbr::Bbr),
+        }
+    };
+}
+
+pub(crate) use controllers;

@@ -1,0 +1,239 @@
+//! The parameters of a TCP stack, grouped by the machine that reads them.
+
+mod axes;
+mod ledbat;
+
+pub use axes::{
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
+    Recovery, Reduction, Undo,
+};
+pub use ledbat::LedbatParams;
+
+use crate::segment::Segment;
+use packet::Flags;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration};
+
+/// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
+///
+/// Defaults are those of the preset `linux-6`; see [`TcpParams::preset`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpParams {
+    // ---- the wire: segments, capture files
+    /// Most payload in a segment, bytes.
+    pub mss: u32,
+    /// IP and TCP header without options, bytes. 40 for IPv4.
+    pub header_bytes: u16,
+    /// Bytes that the timestamp option adds to every segment when `timestamps` is on: 12 in reality, 10 in ns-2.
+    pub timestamp_bytes: u16,
+    /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
+    pub syn_option_bytes: u16,
+    /// SACK blocks take room on the wire: 4 + 8 n bytes.
+    pub sack_on_wire: bool,
+    /// Round trips are measured with timestamps instead of one send time per segment and Karn's rule.   Source: RFC 7323.
+    pub timestamps: bool,
+
+    // ---- endpoint: opening and end
+    /// Three-way handshake and FIN. Off as in ns-2's one-way agents: both ends are established at once, no FIN is sent,
+    /// and a closed side is done when all it wrote is acknowledged.
+    pub handshake: bool,
+    /// The client's ACK of the SYN-ACK leaves on its own, before the data that waits, as in ns-2's FullTcp and over sockets;
+    /// otherwise the data carries it.
+    pub bare_handshake_ack: bool,
+    /// The FIN leaves on its own when all data is acknowledged, as ns-2's FullTcp sends it, instead of with the last data.
+    pub fin_after_data: bool,
+    /// RTO before the first sample; also the first wait of a SYN.
+    pub initial_rto: Duration,
+    /// Largest wait between two SYNs.
+    pub max_syn_rto: Duration,
+    /// The first n timeouts of the active side's SYN do not double the wait, nor count as retries (Linux since 6.5: 4).
+    pub syn_linear_timeouts: u32,
+    /// SYNs sent again before giving up; absent: never gives up.
+    pub syn_retries: Option<u32>,
+    /// A lost SYN makes the first window one segment.   Source: RFC 5681 §3.1.
+    pub syn_loss_restricts: bool,
+    /// Timeouts in a row of the same data before giving up; absent: never gives up.
+    pub retries: Option<u32>,
+
+    // ---- sender: what may be sent, and when the window may grow
+    /// First window.
+    pub initial_window: InitialWindow,
+    /// First slow start threshold in segments; absent: infinite.
+    pub initial_ssthresh: Option<f64>,
+    /// Largest window used in segments (ns-2's `window_`); absent: the receiver's.
+    pub window_clamp: Option<u32>,
+    /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
+    pub abc_limit: u32,
+    /// Whether the window grows only if it is used.
+    pub cwnd_validation: CwndValidation,
+    /// What happens after silence.
+    pub idle_restart: IdleRestart,
+    /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
+    pub nagle: bool,
+    /// How BBR keeps its rate.
+    pub pacing: Pacing,
+    /// ECN.   Source: RFC 3168.
+    pub ecn: bool,
+
+    // ---- cc: the controller
+    /// Congestion controller.
+    pub congestion_control: CongestionControl,
+    /// Whose CUBIC `congestion_control = "cubic"` is.
+    pub cubic_form: CubicForm,
+    /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
+    /// 819/1024 for cubic-2.6.22.
+    pub beta: Option<f64>,
+    /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
+    pub cubic_c: f64,
+    /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
+    pub fast_convergence: bool,
+    /// CUBIC never grows slower than Reno would.   Source: RFC 9438 §4.3.
+    pub tcp_friendliness: bool,
+    /// Slow start exit.
+    pub hystart: HyStart,
+    /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
+    pub ledbat: LedbatParams,
+    /// The window is whole segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts acknowledged
+    /// segments up to it.
+    pub whole_segments: bool,
+
+    // ---- detection: what is lost
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// What tells a lost segment.
+    pub loss_detection: LossDetection,
+    /// Duplicate ACKs (or discontiguous SACKed runs) that mean a loss. 3.
+    pub dupthresh: u8,
+    /// The first two duplicate ACKs let one new segment out each.   Source: RFC 3042.
+    pub limited_transmit: bool,
+    /// A timeout keeps what was SACKed (RFC 6675 §5.1 allows both; Linux keeps).
+    pub keep_sack_after_rto: bool,
+
+    // ---- reduction: how the window comes down
+    /// Window reduction.
+    pub reduction: Reduction,
+    /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
+    pub reduce_from_flight: bool,
+    /// The ACK that ends a reduction lets the window grow, too, by what it newly delivers (Linux).
+    pub reduction_end_grows: bool,
+    /// Every timeout lowers ssthresh anew, also one that follows another or interrupts a recovery (ns-2), instead of one for
+    /// each loss (RFC 5681 §3.1).
+    pub every_timeout_reduces: bool,
+
+    // ---- undo: reductions that were for nothing
+    /// What becomes of a reduction that proves spurious, with `rack-tlp`.
+    pub undo: Undo,
+    /// After a timeout, new data finds out whether it was spurious, with `rack-tlp`.   Source: RFC 5682 §3.1.
+    pub frto: bool,
+
+    // ---- rtt and timer: round trips, the retransmission timer, the clock they run on
+    /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
+    pub clock_granularity: Duration,
+    /// Tick of the wheel that the stack's timers hang on, which makes them late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
+    /// Source: LWN, "Reinventing the timer wheel".
+    pub timer_tick: Duration,
+    /// Measured round trips are whole numbers of G, at least one (ns-2).
+    pub quantise_rtt: bool,
+    /// Smallest RTO.
+    pub min_rto: Duration,
+    /// What `min_rto` bounds.
+    pub min_rto_bounds: MinRto,
+    /// Largest RTO of data, backoff included.
+    pub max_rto: Duration,
+    /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
+    pub backoff_doublings: u8,
+    /// Every ACK gives a round trip, duplicates too: the receiver echoes the newest time stamp it got, out of order or not (ns-2's
+    /// sinks), instead of that of the segment which it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
+    pub rtt_from_every_ack: bool,
+    /// A round trip below SRTT raises RTTVAR by an eighth of what one above it would.   Source: Linux' estimator, which ns-2's
+    /// Agent/TCP/Linux has.
+    pub damped_rttvar: bool,
+    /// A doubled RTO stays doubled until data is acknowledged that was first sent after the timeout (Karn & Partridge 1987;
+    /// ns-2), instead of until the next round-trip sample.
+    pub backoff_until_new_data: bool,
+    /// Every ACK restarts the retransmission timer, duplicates too (ns-2's Agent/TCP/Linux), instead of those of new data
+    /// (RFC 6298 §5.3).
+    pub any_ack_restarts_timer: bool,
+
+    // ---- receiver: acknowledgements
+    /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
+    pub ack_every: u32,
+    /// `ack_every` counts full segments' worth of bytes, so that a short segment alone waits for `delayed_ack` (ns-2's
+    /// FullTcp), instead of segments of any size.
+    pub short_segments_wait: bool,
+    /// Longest wait of an ACK when `ack_every` > 1, or of a short segment's.
+    pub delayed_ack: Duration,
+    /// The first n ACKs of data leave at once (Linux quickack).
+    pub quick_acks: u32,
+    /// They do so again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the RTO
+    /// (told by time stamps); two after a CE mark that begins an echo (Linux).
+    pub quick_acks_return: bool,
+    /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
+    pub dsack: bool,
+    /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
+    /// application sends in answer leaves first. Hosts that know no applications ignore it.
+    pub ack_after_delivery: bool,
+    /// The receiver's window; constant, since applications read at once.
+    pub receive_window: Bytes,
+}
+
+impl TcpParams {
+    /// Bytes of this segment on the wire: headers, options and payload.
+    #[inline]
+    pub fn wire_size(&self, segment: &Segment) -> u16 {
+        let options = if segment.flags.has(Flags::SYN) {
+            self.syn_option_bytes
+        } else {
+            let stamp = if self.timestamps { self.timestamp_bytes } else { 0 };
+            let sack =
+                if self.sack_on_wire && !segment.sack.is_empty() { 4 + 8 * segment.sack.len() as u16 } else { 0 };
+            stamp + sack
+        };
+        self.header_bytes + options + segment.len as u16
+    }
+
+    /// The first window in whole segments.
+    pub fn initial_window_segments(&self) -> f64 {
+        let mss = self.mss;
+        let by_bytes = |most: u32, bytes: u32| (most * mss).min((2 * mss).max(bytes)) / mss;
+        let segments = match self.initial_window {
+            InitialWindow::Segments(n) => n,
+            InitialWindow::Rfc5681 if mss <= 1095 => 4,
+            InitialWindow::Rfc5681 if mss <= 2190 => 3,
+            InitialWindow::Rfc5681 => 2,
+            InitialWindow::Rfc3390 => by_bytes(4, 4380),
+            InitialWindow::Rfc6928 => by_bytes(10, 14_600),
+        };
+        f64::from(segments)
+    }
+
+    /// Silence begins with an ACK, not with the last segment sent.
+    #[inline]
+    pub(crate) fn silence_from_ack(&self) -> bool {
+        matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
+    }
+
+    /// Losses are found by forward acknowledgement.
+    #[inline]
+    pub(crate) fn forward_ack(&self) -> bool {
+        self.loss_detection == LossDetection::ForwardAck
+    }
+
+    /// Losses are found by time.
+    #[inline]
+    pub(crate) fn rack(&self) -> bool {
+        self.loss_detection == LossDetection::RackTlp
+    }
+
+    /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.
+    #[inline]
+    pub(crate) fn sack_blocks(&self) -> usize {
+        match (self.recovery, self.timestamps) {
+            (Recovery::Sack, true) => 3,
+            (Recovery::Sack, false) => 4,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which stacks no connection could run with.
+
+use crate::params::{InitialWindow, Recovery, TcpParams};
+use units::{Duration, Problem};
+
+impl TcpParams {
+    /// Refuses what no connection could run with.
+    ///
+    /// Errors: the first field out of range, with its name and what would be valid.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        // 40 bytes of options and 20 + 20 of headers must fit beside the payload into 65535
+        if !(1..=65_000).contains(&self.mss) {
+            return no("mss", format!("{} is not valid; expected 1 to 65000 bytes", self.mss));
+        }
+        for (name, v) in [
+            ("header_bytes", self.header_bytes),
+            ("timestamp_bytes", self.timestamp_bytes),
+            ("syn_option_bytes", self.syn_option_bytes),
+        ] {
+            if v > 200 {
+                return no(name, format!("{v} is not valid; expected at most 200 bytes"));
+            }
+        }
+        if u32::from(self.header_bytes) + u32::from(self.timestamp_bytes) + 36 + self.mss > 65_535 {
+            return no("mss", format!("{} plus headers is more than an IP packet's 65535 bytes", self.mss));
+        }
+        if let InitialWindow::Segments(n) = self.initial_window
+            && !(1..=1_000_000).contains(&n)
+        {
+            return no("initial_window", format!("{n} is not valid; expected 1 to 1000000 segments"));
+        }
+        if let Some(s) = self.initial_ssthresh
+            && !(s >= 2.0 && s.is_finite())
+        {
+            return no(
+                "initial_ssthresh",
+                format!("{s} is not valid; expected at least 2 segments, or nothing for infinite"),
+            );
+        }
+        if self.window_clamp == Some(0) {
+            return no("window_clamp", "0 is not valid; expected at least 1 segment, or nothing".into());
+        }
+        for (name, v) in
+            [("abc_limit", self.abc_limit), ("dupthresh", self.dupthresh.into()), ("ack_every", self.ack_every)]
+        {
+            if v == 0 {
+                return no(name, "0 is not valid; expected at least 1".into());
+            }
+        }
+        for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
+            if v > 255 {
+                return no(name, format!("{v} is not valid; expected at most 255"));
+            }
+        }
+        if let Some(b) = self.beta
+            && !(0.05..=0.99).contains(&b)
+        {
+            return no("beta", format!("{b} is not valid; expected 0.05 to 0.99"));
+        }
+        if !(self.cubic_c > 0.0 && self.cubic_c <= 100.0) {
+            return no("cubic_c", format!("{} is not valid; expected more than 0, at most 100", self.cubic_c));
+        }
+        self.ledbat.validate().map_err(|p| p.under("ledbat"))?;
+        let (needs, word) = (self.controller_needs(), self.congestion_control.word());
+        if needs.ack_time && !self.timestamps {
+            return no("timestamps", format!("false is not valid with {word}: it measures delay with time stamps"));
+        }
+        if needs.rates && self.recovery != Recovery::Sack {
+            return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
+        }
+        if self.forward_ack() && self.recovery != Recovery::Sack {
+            return no("loss_detection", "forward-ack is not valid without SACK; expected recovery = \"sack\"".into());
+        }
+        if self.rack() && self.recovery != Recovery::Sack {
+            return no("loss_detection", "rack-tlp is not valid without SACK; expected recovery = \"sack\"".into());
+        }
+        self.validate_timers()
+    }
+
+    fn validate_timers(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        let ms = Duration::from_millis(1);
+        for (name, v) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
+            if v < ms || v > Duration::from_secs(3600) {
+                return no(name, format!("{v} is not valid; expected 1ms to 1h"));
+            }
+        }
+        for (name, v, least) in
+            [("max_rto", self.max_rto, self.min_rto), ("max_syn_rto", self.max_syn_rto, self.initial_rto)]
+        {
+            if v < least || v > Duration::from_secs(86_400) {
+                return no(name, format!("{v} is not valid; expected {least} to 24h"));
+            }
+        }
+        if self.backoff_doublings > 16 {
+            return no("backoff_doublings", format!("{} is not valid; expected at most 16", self.backoff_doublings));
+        }
+        if self.timer_tick > Duration::from_millis(100) {
+            return no(
+                "timer_tick",
+                format!("{} is not valid; expected at most 100ms, or 0s for exact timers", self.timer_tick),
+            );
+        }
+        if self.clock_granularity > Duration::from_secs(10) {
+            return no("clock_granularity", format!("{} is not valid; expected at most 10s", self.clock_granularity));
+        }
+        if self.quantise_rtt && self.clock_granularity.is_zero() {
+            return no("clock_granularity", "0s is not valid with quantise_rtt; expected a tick such as 10ms".into());
+        }
+        if (self.ack_every > 1 || self.short_segments_wait) && self.delayed_ack.is_zero() {
+            let with = if self.ack_every > 1 { "ack_every above 1" } else { "short_segments_wait" };
+            return no("delayed_ack", format!("0s is not valid with {with}; expected a wait such as 40ms"));
+        }
+        // Two segments in flight keep a connection going with every second one acknowledged.
+        if self.receive_window.0 < 2 * u64::from(self.mss) || self.receive_window.0 > 1 << 31 {
+            return no(
+                "receive_window",
+                format!("{} is not valid; expected two segments to 2GiB", self.receive_window),
+            );
+        }
+        Ok(())
+    }
+}
