@@ -9,6 +9,8 @@
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
+#   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
+#   make test-wheel  install them in empty environments of every Python there is, and run README's commands
 #   make docs     write docs/scenario.md from the schema
 #   make site     the docs as a site, in target/site/html: studies with figures, a page per discipline, the playground where it is built
 #   make format   write the formats that `make check` wants
@@ -37,7 +39,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv docs site format lock clean
+.PHONY: help run test test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv wheel test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -88,6 +90,7 @@ check-rust: | $(BIN)/python
 	@tools/preflight.sh $(PYTHON) rust lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy -p bloatlab-py --no-default-features --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 	$(BIN)/python tools/layers.py
 
@@ -139,6 +142,27 @@ fuzz-million:
 live-torture: $(VENV)/.core-stamp
 	$(BIN)/python tools/live_torture.py -n $(N) --seed $(SEED)
 
+# ------------------------------------------------------------------------------------------------------------ to install
+
+# glibc 2.17 is as old as Rust's own standard library allows: CentOS 7, Debian 8, Ubuntu 14.04.
+MANYLINUX := manylinux2014
+
+$(VENV)/.wheel-stamp: requirements/wheel.txt | $(BIN)/python
+	$(PIP_INSTALL) -r requirements/wheel.txt
+	@touch $@
+
+# Zig links against the old glibc; maturin finds it as a Python package, by the python3 that is first on the path.
+wheel: $(VENV)/.wheel-stamp
+	@tools/preflight.sh $(BIN)/python rust
+	rm -rf dist
+	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --zig --compatibility $(MANYLINUX) --out dist
+	PATH="$(abspath $(BIN)):$$PATH" maturin sdist --out dist
+	$(BIN)/python tools/wheel_facts.py dist
+
+test-wheel: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	@ls dist/*.whl dist/*.tar.gz >/dev/null || { echo "make wheel comes first" >&2; exit 1; }
+	BLOATLAB_DIST=$(abspath dist) $(BIN)/python -m pytest tests/python/test_wheel.py
+
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 
@@ -158,6 +182,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(BIN)/uv pip compile pyproject.toml --group build --group dev $(LOCK) -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml --group build -c requirements/dev.txt $(LOCK) -o requirements/run.txt
+	$(BIN)/uv pip compile --group pyproject.toml:wheel $(LOCK) -o requirements/wheel.txt
 	$(BIN)/uv pip compile --group pyproject.toml:flent $(LOCK) -o requirements/flent.txt
 
 # Hashes of every platform's file, and no index: where they come from is the machine's own setting.

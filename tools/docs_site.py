@@ -29,7 +29,19 @@ CONTROLLERS = ROOT / "crates/tcp/src/cc"
 
 #: Pages of docs/ in the order of the menu.
 GUIDES = {
-    "Use it": ["playground", "plots", "reports", "sweeps", "check", "store", "cluster", "live", "flent"],
+    "Use it": [
+        "install",
+        "notebooks",
+        "playground",
+        "plots",
+        "reports",
+        "sweeps",
+        "check",
+        "store",
+        "cluster",
+        "live",
+        "flent",
+    ],
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],
     "Teach": ["classroom"],

@@ -50,7 +50,7 @@ def run(
     """
 
 class LiveError(RuntimeError):
-    """This machine cannot run the bench now."""
+    """This machine cannot run the bench now, or this build has none."""
 
 def live(
     resolved: str,
@@ -72,6 +72,9 @@ def live(
 
 def live_clean() -> int:
     """End what dead runs have left behind; how many processes there were."""
+
+def has_live() -> bool:
+    """Whether this build has the live bench. Without it `live` raises `LiveError`; `live_clean` has nothing to end."""
 
 def as_toml(resolved: str) -> str:
     """A scenario (canonical JSON) as TOML, without what its defaults say; read back, it is the same.

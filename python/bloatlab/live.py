@@ -1,7 +1,8 @@
 """A scenario on the wall clock: real programs over kernel TCP, through the same queues. The only module that does it.
 
-Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace). What a run makes is gone
-with it, whatever ends it; `clean` ends processes that a run killed with `kill -9` has left behind.
+Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace); a build for another system
+has no bench (`available`). What a run makes is gone with it, whatever ends it; `clean` ends processes that a run killed
+with `kill -9` has left behind.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from bloatlab.simulation import Result, frames
 #: One of the two namespaces: that of the first application's `from`, or that of its `to`.
 Side = Literal["left", "right"]
 
-#: This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made.
+#: This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made; or this build has none.
 LiveError = _core.LiveError
 
 
@@ -66,6 +67,11 @@ class Command:
     serve: Sequence[str] = ()
     #: The run goes on until the command ends, whatever the scenario's duration.
     unbounded: bool = False
+
+
+def available() -> bool:
+    """Whether this build of bloatlab has the bench. Only that of Linux has; `run` elsewhere raises `LiveError`."""
+    return _core.has_live()
 
 
 def run(

@@ -11,12 +11,14 @@ import struct
 import subprocess
 import sys
 import termios
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bloatlab
+import bloatlab.flent
 from bloatlab.cli.main import call
 from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 
@@ -205,6 +207,13 @@ def test_readme_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"# prints (.*)", code)
     assert shown == done.stdout.splitlines()
+
+
+def test_scenario_of_the_flent_guide_can_be_exported(tmp_path: Path):
+    text = (ROOT / "docs" / "flent.md").read_text()
+    (line,) = re.findall(r"(?:^    .*\n|^\n(?=    ))*^    \[link\.up\]\n(?:^    .*\n|^\n(?=    ))*", text, re.MULTILINE)
+    written = bloatlab.flent.write(bloatlab.run(bloatlab.parse(textwrap.dedent(line))), tmp_path / "home.flent.gz")
+    assert {"upload", "ping"} <= set(bloatlab.flent.read(written).summary["apps"])
 
 
 def test_study_readme_has_every_free_parameter_with_its_value():

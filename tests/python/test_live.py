@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import bloatlab
-from bloatlab import live
+from bloatlab import _core, live
 from bloatlab.cli.main import call
 from bloatlab.scenario import ScenarioError
 from kernel import bench
@@ -144,6 +144,17 @@ def test_sockets_of_a_command_begin_with_the_congestion_control_that_was_asked_f
     done = bloatlab_live(lab, "-q", "--cong", other, "--serve", look, "--", "sh", "-c", f"sleep 0.3; {look}")
     assert done.stdout.split() == [other, other], done.stderr
     assert Path(default).read_text().strip() != other
+
+
+def test_a_build_without_the_bench_says_so_in_one_line(
+    lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_core, "has_live", lambda: False)
+    for words in ([str(lab)], [str(lab), "--user"], ["--clean"]):
+        assert call(["live", *words]) == 2
+        said = capsys.readouterr()
+        assert said.err == "live: this build of bloatlab has no live bench; that needs Linux (docs/install.md)\n"
+        assert not said.out
 
 
 @bench

@@ -4,6 +4,10 @@
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
 mod collisions;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod live;
+#[cfg(not(all(feature = "live", target_os = "linux")))]
+#[path = "no_live.rs"]
 mod live;
 mod parts;
 mod run;
@@ -17,6 +21,13 @@ pyo3::create_exception!(
     ScenarioError,
     pyo3::exceptions::PyValueError,
     "A scenario that cannot be built: one line per problem, each with path, value and what is valid."
+);
+
+pyo3::create_exception!(
+    _core,
+    LiveError,
+    pyo3::exceptions::PyRuntimeError,
+    "This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made, a build without it."
 );
 
 /// One exception for all problems; its `args` are the lines.
@@ -103,9 +114,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
-    m.add("LiveError", m.py().get_type::<live::LiveError>())?;
+    m.add("LiveError", m.py().get_type::<LiveError>())?;
     m.add_function(wrap_pyfunction!(live::live, m)?)?;
     m.add_function(wrap_pyfunction!(live::live_clean, m)?)?;
+    m.add_function(wrap_pyfunction!(live::has_live, m)?)?;
     m.add_class::<parts::Discipline>()?;
     m.add_class::<parts::Packet>()?;
     m.add_class::<parts::Fate>()?;

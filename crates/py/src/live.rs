@@ -1,18 +1,11 @@
 //! Running the live bench from Python.
 
-use crate::{refuse, scenario_of};
+use crate::{LiveError, refuse, scenario_of};
 use ::live::{CommandLine, Failure, Options, Plan, Side, View};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use units::Problem;
-
-pyo3::create_exception!(
-    _core,
-    LiveError,
-    pyo3::exceptions::PyRuntimeError,
-    "This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made."
-);
 
 /// Runs a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released but for `look`.
 #[pyfunction]
@@ -95,4 +88,10 @@ fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
 #[pyfunction]
 pub(crate) fn live_clean(py: Python<'_>) -> usize {
     py.detach(::live::clean)
+}
+
+/// Whether this build has the live bench.
+#[pyfunction]
+pub(crate) fn has_live() -> bool {
+    true
 }

@@ -87,6 +87,8 @@ def command(
     quiet
         Print nothing but errors.
     """
+    if not live.available():
+        raise BadInput("live: this build of bloatlab has no live bench; that needs Linux (docs/install.md)")
     if clean:
         return _clean(quiet=quiet)
     if file is None:

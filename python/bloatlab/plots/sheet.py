@@ -62,10 +62,10 @@ class Sheet:
 
 def sheet(width: Width, height: float) -> Sheet:
     """An empty figure; `height` is over its width. Used within `drawing`."""
-    from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
+    from bloatlab.plots.shown import Shown  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
-    figure = NewFigure(figsize=(inches, inches * height), layout="constrained")
+    figure = Shown(width, figsize=(inches, inches * height), layout="constrained")
     gap = style.WIDTHS[width].text / 72.0
     layout: Any = figure.get_layout_engine()
     layout.set(w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)

@@ -1,0 +1,27 @@
+//! What stands for the live bench in a build without it: another system than Linux, or no feature `live`.
+
+use crate::LiveError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+const WHY: &str = "this build of bloatlab has no live bench; that needs Linux (docs/install.md)";
+
+/// Refuses; see `bloatlab.live.run`.
+#[pyfunction]
+#[pyo3(signature = (resolved, **options))]
+pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<PyDict>> {
+    let _ = (resolved, options);
+    Err(LiveError::new_err(WHY))
+}
+
+/// Nothing: a build without the bench has left nothing behind.
+#[pyfunction]
+pub(crate) fn live_clean() -> usize {
+    0
+}
+
+/// Whether this build has the live bench.
+#[pyfunction]
+pub(crate) fn has_live() -> bool {
+    false
+}

@@ -1,0 +1,262 @@
+"""A wheel as people install it: in an empty environment, without Rust, README's commands do what README says.
+
+By itself this takes the build that `make venv` made, and the packages of its environment. `make test-wheel` takes what
+`make wheel` left in dist/ (BLOATLAB_DIST) and installs it with all that it needs from the package index, in an
+environment of every Python of this machine; then it builds the sdist.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from kernel import why_no_bench
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+PAGE = "bloatlab/playground/index.html"
+
+#: Where `make wheel` left its files, if they are what is asked for.
+DIST = Path(os.environ["BLOATLAB_DIST"]) if "BLOATLAB_DIST" in os.environ else None
+by_name = pytest.mark.skipif(DIST is None, reason="takes minutes: make wheel, then make test-wheel")
+
+
+def run(*words: str | Path, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
+    """A command, to its end; `more` is its environment beside this one's."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "BLOATLAB", "COLUMNS"))} | more
+    return subprocess.run([str(w) for w in words], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def done(process: subprocess.CompletedProcess[str]) -> str:
+    """What a command printed that must not fail."""
+    assert process.returncode == 0, f"{shlex.join(process.args)}\n{process.stdout}{process.stderr}"
+    return process.stdout
+
+
+# ------------------------------------------------------------------------------------------------------- what is built
+
+
+def maturin(*words: str | Path) -> None:
+    """Python's build tool, from the environment that runs this."""
+    program = Path(sys.executable).with_name("maturin")
+    if not program.exists() or shutil.which("cargo") is None:
+        pytest.skip("no maturin or no cargo here: make venv")
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    done(run(program, *words, PATH=path))
+
+
+def built(pattern: str, folder: Path) -> Path:
+    (found,) = folder.glob(pattern)
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if DIST is not None:
+        return built("*.whl", DIST)
+    folder = tmp_path_factory.mktemp("wheel")
+    # what `make venv` compiled is taken as it is: a second
+    maturin("build", "--quiet", "--compatibility", "linux", "--out", folder)
+    return built("*.whl", folder)
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if DIST is not None:
+        return built("*.tar.gz", DIST)
+    folder = tmp_path_factory.mktemp("sdist")
+    maturin("sdist", "--out", folder)
+    return built("*.tar.gz", folder)
+
+
+def test_the_wheel_is_for_every_python_from_3_11_on(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        (tags,) = [archive.read(n).decode() for n in archive.namelist() if n.endswith(".dist-info/WHEEL")]
+        (metadata,) = [archive.read(n) for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+    assert set(re.findall(r"^Tag: (\w+-\w+)-", tags, re.MULTILINE)) == {"cp311-abi3"}
+    facts = message_from_bytes(metadata)
+    assert facts["Requires-Python"] == ">=3.11"
+    assert facts["Version"] == re.findall(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[0]
+    assert {"pandas", "cluster", "plot"} <= set(facts.get_all("Provides-Extra", []))
+    if DIST is not None:
+        assert "manylinux_2_17_x86_64" in wheel.name
+
+
+def test_the_wheel_has_the_package_and_nothing_else(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {n.partition("/")[0].partition("-")[0] for n in names} == {"bloatlab"}
+    compiled = {n for n in names if n.endswith(".so")}
+    assert compiled == {"bloatlab/_core.abi3.so"}
+    shipped = done(run("git", "ls-files", "python/bloatlab")).split()
+    wanted = {name.removeprefix("python/") for name in shipped}
+    if (ROOT / "python" / PAGE).exists():
+        wanted.add(PAGE)
+    assert {n for n in names if ".dist-info/" not in n} - compiled == wanted
+    licences = {Path(n).name for n in names if "/licenses/" in n}
+    assert licences == {"LICENSE-APACHE", "LICENSE-MIT"}
+
+
+def test_the_sdist_has_what_a_build_needs(sdist: Path):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"} <= names
+    assert {"crates/py/src/lib.rs", "crates/live/Cargo.toml", "python/bloatlab/__init__.py"} <= names
+    assert not [n for n in names if n.startswith(("target/", "runs/", "docs/", ".")) or n.endswith((".so", ".pyc"))]
+
+
+# ----------------------------------------------------------------------------------------------------- an environment
+
+
+def pythons() -> dict[str, Path]:
+    """Every Python from 3.11 on that can make an environment, by its version; of one version the first on the path."""
+    names = [shutil.which(f"python3.{minor}") for minor in range(11, 31)]
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found: dict[str, Path] = {}
+    for candidate in [Path(sys.executable), *(Path(n) for n in names if n), *sorted(kept.glob("3.*/bin/python3"))]:
+        tell = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+        version = run(candidate, "-c", tell).stdout.strip()
+        if version and tuple(map(int, version.split("."))) >= (3, 11):
+            found.setdefault(version, candidate)
+    return found
+
+
+PYTHONS = pythons() if DIST is not None else {"%d.%d" % sys.version_info[:2]: Path(sys.executable)}
+
+
+class Place:
+    """An environment with the wheel, and a folder to work in. Its path has no Rust."""
+
+    def __init__(self, folder: Path, python: Path, wheel: Path) -> None:
+        self.folder, self.bin = folder, folder / ".venv" / "bin"
+        done(run(python, "-m", "venv", folder / ".venv"))
+        more = ["--no-deps", "--no-index"] if DIST is None else []
+        done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
+        if DIST is None:
+            (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+            # the packages beside this one; not the source tree, which a file of names there leads to
+            places = [p for p in sys.path if p.endswith("site-packages")]
+            (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
+        tools = folder / "tools"
+        tools.mkdir()
+        for name in ("sh", "curl", "true", "dirname", "ip", "mount", "unshare", "ping"):
+            if (program := shutil.which(name)) is not None:
+                (tools / name).symlink_to(program)
+        self.path = f"{self.bin}{os.pathsep}{tools}"
+
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        # a browser that opens nothing
+        return run(*words, cwd=self.folder, PATH=self.path, BROWSER="true", MPLBACKEND="agg")
+
+
+@pytest.fixture(scope="module", params=PYTHONS)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Place:
+    folder = tmp_path_factory.mktemp(f"python{request.param}-")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    return Place(folder, PYTHONS[request.param], wheel)
+
+
+def test_the_environment_is_the_wheel_alone(place: Place):
+    assert shutil.which("cargo", path=place.path) is None
+    assert shutil.which("rustc", path=place.path) is None
+    tell = "import bloatlab._core as c, sys; print(c.__file__, '%d.%d' % sys.version_info[:2])"
+    where, version = done(place.call("python", "-c", tell)).split()
+    assert Path(where).is_relative_to(place.folder)
+    assert version in PYTHONS
+
+
+def test_the_wheel_has_the_live_bench(place: Place):
+    assert done(place.call("python", "-c", "import bloatlab; print(bloatlab.live.available())")) == "True\n"
+
+
+# --------------------------------------------------------------------------------------------------- README's commands
+
+
+def blocks(section: str) -> list[str]:
+    """The indented blocks of a section of README, without their indent."""
+    (text,) = [s for s in re.split(r"^## ", README, flags=re.MULTILINE) if s.startswith(section)]
+    found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, flags=re.MULTILINE)
+    return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
+
+
+#: Commands in the text that take minutes or a kernel, or are tested by name elsewhere.
+LONG = frozenset({"compare", "lab", "validate", "live"})
+
+#: A word that stands for something of the reader's.
+STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
+
+
+def commands() -> list[list[str]]:
+    """README's commands in its order: those on lines of their own, then those in the text that stand for themselves."""
+    own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", README, flags=re.MULTILINE)
+    within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", README)]
+    found = [shlex.split(c) for c in own]
+    found += [shlex.split(c) for c in within if not STANDS_FOR.search(c) and c.split()[1] not in LONG]
+    return found
+
+
+def test_readme_names_commands():
+    """So that what is run below is not nothing."""
+    named = [words[1] for words in commands()]
+    assert {"run", "play", "plot", "diff", "report", "sweep", "check", "live", "show", "list", "collisions"} <= set(
+        named
+    )
+    assert named[:1] == ["play"]
+    assert len(named) > 12
+
+
+@pytest.fixture(scope="module")
+def ready(place: Place) -> Place:
+    """The place after README's first run and its Python, whose results the other commands read."""
+    text, command, shown = blocks("A scenario")
+    (place.folder / "upload.toml").write_text(text)
+    assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
+    code, *_ = blocks("From Python")
+    assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
+    # stands for what flent measured at home
+    done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
+    return place
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_a_command_of_readme_works(ready: Place, words: list[str]):
+    if words[1] == "run":
+        assert (ready.folder / "runs/upload/summary.json").exists()
+        return  # done by `ready`, to the letter
+    if words[1] == "live" and (why_no_bench() or shutil.which("curl") is None):
+        pytest.skip(f"live bench: {why_no_bench() or 'curl is not installed'}")
+    answer = ready.call(*words)
+    if words[1] == "play" and not (ROOT / "python" / PAGE).exists():
+        assert answer.returncode == 2
+        assert "make playground" in answer.stderr
+        return
+    if words[1] == "live":
+        assert answer.returncode in {0, 3}, answer.stderr  # 3: this machine was too busy for its numbers to count
+        assert "bottleneck" in answer.stdout
+        return
+    done(answer)
+    for flag, file in itertools.pairwise(words):
+        assert flag != "-o" or (ready.folder / file).exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ by name
+
+
+@by_name
+def test_the_sdist_builds_where_rust_is(sdist: Path, tmp_path: Path):
+    done(run(sys.executable, "-m", "venv", tmp_path / "venv"))
+    python = tmp_path / "venv" / "bin" / "python"
+    done(run(python, "-m", "pip", "install", "--quiet", "--no-deps", sdist))
+    tell = "import bloatlab._core as core; print(core.version())"
+    assert done(run(python, "-c", tell, cwd=tmp_path)).strip() in sdist.name

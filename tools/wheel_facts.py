@@ -1,0 +1,64 @@
+"""What is in dist/ after `make wheel`: name, size, whether the tag is true, whether the playground is in it.
+
+    .venv/bin/python tools/wheel_facts.py dist
+
+auditwheel reads from the compiled module which versions of glibc's symbols it asks for, and says which tag that
+deserves. Exit code 1 where the tag in a wheel's name promises more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+#: A version of glibc.
+Glibc = tuple[int, int]
+
+PAGE = "bloatlab/playground/index.html"
+
+
+def main(folder: Path) -> int:
+    """A line or two per file."""
+    honest = True
+    for path in sorted(folder.iterdir()):
+        print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+        if path.suffix != ".whl":
+            continue
+        promised = oldest(path.name)
+        needed, newest = audited(path)
+        if promised is None or needed is None or needed > promised:
+            honest = False
+            print(f"  the name promises {text(promised)}, the module needs {text(needed)}")
+        else:
+            print(f"  for {text(promised)} and newer; the newest symbol that it asks for is of {text(newest)}")
+        with zipfile.ZipFile(path) as archive:
+            has = PAGE in archive.namelist()
+        print("  with the playground" if has else "  without the playground: make playground builds it")
+    return 0 if honest else 1
+
+
+def oldest(tag: str) -> Glibc | None:
+    """The glibc of `manylinux_2_17_x86_64`; the oldest where there are several."""
+    found = [(int(a), int(b)) for a, b in re.findall(r"manylinux_(\d+)_(\d+)_", tag)]
+    return min(found, default=None)
+
+
+def audited(wheel: Path) -> tuple[Glibc | None, Glibc | None]:
+    """The glibc that auditwheel finds a wheel to need, and the newest symbol that its module asks for."""
+    command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
+    told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    asked = re.findall(r"GLIBC_(\d+)\.(\d+)", json.dumps(told["versioned_symbols"]))
+    return oldest(told["overall_tag"]), max(((int(a), int(b)) for a, b in asked), default=None)
+
+
+def text(glibc: Glibc | None) -> str:
+    """A version of glibc, for people."""
+    return "no manylinux" if glibc is None else f"glibc {glibc[0]}.{glibc[1]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
