@@ -35,6 +35,7 @@ GUIDES = {
         "playground",
         "plots",
         "reports",
+        "recommend",
         "sweeps",
         "check",
         "store",

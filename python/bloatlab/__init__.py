@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bloatlab import live, parts
+    from bloatlab.advice import recommend
     from bloatlab.differences import diff
     from bloatlab.plots import plot
     from bloatlab.results import open_result, save
@@ -41,6 +42,7 @@ __all__ = [
     "parse",
     "parts",
     "plot",
+    "recommend",
     "run",
     "save",
     "schema",
@@ -53,6 +55,7 @@ _HOMES = {
     "Result": "simulation",
     "run": "simulation",
     "diff": "differences",
+    "recommend": "advice",
     "plot": "plots",
     "open_result": "results",
     "save": "results",

@@ -26,6 +26,7 @@ from bloatlab.cli import (
     play,
     plot,
     query,
+    recommend,
     report,
     reproduce,
     run,
@@ -73,6 +74,9 @@ Lay simulated and live runs side by side (as root), or run the Mininet lab:
     bloatlab compare csc458
     bloatlab lab --bw-net 10 --maxq 100 --cong reno --dir bb-q100
 
+What should a modem's or router's queue be? Simulate what it can be set to, and get the values to type:
+    bloatlab recommend --up 10mbit --rtt 20ms..200ms --device docsis3.0 --load home
+
 See what a scenario does while its parameters move, in a browser:
     bloatlab play modem.toml
 
@@ -109,6 +113,7 @@ for _name, _module in (
     ("sweep", sweep),
     ("query", query),
     ("check", check),
+    ("recommend", recommend),
     ("compare", compare),
     ("validate", validate),
     ("lab", lab),

@@ -82,7 +82,17 @@ class TableBlock:
     kind: str = "table"
 
 
-Block = Facts | Prose | TableBlock | FigureBlock
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines to copy as they are: commands, values to type. `note` says below how they are meant."""
+
+    title: str
+    lines: Sequence[str]
+    note: str = ""
+    kind: str = "lines"
+
+
+Block = Facts | Prose | TableBlock | FigureBlock | Lines
 
 
 @dataclass(frozen=True, slots=True)

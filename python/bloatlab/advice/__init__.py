@@ -1,0 +1,17 @@
+"""What to set a device's buffer and queue to: simulated, judged, said in words. `recommend` is the door."""
+
+from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, names
+from bloatlab.advice.recommend import Question, Recommendation, answered, asked, recommend
+
+__all__ = [
+    "AdviceError",
+    "Device",
+    "Load",
+    "Objective",
+    "Question",
+    "Recommendation",
+    "answered",
+    "asked",
+    "names",
+    "recommend",
+]

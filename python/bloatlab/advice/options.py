@@ -1,0 +1,126 @@
+"""What a device can be set to on a line: disciplines with buffers, each a scenario's queue.
+
+    around      1/4 of the least BDP, doubled until 8 times the largest is reached; the BDP of each round trip, too
+    4bdp        four times the largest
+    50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
+
+A size is at least two full packets. Sizes within a twelfth of each other are one; a round trip's own BDP stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bloatlab.advice.catalogue import AdviceError, Device, Discipline, near
+from bloatlab.advice.line import Line, amount
+
+#: Bytes of a full packet, as a scenario and as tc have it.
+PACKET, FRAME = 1500, 1514
+
+#: Ends of the row of sizes, in BDPs; a step; how near two sizes may be.
+LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A discipline with a buffer of so many bytes, which the sustained rate drains in `ms`.
+
+    `given` is the size as the device's file has it, where that is in packets.
+    """
+
+    discipline: Discipline
+    size: int
+    ms: float
+    queue: Mapping[str, Any]
+    given: str = ""
+
+    @property
+    def name(self) -> str:
+        """As a table has it: "droptail 50 ms", "fq_codel 10240 p"."""
+        return f"{self.discipline.name} {self.given.replace('p', ' p') or said_ms(self.ms)}"
+
+    @property
+    def words(self) -> str:
+        """As a sentence has it: "drop-tail with 50 ms of buffer"."""
+        if self.given:
+            return f"{self.discipline.words} with {self.given.removesuffix('p')} packets of buffer ({said_ms(self.ms)})"
+        return f"{self.discipline.words} with {said_ms(self.ms)} of buffer"
+
+
+def said_ms(ms: float) -> str:
+    """A buffer's time in three digits: "6.25 ms", "1.28 s"."""
+    if ms >= 1000.0:
+        return f"{float(f'{ms / 1e3:.3g}'):g} s"
+    return f"{float(f'{ms:.3g}'):g} ms"
+
+
+def options(device: Device, line: Line) -> list[Option]:
+    """Everything that the device can be set to, in the order of its file, small buffers first. Raises `AdviceError`."""
+    found: list[Option] = []
+    for discipline in device.disciplines:
+        given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9]+p", text)}
+        sizes = _apart(sorted(set(_sizes(discipline, line))), [*given, *(round(line.bdp(r)) for r in line.rtts)])
+        found += [option(discipline, size, line, given.get(size, "")) for size in sizes]
+    return found
+
+
+def option(discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
+    """One of them, with a buffer of `size` bytes."""
+    told = {"bytes": size, "packets": max(2, round(size / PACKET))}
+    text = re.sub(r"\{(bytes|packets)\}", lambda m: str(told[m[1]]), json.dumps(discipline.queue))
+    return Option(discipline, size, size * 8e3 / line.up, json.loads(text), given)
+
+
+def bytes_of(text: str, line: Line) -> int:
+    """A size such as "50ms", "417p", "4bdp" or "60KB" in bytes. Raises `AdviceError`."""
+    if found := re.fullmatch(r"([0-9.]+)bdp", text):
+        return _least(float(found[1]) * line.bdp(line.rtts[-1]))
+    if found := re.fullmatch(r"([0-9]+)p", text):
+        return _least(int(found[1]) * PACKET)
+    if text.endswith("s"):
+        return _least(amount("buffers:", text, "a duration") * line.up / 8.0)
+    return _least(amount("buffers:", text, "a size"))
+
+
+def _sizes(discipline: Discipline, line: Line) -> Iterator[int]:
+    for text in discipline.buffers:
+        if text == "around":
+            size, end = LEAST * line.bdp(line.rtts[0]), MOST * line.bdp(line.rtts[-1])
+            while size < end:
+                yield _least(size)
+                size *= STEP
+            yield _least(end)
+            yield from (_least(line.bdp(rtt)) for rtt in line.rtts)
+        else:
+            yield bytes_of(text, line)
+
+
+def _least(size: float) -> int:
+    return max(2 * FRAME, round(size))
+
+
+def _apart(sizes: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """Of sizes that are nearly the same, one; a BDP's own rather than another."""
+    found: list[int] = []
+    for size in sizes:
+        if not found or size > found[-1] * (1.0 + NEAR):
+            found.append(size)
+        elif size in kept and found[-1] not in kept:
+            found[-1] = size
+    return found
+
+
+def today(device: Device, line: Line) -> tuple[Discipline, int]:
+    """What the device has where nobody has set anything: a discipline, bytes of buffer. Raises `AdviceError`."""
+    name, _, size = device.today.partition(" ")
+    known = {d.name: d for d in device.disciplines}
+    if name not in known or not size:
+        raise AdviceError(
+            f"{device.name}: today: {device.today[:80]} is not a discipline and a size, such as droptail 1s"
+            f"{near(name, known)}"
+        )
+    return known[name], bytes_of(size, line)

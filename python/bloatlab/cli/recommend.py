@@ -1,0 +1,179 @@
+"""`bloatlab recommend`: what to set a device's buffer and queue to."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.console import Console
+
+from bloatlab.advice import AdviceError, Recommendation, answered, asked
+from bloatlab.cli.common import BadInput, fresh, running, store_at, writing
+from bloatlab.sweep import watch
+from bloatlab.tables import counted
+from bloatlab.terminal import show, wrapped
+
+#: Seeds that may be asked for.
+MOST_SEEDS = 1000
+
+
+def command(
+    *,
+    up: str,
+    rtt: str,
+    device: str,
+    load: str = "home",
+    down: str | None = None,
+    peak: str | None = None,
+    burst: str | None = None,
+    objective: str = "balanced",
+    weights: Annotated[tuple[str, ...], Parameter(name="--weight", negative=())] = (),
+    seeds: Annotated[int, Parameter(validator=validators.Number(gte=2, lte=MOST_SEEDS))] = 10,
+    seconds: float | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
+    store: Path | None = None,
+    no_store: Annotated[bool, Parameter(negative=())] = False,
+    dask: str | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Recommend a buffer and a queue discipline for a modem or router, by simulation.
+
+    Simulates everything that the device can be set to, under a load, at every round trip; ranks it by an objective;
+    and prints the Pareto front with intervals, the choice with its reason, what to type (DOCSIS TLVs, tc), what it
+    costs when the round trip is another, and how sure that is. Ctrl-C loses the runs under way and no other. See
+    docs/recommend.md.
+
+    Parameters
+    ----------
+    up
+        Upstream rate: a service flow's Maximum Sustained Traffic Rate, or a line's. 10mbit
+    rtt
+        Round trip of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
+    device
+        docsis3.0, docsis3.1, linux, or a device.toml; those of the papers: cablelabs2012, scte2013-a, scte2013-c.
+    load
+        home, office, gamer, a load.toml, or a scenario.toml, whose applications it is; of the papers: cablelabs2012,
+        scte2013.
+    down
+        Downstream rate. Default: five times the upstream one.
+    peak
+        Peak Traffic Rate, while a burst lasts. 20mbit
+    burst
+        Maximum Traffic Burst. 10MB
+    objective
+        What is wanted: balanced, scte2013, or an objective.toml with thresholds and weights.
+    weights
+        Another weight of one measure: --weight call=3. May be given again.
+    seeds
+        How many seeds, from 1; more make narrower intervals.
+    seconds
+        Simulated time of a run, in place of the load's.
+    output
+        Folder for report.html, recommendation.json, options.csv, figures and the choice as scenario.toml.
+    form
+        text, or json with every number.
+    everything
+        Print every option, not only the front, what is tied, and what stands there today.
+    jobs
+        How many runs at a time; does not change a number. Default: as many as there are cores.
+    store
+        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+    no_store
+        Run everything and keep nothing.
+    dask
+        Run on the workers of a Dask cluster: a scheduler's address, its file, or local. See docs/cluster.md.
+    force
+        Replace what an earlier recommendation left in the folder.
+    """
+    from bloatlab.advice.page import REPORT, bind  # noqa: PLC0415  draws, which takes a second to load
+
+    console = Console(stderr=True)
+    try:
+        question = asked(
+            up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
+            weights=_weights(weights), seeds=seeds, seconds=seconds,
+        )  # fmt: skip
+    except AdviceError as error:
+        raise BadInput(str(error)) from None
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
+    fresh(output, REPORT, force=force)
+    kept = store_at(store, console, refused=no_store)
+    begun = time.perf_counter()
+    with running(dask, jobs, console) as executor:
+        done = answered(
+            question, store=kept, executor=executor, watch=lambda runs: watch(counted(runs, "run"), console)
+        )
+    seconds_taken = time.perf_counter() - begun
+    if output is not None:
+        words = shlex.join(["bloatlab", "recommend", *_arguments()])
+        writing(output, lambda: bind(done, output, words))
+    if form == "json":
+        from bloatlab.advice.layout import as_data  # noqa: PLC0415
+
+        sys.stdout.write(json.dumps(as_data(done), indent=2) + "\n")
+    else:
+        _print(done, everything=everything)
+    where = "" if output is None else f"; report: {output / REPORT}"
+    runs = counted(done.runs + done.found, "run")
+    console.print(
+        f"{runs}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return 0
+
+
+def _weights(given: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadInput(f"--weight {text}: not measure=number; for example --weight call=3")
+    return found
+
+
+def _arguments() -> list[str]:
+    """The command line as it was given, where it was this command's."""
+    return sys.argv[2:] if sys.argv[1:2] == ["recommend"] else []
+
+
+def _print(of: Recommendation, *, everything: bool) -> None:
+    from bloatlab.advice.layout import options_table, ranked, shown, wrong_table  # noqa: PLC0415
+    from bloatlab.advice.settings import settings  # noqa: PLC0415
+    from bloatlab.advice.words import asked_words, sentence, sure, wrong  # noqa: PLC0415
+
+    out = Console()
+
+    def say(text: str) -> None:
+        for line in wrapped(text, out.width):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    say(asked_words(of.question) + "\n")
+    show(options_table(of, ranked(of) if everything else shown(of)), out)
+    out.print()
+    say(f"{sentence(of)}\n")
+    for paragraph in sure(of):
+        say(paragraph)
+    out.print()
+    show(wrong_table(of), out)
+    for paragraph in wrong(of):
+        say(paragraph)
+    for setting in settings(of):
+        say(f"\n{setting.name}")
+        for line in setting.lines:
+            out.print(f"    {line}", markup=False, highlight=False, soft_wrap=True)
+        if setting.note:
+            say(setting.note)
