@@ -5,14 +5,22 @@ The shelves are those of docs/architecture.md. A crate may depend, in any way (b
 of a lower shelf, so that each room can be understood, tested and replaced from below. Reads `cargo metadata --no-deps`,
 which needs no network and builds nothing.
 
-Exit code 0: the imports go down only. 1: one line per import that does not. 2: cargo could not be asked.
+Inside a crate, files import one another, and two that import each other, directly or by way of others, are one file in
+pieces. An import is a path in the code (`use crate::a::B`,
+`super::b()`), followed through re-exports to the file that defines what it names; tests do not count. The crates in
+WITHOUT_CIRCLES may have none.
+
+Exit code 0: the imports go down only. 1: one line per import that does not, and per circle. 2: cargo could not be
+asked.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +46,118 @@ SHELVES: dict[str, int] = {
     )
     for name in names
 }
+
+
+#: Crates whose files import one another without circles.
+WITHOUT_CIRCLES = frozenset({"docsis", "face", "packet", "port", "tcp"})
+
+#: A module's path below its crate: ("cc", "bbr").
+Module = tuple[str, ...]
+
+TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([a-z]+\))?\s+)?mod\s+(\w+)\s*(;|\{)")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+USE = re.compile(r"(?P<public>pub(?:\([a-z]+\))?\s+)?use\s+(?P<tree>[^;]+);")
+INLINE = re.compile(r"\b(?:crate|super)(?:::\w+)+")
+
+
+def leaves(tree: str) -> Iterator[tuple[Module, str]]:
+    """Path and name in scope of everything that a `use` names: `a::{b, c as d}` gives a::b as b and a::c as d."""
+    tree = tree.strip()
+    if tree.endswith("}"):
+        head, _, inner = tree.partition("{")
+        prefix = tuple(part.strip() for part in head.split("::") if part.strip())
+        depth, start = 0, 0
+        for at, char in enumerate(inner):
+            depth += (char == "{") - (char == "}")
+            if (char == "," and depth == 0) or depth < 0:
+                if inner[start:at].strip():
+                    for path, name in leaves(inner[start:at]):
+                        yield prefix + path, name
+                start = at + 1
+        return
+    path, _, name = tree.partition(" as ")
+    parts = tuple(part.strip() for part in path.split("::"))
+    if parts[-1] == "self":
+        parts = parts[:-1]
+    yield parts, name.strip() or (parts[-1] if parts else "")
+
+
+def sources(root: Path) -> dict[Module, str]:
+    """Code of each file of a crate's `src`, by module, without comments and tests."""
+    found: dict[Module, str] = {}
+    tests: set[Module] = set()
+    for path in sorted(root.rglob("*.rs")):
+        relative = path.relative_to(root).with_suffix("").parts
+        module = relative[:-1] if relative[-1] in ("lib", "main", "mod") else relative
+        code = COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for match in TEST_MODULE.finditer(code):
+            tests.add((*module, match[1]))
+            if match[2] == "{":
+                # the last thing in a file, here as everywhere
+                code = code[: match.start()]
+                break
+        found[module] = code
+    return {m: code for m, code in found.items() if not any(m[: len(t)] == t for t in tests)}
+
+
+def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
+    """Which files each file imports from."""
+    uses: dict[Module, list[tuple[Module, str]]] = {}
+    exports: dict[Module, dict[str, Module]] = {}
+    for module, code in files.items():
+        named = [(leaf, m["public"]) for m in USE.finditer(code) for leaf in leaves(m["tree"])]
+        inline = [(tuple(m[0].split("::")), "") for m in INLINE.finditer(USE.sub("", code))]
+        uses[module] = [leaf for leaf, _ in named] + inline
+        exports[module] = {name: path for (path, name), public in named if public}
+
+    def resolve(path: Module, at: Module, depth: int = 0) -> Module | None:
+        """The file that defines what `path` names, seen from `at`."""
+        here = at
+        if path and path[0] == "crate":
+            here, path = (), path[1:]
+        elif path and path[0] in ("self", "super"):
+            while path and path[0] in ("self", "super"):
+                here, path = (here[:-1] if path[0] == "super" else here), path[1:]
+        elif not path or (*at, path[0]) not in files:
+            return None
+        while path and (*here, path[0]) in files:
+            here, path = (*here, path[0]), path[1:]
+        onward = exports.get(here, {}).get(path[0]) if path else None
+        if onward is not None and depth < 8:
+            return resolve(onward + path[1:], here, depth + 1) or here
+        return here
+
+    edges: dict[Module, set[Module]] = {}
+    for module, paths in uses.items():
+        targets = {resolve(path, module) for path, _ in paths}
+        edges[module] = {t for t in targets if t is not None and t != module and t in files}
+    return edges
+
+
+def circles(files: dict[Module, str]) -> list[list[str]]:
+    """The circles among a crate's files, each by the names of its modules."""
+    edges = imports(files)
+    reach: dict[Module, set[Module]] = {}
+    for start in edges:
+        seen: set[Module] = set()
+        ahead = [start]
+        while ahead:
+            for target in edges[ahead.pop()] - seen:
+                seen.add(target)
+                ahead.append(target)
+        reach[start] = seen
+    found = {frozenset({m} | {n for n in reach[m] if m in reach[n]}) for m in edges if m in reach[m]}
+    return sorted(sorted("::".join(m) or "lib" for m in circle) for circle in found)
+
+
+def circle_problems(metadata: dict[str, Any]) -> list[str]:
+    """One line per circle among the files of a crate that may have none."""
+    return [
+        f"{crate}: its files {', '.join(circle)} import one another in a circle"
+        for package in metadata["packages"]
+        if (crate := package["name"].removeprefix(PREFIX)) in WITHOUT_CIRCLES
+        for circle in circles(sources(Path(package["manifest_path"]).parent / "src"))
+    ]
 
 
 def problems(metadata: dict[str, Any]) -> list[str]:
@@ -78,11 +198,12 @@ def main() -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"layers: cargo metadata failed: {getattr(error, 'stderr', None) or error}", file=sys.stderr)
         return 2
-    found = problems(known)
+    found = problems(known) + circle_problems(known)
     for line in found:
         print(f"layers: {line}", file=sys.stderr)
     if not found:
-        print(f"layers: {len(known['packages'])} crates, imports go down only")
+        free = ", ".join(sorted(WITHOUT_CIRCLES))
+        print(f"layers: {len(known['packages'])} crates, imports go down only; no circles among the files of {free}")
     return 1 if found else 0
 
 

@@ -31,6 +31,30 @@ def test_rust_imports_go_down_only():
     assert layers.problems(layers.metadata(ROOT)) == []
 
 
+def test_files_of_these_crates_import_one_another_without_circles():
+    assert {"tcp", "port"} <= layers.WITHOUT_CIRCLES
+    assert layers.circle_problems(layers.metadata(ROOT)) == []
+
+
+def test_a_circle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: Path):
+    def write(name: str, code: str) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code)
+
+    write("lib.rs", "mod a;\nmod b;\nmod c;\npub use c::Far;\n")
+    write("a.rs", "mod inner;\nuse crate::{Far as F, b::{self, Near}};\n")
+    write("a/inner.rs", "use super::A;\n#[cfg(test)]\nmod tests {\n    use crate::c::Far;\n}\n")
+    write("b.rs", "// use crate::a::A;\nfn b(_: std::vec::Vec<u8>) {}\n")
+    write("c.rs", "#[cfg(test)]\nmod tests;\n")
+    write("c/tests.rs", "use crate::a::A;\n")
+    files = layers.sources(tmp_path)
+    assert layers.imports(files)[("a",)] == {("b",), ("c",)}
+    assert layers.circles(files) == []
+    # the way back: by a path in an expression
+    write("c.rs", "pub struct Far;\nfn back() { crate::a::go() }\n")
+    assert layers.circles(layers.sources(tmp_path)) == [["a", "c"]]
+
+
 @pytest.mark.parametrize(
     ("packages", "words"),
     [

@@ -9,8 +9,10 @@
 //! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
 
 use crate::params::TcpParams;
+mod opening;
+
 use crate::receiver::{Phase, Receiver};
-use crate::segment::{Event, Io, PlainData, Segment, micros};
+use crate::segment::{Event, Io, PlainData, Segment};
 use crate::sender::{Cx, Sender};
 use crate::stats::Counters;
 use crate::stats::{Probe, Stats};
@@ -32,10 +34,6 @@ pub struct Endpoint {
     rx: Receiver,
     tx: Sender,
     stats: Counters,
-    /// First transmission of the SYN, microseconds; for a sample without an echo.
-    syn_sent: u32,
-    /// `Closed` was reported.
-    closed: bool,
 }
 
 impl Endpoint {
@@ -43,13 +41,7 @@ impl Endpoint {
     ///
     /// `peer_rwnd` is the peer's receive window in bytes, constant for the life of the connection.
     pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
-        Self {
-            rx: Receiver::new(p),
-            tx: Sender::new(p, peer_rwnd),
-            stats: Counters::default(),
-            syn_sent: 0,
-            closed: false,
-        }
+        Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
     /// Gives its controller a stream of random numbers of its own, if it draws any: before the connection opens.
@@ -262,7 +254,7 @@ impl Endpoint {
     /// True after [`Event::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.rx.is_closed()
     }
 
     /// Payload bytes acknowledged by the peer.
@@ -279,128 +271,6 @@ impl Endpoint {
         self.tx.output(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
     }
 
-    // ---------------------------------------------------------------- opening
-
-    /// A segment before or after the established phase; true if it is to be processed further.
-    fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
-        let syn = segment.flags.has(Flags::SYN);
-        match self.rx.phase {
-            Phase::Listen if !p.handshake => {
-                self.establish_at_once(p, io);
-                true
-            }
-            Phase::Listen if syn && !segment.has_ack => {
-                self.rx.open(segment.ts_val);
-                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
-                self.rx.phase = Phase::SynReceived;
-                self.send_syn(p, now, io);
-                self.finish(p, now, io);
-                false
-            }
-            Phase::SynSent if syn && segment.has_ack && segment.ack == 1 => {
-                self.rx.open(segment.ts_val);
-                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE);
-                self.established(p, now, segment.ts_ecr, io);
-                if p.bare_handshake_ack {
-                    self.send_ack(p, now, io);
-                } else {
-                    // data that is waiting carries the ACK; otherwise a pure one does
-                    self.rx.set_ack_now();
-                }
-                self.output(p, now, io);
-                self.finish(p, now, io);
-                false
-            }
-            Phase::SynReceived if syn && !segment.has_ack => {
-                // the SYN-ACK was lost, or is late: the peer's timer repeats it, so may ours
-                self.transmit_syn(p, now, true, io);
-                false
-            }
-            Phase::SynReceived if segment.has_ack && segment.ack >= 1 && !syn => {
-                self.established(p, now, segment.ts_ecr, io);
-                true
-            }
-            Phase::Closed if segment.seq_len() > 0 => {
-                // our last ACK was lost
-                self.send_ack(p, now, io);
-                false
-            }
-            _ => false,
-        }
-    }
-
-    fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
-        self.rx.open(0);
-        self.tx.open(p);
-        self.rx.ecn = p.ecn;
-        self.rx.phase = Phase::Established;
-        io.event(Event::Connected);
-    }
-
-    fn established(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, io: &mut impl Io) {
-        let from = match ts_ecr {
-            0 if self.tx.timeouts > 0 => None,
-            ecr if p.timestamps && ecr != 0 => Some(ecr),
-            _ => Some(self.syn_sent),
-        };
-        if let Some(from) = from {
-            let us = micros(now).wrapping_sub(from);
-            self.tx.sample_rtt(p, us);
-            self.tx.on_handshake(now, us);
-        }
-        self.tx.open(p);
-        self.rx.phase = Phase::Established;
-        io.event(Event::Connected);
-    }
-
-    fn send_syn(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        self.syn_sent = micros(now);
-        self.tx.next = 1;
-        self.transmit_syn(p, now, false, io);
-        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
-    }
-
-    fn syn_wait(&self, p: &TcpParams) -> Duration {
-        self.tx.rtt.rto(p.max_syn_rto)
-    }
-
-    fn transmit_syn(&mut self, p: &TcpParams, now: Time, again: bool, io: &mut impl Io) {
-        let answer = self.rx.phase == Phase::SynReceived;
-        let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
-        if answer {
-            self.rx.stamp(p, now, &mut s);
-            if self.rx.ecn {
-                s.flags = s.flags.with(Flags::ECE);
-            }
-        } else {
-            if p.timestamps {
-                s.ts_val = micros(now);
-            }
-            if p.ecn {
-                s.flags = s.flags.with(Flags::ECE).with(Flags::CWR);
-            }
-        }
-        s.retransmission = again;
-        self.stats.retransmits += u32::from(again);
-        io.send(&s);
-    }
-
-    fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        // a SYN-ACK's wait always doubles
-        let linear = if self.rx.phase == Phase::SynSent { p.syn_linear_timeouts } else { 0 };
-        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
-            self.fail(io);
-            return;
-        }
-        self.stats.timeouts += 1;
-        self.tx.timeouts = self.tx.timeouts.saturating_add(1);
-        if u32::from(self.tx.timeouts) > linear {
-            self.tx.rtt.back_off(p, self.tx.next);
-        }
-        self.transmit_syn(p, now, true, io);
-        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
-    }
-
     // ---------------------------------------------------------------- ending
 
     fn fail(&mut self, io: &mut impl Io) {
@@ -409,7 +279,7 @@ impl Endpoint {
 
     fn shut(&mut self, io: &mut impl Io, first: Option<Event>) {
         self.rx.phase = Phase::Closed;
-        self.closed = true;
+        self.rx.set_closed();
         self.tx.rto_at = Time::NEVER;
         self.rx.ack_at = Time::NEVER;
         self.rx.quiet = false;
@@ -436,10 +306,10 @@ impl Endpoint {
             return;
         }
         self.rx.quiet = self.tx.is_quiet() && self.tx.rto_at == Time::NEVER;
-        if self.tx.done(p) && !self.closed {
+        if self.tx.done(p) && !self.rx.is_closed() {
             if !p.handshake {
                 // without FIN nobody knows whether the peer is done: this side stays able to receive
-                self.closed = true;
+                self.rx.set_closed();
                 io.event(Event::Closed);
             } else if self.rx.finished() {
                 self.shut(io, None);
@@ -450,7 +320,11 @@ impl Endpoint {
     /// The running counters equal a recount.
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
-        self.tx.board.check(p.dupthresh, p.mss);
+        let rack = self.tx.detection.as_rack();
+        self.tx.board.check(p.dupthresh, p.mss, rack.is_some());
+        if let Some(rack) = rack {
+            rack.check(&self.tx.board);
+        }
         assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(self.tx.pace_at()));
         assert!(!self.rx.ack_now(), "no call ends with an ACK due");
         assert!(

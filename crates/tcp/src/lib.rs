@@ -26,6 +26,7 @@
 
 mod cc;
 mod delivery;
+mod detection;
 mod endpoint;
 mod pacer;
 mod params;
@@ -40,6 +41,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod undo;
 mod validate;
 
 pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};

@@ -3,14 +3,17 @@
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (which stamp is echoed), RFC 3168
 //! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; of segments that are duplicates as a whole, as retransmissions are).
 
+mod ranges;
+#[cfg(test)]
+mod tests;
+
 use crate::params::TcpParams;
-use crate::segment::{Event, Io, SackBlock, SackBlocks, Segment, micros};
+use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::{Ecn, Flags};
+use ranges::OutOfOrder;
 use units::{LINE, Time, prefetch};
 
-/// Blocks whose order of arrival is remembered.
-const RECENT: usize = SackBlocks::MAX;
 /// Ranges above holes that the receiver holds itself. More go to the heap, until no hole is left.
 const FEW: usize = 3;
 /// `held` when the ranges are on the heap.
@@ -27,6 +30,8 @@ const QUICK_AFTER_CE: u32 = 2;
 const ECHO: u8 = 1;
 /// In `tells`: the next ACK reports a duplicate.
 const DUPLICATE: u8 = 2;
+/// In `tells`: the host was told of the end.
+const CLOSED: u8 = 4;
 
 /// Where the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,81 +53,6 @@ enum Fin {
     Consumed,
 }
 
-/// Data above holes, if there are many.
-#[derive(Clone, Debug, Default)]
-struct OutOfOrder {
-    /// Sorted, disjoint, not touching.
-    ranges: Vec<SackBlock>,
-    /// A byte of each of the most recently extended ranges, newest first.
-    recent: [u64; RECENT],
-    count: u8,
-    /// What the next ACK reports as received twice.
-    duplicate: SackBlock,
-}
-
-impl OutOfOrder {
-    /// The range that holds `seq`.
-    fn find(&self, seq: u64) -> Option<SackBlock> {
-        let i = self.ranges.partition_point(|r| r.end <= seq);
-        self.ranges.get(i).copied().filter(|r| r.start <= seq)
-    }
-
-    /// Adds `[start, end)`; false if it was there already.
-    fn insert(&mut self, start: u64, end: u64) -> bool {
-        // first range that touches or follows, and first that lies beyond
-        let from = self.ranges.partition_point(|r| r.end < start);
-        let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
-        let block = if from == to {
-            self.ranges.insert(from, SackBlock { start, end });
-            SackBlock { start, end }
-        } else {
-            let old = self.ranges[from];
-            let merged = SackBlock { start: old.start.min(start), end: self.ranges[to - 1].end.max(end) };
-            if to == from + 1 && merged == old {
-                self.remember(start, old);
-                return false;
-            }
-            self.ranges[from] = merged;
-            self.ranges.drain(from + 1..to);
-            merged
-        };
-        self.remember(start, block);
-        true
-    }
-
-    /// Moves the block of `seq` to the front of the order.
-    fn remember(&mut self, seq: u64, block: SackBlock) {
-        let mut next = [seq; RECENT];
-        let mut n = 1;
-        for &old in &self.recent[..usize::from(self.count)] {
-            if !(block.start..block.end).contains(&old) && n < RECENT {
-                next[n] = old;
-                n += 1;
-            }
-        }
-        self.recent = next;
-        self.count = n as u8;
-    }
-
-    /// Everything that continues `next`; returns the new next byte.
-    fn take(&mut self, mut next: u64) -> u64 {
-        let n = self.ranges.partition_point(|r| r.start <= next);
-        if n > 0 {
-            next = next.max(self.ranges[n - 1].end);
-            self.ranges.drain(..n);
-        }
-        let mut kept = 0;
-        for i in 0..usize::from(self.count) {
-            if self.recent[i] >= next {
-                self.recent[kept] = self.recent[i];
-                kept += 1;
-            }
-        }
-        self.count = kept as u8;
-        next
-    }
-}
-
 /// The receiving half of an endpoint. With nothing above a hole, all that a segment needs is in its first 32 bytes, among
 /// them what the whole endpoint must know to leave the sending half alone: the phase, and whether that half is quiet.
 #[derive(Clone, Debug)]
@@ -141,7 +71,7 @@ pub(crate) struct Receiver {
     quick: u8,
     /// How many ranges `few` holds, or [`ON_HEAP`].
     held: u8,
-    /// What ACKs must tell besides: [`ECHO`], [`DUPLICATE`].
+    /// What ACKs must tell besides: [`ECHO`], [`DUPLICATE`]; and what the host was told: [`CLOSED`].
     tells: u8,
     fin: Fin,
     /// ECN is in use on this connection.
@@ -152,8 +82,10 @@ pub(crate) struct Receiver {
     /// Disjoint, not touching, the most recently extended one first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
-    /// Position of the peer's FIN, once it was seen.
-    fin_at: u64,
+    /// Low half of the position of the peer's FIN, once it was seen: it is within the window.
+    fin_at: u32,
+    /// First transmission of the SYN, microseconds; for a sample without an echo.
+    pub(crate) syn_sent: u32,
 }
 
 impl Receiver {
@@ -174,6 +106,7 @@ impl Receiver {
             few: [SackBlock::default(); FEW],
             many: None,
             fin_at: 0,
+            syn_sent: 0,
         }
     }
 
@@ -237,6 +170,17 @@ impl Receiver {
         self.fin == Fin::Consumed
     }
 
+    /// `Closed` was reported.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.tells & CLOSED != 0
+    }
+
+    /// `Closed` is being reported.
+    pub(crate) fn set_closed(&mut self) {
+        self.tells |= CLOSED;
+    }
+
     /// Payload bytes received in order.
     pub(crate) fn received(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.finished()))
@@ -286,7 +230,7 @@ impl Receiver {
             self.ts_recent = segment.ts_val;
         }
         if segment.flags.has(Flags::FIN) {
-            self.fin_at = end - 1;
+            self.fin_at = (end - 1) as u32;
             if self.fin == Fin::None {
                 self.fin = Fin::Seen;
             }
@@ -379,7 +323,7 @@ impl Receiver {
 
     #[inline]
     fn deliver(&mut self, old: u64, io: &mut impl Io) {
-        let fin = self.fin != Fin::None && self.next > self.fin_at;
+        let fin = self.fin != Fin::None && (self.next as u32).wrapping_sub(self.fin_at) as i32 > 0;
         let bytes = self.next - old - u64::from(fin);
         if bytes > 0 {
             io.event(Event::Received { bytes });
@@ -462,153 +406,6 @@ impl Receiver {
         }
         if !segment.sack.is_empty() {
             segment.flags = segment.flags.with(Flags::SACK);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Default)]
-    struct Log(Vec<Event>);
-    impl Io for Log {
-        fn send(&mut self, _: &Segment) {}
-        fn event(&mut self, event: Event) {
-            self.0.push(event);
-        }
-    }
-
-    fn data(i: u64) -> Segment {
-        Segment { seq: 1 + i * 500, len: 500, ..Segment::default() }
-    }
-    fn blocks(r: &mut Receiver, p: &TcpParams) -> Vec<(u64, u64)> {
-        let mut s = Segment::default();
-        r.stamp(p, Time(0), &mut s);
-        s.sack.as_slice().iter().map(|b| ((b.start - 1) / 500, (b.end - 1) / 500)).collect()
-    }
-
-    #[test]
-    fn rfc_2018_order() {
-        let p = TcpParams::preset("rfc").unwrap();
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
-        r.open(0);
-        // RFC 2018 §7 case 3 (every second segment is lost): the newest block first, then the ones before
-        for i in [1, 3, 5, 7] {
-            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
-        }
-        // at most three beside a timestamp
-        assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
-        // the fourth segment fills the hole between 3 and 5: one block of three, most recent
-        r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
-        assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
-        // a duplicate is reported first, too
-        r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
-        assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
-        assert_eq!(st.duplicates_received, 1);
-        assert_eq!(io.0, []);
-        r.on_data(&p, Time(0), &data(0), &mut st, &mut io);
-        assert_eq!(io.0, [Event::Received { bytes: 1000 }]);
-        assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6)]);
-        for i in [2, 6] {
-            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
-        }
-        assert_eq!(blocks(&mut r, &p), []);
-        assert_eq!(r.received(), 8 * 500);
-        let p = TcpParams { timestamps: false, ..p };
-        for i in [9, 11, 13, 15, 17] {
-            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
-        }
-        assert_eq!(blocks(&mut r, &p), [(17, 18), (15, 16), (13, 14), (11, 12)]);
-    }
-
-    #[test]
-    fn rfc_2883_duplicates() {
-        let p = TcpParams { dsack: true, ..TcpParams::preset("rfc").unwrap() };
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
-        r.open(0);
-        let mut arrive = |r: &mut Receiver, list: &[u64]| {
-            for &i in list {
-                r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
-            }
-            blocks(r, &p)
-        };
-        // RFC 2883 §4.1.1: the ACK was lost, and the segment comes again; told once
-        assert_eq!(arrive(&mut r, &[0, 1]), []);
-        assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
-        assert_eq!(arrive(&mut r, &[]), []);
-        // §4.1.2: below the ACK, while 3 is held above a hole: the duplicate first
-        assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
-        assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
-        // §4.2: inside the block above the ACK, which follows
-        assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
-        assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
-        // at most three beside a time stamp: the oldest block gives way
-        assert_eq!(arrive(&mut r, &[7]), [(7, 8), (3, 6)]);
-        assert_eq!(arrive(&mut r, &[9]), [(9, 10), (7, 8), (3, 6)]);
-        assert_eq!(arrive(&mut r, &[7]), [(7, 8), (7, 8), (9, 10)]);
-        // what lies beyond the window is no duplicate
-        assert_eq!(arrive(&mut r, &[1 << 40]), [(7, 8), (9, 10), (3, 6)]);
-    }
-
-    #[test]
-    fn every_second_segment_or_the_timer_or_a_hole() {
-        let timer_tick = units::Duration::ZERO;
-        let p = TcpParams { quick_acks: 0, timer_tick, ..TcpParams::preset("linux-6").unwrap() };
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
-        r.open(0);
-        let now = Time(1_000_000);
-        r.on_data(&p, now, &data(0), &mut st, &mut io);
-        assert!(!r.ack_now());
-        assert_eq!(r.ack_at, now + p.delayed_ack);
-        r.on_data(&p, now, &data(1), &mut st, &mut io);
-        assert!(r.ack_now());
-        r.stamp(&p, now, &mut Segment::default());
-        assert_eq!((r.ack_now(), r.ack_at), (false, Time::NEVER));
-        r.on_data(&p, now, &data(3), &mut st, &mut io);
-        assert!(r.ack_now(), "out of order");
-        r.stamp(&p, now, &mut Segment::default());
-        r.on_data(&p, now, &data(2), &mut st, &mut io);
-        assert!(r.ack_now(), "fills a hole");
-    }
-
-    #[test]
-    fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
-        // RFC 7323 §4.3: with a delayed ACK, the stamp of the earlier segment; with a hole, the last one in order.
-        let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
-        let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
-        r.open(7);
-        let mut ecr = |r: &mut Receiver, list: &[(u64, u32)]| {
-            for &(i, ts_val) in list {
-                r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, &mut st, &mut io);
-            }
-            let mut s = Segment::default();
-            r.stamp(&p, Time(0), &mut s);
-            s.ts_ecr
-        };
-        assert_eq!(ecr(&mut r, &[(0, 10), (1, 20)]), 10);
-        assert_eq!(ecr(&mut r, &[(3, 40)]), 10);
-        assert_eq!(ecr(&mut r, &[(2, 90)]), 90);
-    }
-
-    #[test]
-    fn acks_at_once_return_after_a_mark_and_a_duplicate() {
-        for (returns, want) in [(true, [0, 1, 3, 5, 6, 8, 0, 9, 11].as_slice()), (false, &[0, 1, 3, 5, 7, 0, 10])] {
-            let p = TcpParams { quick_acks: 2, quick_acks_return: returns, ..TcpParams::preset("linux-6").unwrap() };
-            let mut r = Receiver::new(&p);
-            r.open(0);
-            r.ecn = true;
-            let mut acked = vec![];
-            // 5 is marked; 0 comes again after 8: its ACK is the first of two at once
-            for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
-                let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
-                r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
-                if r.ack_now() {
-                    r.stamp(&p, Time(1), &mut Segment::default());
-                    acked.push(i);
-                }
-            }
-            assert_eq!(acked, want, "{returns}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which stacks no connection could run with.
 
-use crate::params::{InitialWindow, Recovery, TcpParams};
+use crate::params::{InitialWindow, LossDetection, Recovery, TcpParams, Undo as UndoAxis};
+use crate::undo::Undo;
 use units::{Duration, Problem};
 
 impl TcpParams {
@@ -69,11 +70,19 @@ impl TcpParams {
         if needs.rates && self.recovery != Recovery::Sack {
             return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
         }
-        if self.forward_ack() && self.recovery != Recovery::Sack {
-            return no("loss_detection", "forward-ack is not valid without SACK; expected recovery = \"sack\"".into());
+        let word = self.loss_detection.word();
+        if self.loss_detection != LossDetection::Dupthresh && self.recovery != Recovery::Sack {
+            let message = format!("{word} is not valid without SACK; expected recovery = \"sack\"");
+            return no("loss_detection", message);
         }
-        if self.rack() && self.recovery != Recovery::Sack {
-            return no("loss_detection", "rack-tlp is not valid without SACK; expected recovery = \"sack\"".into());
+        let needs = Undo::LIVES_WITH.iter().map(|detection| detection.word()).collect::<Vec<_>>().join(" or ");
+        for (name, on, is, off) in
+            [("undo", self.undo != UndoAxis::None, "\"linux\"", "\"none\""), ("frto", self.frto, "true", "false")]
+        {
+            if on && !Undo::LIVES_WITH.contains(&self.loss_detection) {
+                let with = format!("not valid with loss_detection = \"{word}\": it needs \"{needs}\"");
+                return no(name, format!("{is} is {with}; expected {name} = {off}"));
+            }
         }
         self.validate_timers()
     }

@@ -21,18 +21,18 @@
 //! Departs: none known.
 
 mod aggregation;
+mod answers;
 mod filter;
 mod long_term;
 #[cfg(test)]
 mod tests;
 
-use super::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Window};
-use crate::params::TcpParams;
-use crate::stats::{Model, State};
+use super::control::{AckSample, Drive, Window};
+use crate::stats::State;
 use aggregation::Aggregation;
 use filter::MaxFilter;
 use long_term::LongTerm;
-use units::{BitRate, Duration, Rng, Time};
+use units::{Duration, Rng, Time};
 
 /// 2/ln 2, rounded up as everybody does: doubles the delivery rate every round.
 const HIGH_GAIN: f64 = 2.89;
@@ -352,107 +352,5 @@ impl Bbr {
         self.previous = a.state;
         w.cwnd = if self.conserving { cwnd.max(in_flight + acked) } else { cwnd };
         self.conserving
-    }
-}
-
-impl Control for Bbr {
-    const NEEDS: Needs = Needs { ack_time: false, rates: true, owns_window: true };
-
-    fn new(p: &TcpParams) -> Self {
-        let mss = f64::from(p.mss);
-        Self {
-            mss,
-            mode: Mode::Startup,
-            btl_bw: MaxFilter::default(),
-            rt_prop: None,
-            rt_prop_at: Time::ZERO,
-            rounds: 0,
-            next_round_delivered: 0,
-            round_start: false,
-            full_bw: 0.0,
-            full_rounds: 0,
-            full: false,
-            phase_at: Time::ZERO,
-            prior_cwnd: 0.0,
-            conserving: false,
-            previous: State::Open,
-            pacing_rate: HIGH_GAIN * PACING_MARGIN * p.initial_window_segments() * mss / FIRST_RTT.secs(),
-            seen_rtt: false,
-            aggregation: Aggregation::default(),
-            long_term: LongTerm::default(),
-            rng: Rng::named(0, "bbr"),
-        }
-    }
-
-    fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        self.rng = stream();
-    }
-
-    fn begin(&self, w: Window) -> Drive {
-        self.drive(w)
-    }
-
-    /// The first round trip, and with the window the first pacing rate. Its small packets take less time on a slow link than any
-    /// segment will, so that this minimum stands until it expires.
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        self.rt_prop = Some(us);
-        self.rt_prop_at = now;
-        self.aggregation.restart(now);
-        self.first_rtt(&w, us);
-        self.drive(w)
-    }
-
-    fn on_ack(&mut self, _: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
-        self.update_round(s);
-        self.update_long_term(s);
-        self.update_btl_bw(s);
-        self.update_aggregation(&w, s);
-        self.update_phase(s);
-        self.update_full(s);
-        self.update_drain(s);
-        self.update_rt_prop(&mut w, s);
-        self.set_pacing_rate(&w, s);
-        self.set_cwnd(&mut w, s);
-        self.drive(w)
-    }
-
-    /// A recovery begins.
-    fn on_congestion(&mut self, _: &TcpParams, w: Window, _: Congestion, _: f64) -> Drive {
-        self.save_cwnd(&w);
-        self.drive(w)
-    }
-
-    /// A round begins, the pipe's filling is judged anew, and the window will come back.
-    fn on_rto(&mut self, w: Window) {
-        self.save_cwnd(&w);
-        self.previous = State::Loss;
-        self.full_bw = 0.0;
-        self.round_start = true;
-    }
-
-    /// The rate goes to the estimate at once.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
-        if silence.app_limited {
-            self.aggregation.restart(silence.now);
-            if matches!(self.mode, Mode::ProbeBw(_)) {
-                self.pacing_rate = self.paced(1.0);
-            }
-        }
-        self.drive(w)
-    }
-
-    fn model(&self) -> Option<Model> {
-        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
-        Some(Model {
-            mode: match self.mode {
-                Mode::Startup => 0,
-                Mode::Drain => 1,
-                Mode::ProbeBw(_) => 2,
-                Mode::ProbeRtt { .. } => 3,
-            },
-            pacing_rate: bits(self.pacing_rate),
-            btl_bw: bits(self.btl_bw()),
-            rt_prop: Duration::from_micros(u64::from(self.rt_prop.unwrap_or(0))),
-        })
     }
 }

@@ -82,6 +82,17 @@ pub enum LossDetection {
     RackTlp,
 }
 
+impl LossDetection {
+    /// Its word in a scenario.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Dupthresh => "dupthresh",
+            Self::ForwardAck => "forward-ack",
+            Self::RackTlp => "rack-tlp",
+        }
+    }
+}
+
 /// How a sender that paces keeps its rate. Only BBR paces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -110,14 +121,14 @@ pub enum Reduction {
     Prr,
 }
 
-/// What becomes of a reduction that proves to have been for nothing. Needs `loss_detection = "rack-tlp"`, as `frto` does.
+/// What becomes of a reduction that proves to have been for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undo {
     /// It stands.
     None,
     /// The window and ssthresh are again what they were, once D-SACK has told of everything that was sent again, or a time
-    /// stamp says that the first original arrived.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
+    /// stamp says that the first original arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
     Linux,
 }
 

@@ -123,9 +123,9 @@ pub struct TcpParams {
     pub every_timeout_reduces: bool,
 
     // ---- undo: reductions that were for nothing
-    /// What becomes of a reduction that proves spurious, with `rack-tlp`.
+    /// What becomes of a reduction that proves spurious.
     pub undo: Undo,
-    /// After a timeout, new data finds out whether it was spurious, with `rack-tlp`.   Source: RFC 5682 §3.1.
+    /// After a timeout, new data finds out whether it was spurious. Needs `loss_detection = "rack-tlp"`.   Source: RFC 5682 §3.1.
     pub frto: bool,
 
     // ---- rtt and timer: round trips, the retransmission timer, the clock they run on
@@ -213,18 +213,6 @@ impl TcpParams {
     #[inline]
     pub(crate) fn silence_from_ack(&self) -> bool {
         matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
-    }
-
-    /// Losses are found by forward acknowledgement.
-    #[inline]
-    pub(crate) fn forward_ack(&self) -> bool {
-        self.loss_detection == LossDetection::ForwardAck
-    }
-
-    /// Losses are found by time.
-    #[inline]
-    pub(crate) fn rack(&self) -> bool {
-        self.loss_detection == LossDetection::RackTlp
     }
 
     /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.

@@ -2,10 +2,11 @@
 //!
 //! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
 
-use super::Silence;
 use super::{Cx, Sender};
-use crate::params::{IdleRestart, LossDetection, Recovery, Reduction, TcpParams};
-use crate::scoreboard::Piece;
+use crate::cc::control::Silence;
+use crate::detection::Detection;
+use crate::params::{IdleRestart, Recovery, Reduction, TcpParams};
+use crate::scoreboard::entry::Piece;
 use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
 use packet::{Ecn, Flags};
@@ -34,7 +35,7 @@ impl Sender {
                 self.in_flight() + size <= self.cwnd_bytes(p).max(self.shrink.held(p))
             }
             // what is SACKed makes room by itself
-            State::Open if self.dupacks > 0 && (p.rack() || p.forward_ack()) && p.limited_transmit => {
+            State::Open if self.dupacks > 0 && self.detection.sacked_makes_room() && p.limited_transmit => {
                 self.in_flight() + size <= self.cwnd_bytes(p)
             }
             State::Open if self.dupacks > 0 => {
@@ -105,7 +106,7 @@ impl Sender {
                 self.send_new(cx, len, fin);
                 sent = true;
             } else if self.state == State::Recovery
-                && p.loss_detection == LossDetection::Dupthresh
+                && matches!(self.detection, Detection::Dupack)
                 && p.recovery == Recovery::Sack
             {
                 match self.send_hole(cx) {
@@ -133,11 +134,12 @@ impl Sender {
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;
-        if limited || self.una >= self.usage_until || !self.limited && flight > u64::from(self.max_flight) {
+        let over = (self.una as u32).wrapping_sub(self.usage_until) as i32 >= 0;
+        if limited || over || !self.limited && flight > u64::from(self.max_flight) {
             self.limited = limited;
             // not above the peer's window and a FIN
             self.max_flight = flight as u32;
-            self.usage_until = self.next;
+            self.usage_until = self.next as u32;
         }
     }
 
@@ -218,7 +220,9 @@ impl Sender {
 
     #[inline(never)]
     pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
-        self.board.retransmitted(piece, micros(cx.now), rescue);
+        if self.board.retransmitted(piece, micros(cx.now), rescue) {
+            self.detection.note_resent(&mut self.board, piece, micros(cx.now));
+        }
         self.note_resent(cx.now);
         cx.stats.retransmits += 1;
         if piece.seq == self.una {

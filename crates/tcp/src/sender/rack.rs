@@ -16,8 +16,9 @@
 
 use super::{Cx, Sender};
 use crate::cc::control::Congestion;
+use crate::detection::Detection;
+use crate::detection::rack::{Probe, Timer};
 use crate::params::{MinRto, TcpParams};
-use crate::scoreboard::rack::{Probe, Rack, Timer};
 use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
@@ -31,69 +32,47 @@ const LEAST_WAIT: Duration = Duration::from_millis(2);
 const FIRST_PTO: Duration = Duration::from_secs(1);
 
 impl Sender {
-    #[inline]
-    fn rack(&mut self) -> Option<&mut Rack> {
-        self.board.rack.as_deref_mut()
-    }
-
     /// The timer waits for something milder than a timeout.
     #[inline]
     pub(crate) fn timer_is_rack(&self) -> bool {
-        self.board.rack.as_ref().is_some_and(|r| r.timer != Timer::Rto)
+        self.detection.as_rack().is_some_and(|r| r.timer != Timer::Rto)
     }
 
     /// Tail loss probes sent.
     pub(crate) fn probes(&self) -> u32 {
-        self.board.rack.as_ref().map_or(0, |r| r.probes)
-    }
-
-    /// An ACK begins: RACK must know the moment.
-    #[inline]
-    pub(super) fn rack_now(&mut self, now: Time) {
-        if let Some(rack) = self.rack() {
-            rack.now_us = micros(now);
-        }
+        self.detection.as_rack().map_or(0, |r| r.probes)
     }
 
     /// An ACK's cumulative and selective parts are on the board: what is lost now? True if the timer waits for a reordering
-    /// window.   Source: RFC 8985 §6.2.
+    /// window.
     #[inline]
-    pub(super) fn rack_ack(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
-        let state = self.state;
-        let Some(rack) = self.rack() else { return false };
-        rack.lost_again = false;
-        if acked > 0 {
-            rack.rto_began = rack.now_us;
+    pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
+        let open = self.state == State::Open;
+        match &mut self.detection {
+            Detection::Dupack => false,
+            Detection::Fack(fack) => {
+                fack.mark_overtaken(&mut self.board, p.dupthresh);
+                false
+            }
+            Detection::Rack(rack) => rack.taken(acked, open) && self.detect_late(p, now),
         }
-        // with nothing SACKed and nothing lost, all that was sent before what is delivered is acknowledged
-        rack.settle() && (state != State::Open || rack.sacked > 0) && self.detect(p, now)
     }
 
-    /// Marks losses, and arms the timer if more may follow.
-    fn detect(&mut self, p: &TcpParams, now: Time) -> bool {
+    /// Marks what is late, and arms the timer if more may follow.
+    fn detect_late(&mut self, p: &TcpParams, now: Time) -> bool {
         let repairing = matches!(self.state, State::Recovery | State::Loss);
         let srtt = (self.rtt.srtt.0 / 1000) as u32;
-        let wait = self.board.detect_lost(repairing, p.dupthresh, srtt);
+        let Some(rack) = self.detection.rack() else { return false };
+        let wait = rack.detect(&mut self.board, repairing, p.dupthresh, srtt);
         let Some(us) = wait else { return false };
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.expiry(now, wait.min(self.rtt.rto(p.max_rto))));
         true
     }
 
-    /// A loss that no recovery has answered yet.
-    #[inline]
-    pub(super) fn rack_loss_found(&self) -> bool {
-        let Some(rack) = &self.board.rack else { return false };
-        match self.state {
-            State::Open | State::Cwr => rack.lost > 0,
-            State::Loss => rack.lost_again,
-            State::Recovery => false,
-        }
-    }
-
     /// What an ACK says of the probe in flight.   Source: RFC 8985 §7.4.2.
-    pub(super) fn rack_probe_ack(&mut self, p: &TcpParams, segment: &Segment, news: bool) {
-        let Some(rack) = self.rack() else { return };
+    pub(super) fn judge_probe(&mut self, p: &TcpParams, segment: &Segment, news: bool) {
+        let Some(rack) = self.detection.rack() else { return };
         let Some(Probe { end, is_retransmission }) = rack.probe else { return };
         if segment.ack < end {
             return;
@@ -114,7 +93,7 @@ impl Sender {
 
     fn set_timer(&mut self, timer: Timer, at: Time) {
         self.rto_at = at;
-        if let Some(rack) = self.rack() {
+        if let Some(rack) = self.detection.rack() {
             rack.timer = timer;
         }
     }
@@ -122,7 +101,7 @@ impl Sender {
     /// What is left of the RTO under way: it began with the last ACK of new data (RFC 6298 §5.3), or, where its bound leaves room
     /// for that, when the first segment was sent last (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
-        let began = match (p.min_rto_bounds, &self.board.rack) {
+        let began = match (p.min_rto_bounds, self.detection.as_rack()) {
             (MinRto::Total, Some(rack)) => rack.rto_began,
             _ => self.board.outstanding().1,
         };
@@ -139,7 +118,7 @@ impl Sender {
 
     /// The timer starts a whole RTO anew.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
-        if let Some(rack) = self.rack() {
+        if let Some(rack) = self.detection.rack() {
             rack.rto_began = micros(now);
         }
         self.set_timer(Timer::Rto, p.expiry(now, self.rtt.rto(p.max_rto)));
@@ -148,7 +127,7 @@ impl Sender {
     /// The first segment was sent again.
     #[inline]
     pub(super) fn rack_head_resent(&mut self, p: &TcpParams, now: Time) {
-        if self.board.rack.as_ref().is_some_and(|r| r.timer != Timer::Reordering) {
+        if self.detection.as_rack().is_some_and(|r| r.timer != Timer::Reordering) {
             self.start_rto(p, now);
         }
     }
@@ -159,7 +138,7 @@ impl Sender {
     #[inline]
     pub(super) fn arm_probe(&mut self, p: &TcpParams, now: Time, acked: bool) -> bool {
         let open = matches!(self.state, State::Open | State::Cwr);
-        if !self.board.rack.as_ref().is_some_and(|r| open && r.sacked == 0 && r.lost == 0) {
+        if !self.detection.as_rack().is_some_and(|r| open && r.may_probe()) {
             return false;
         }
         let pto = match (self.rtt.srtt, self.board.outstanding().0) {
@@ -175,7 +154,7 @@ impl Sender {
     /// A reduction, a recovery or a timeout begins: the probe will not be judged.   Source: RFC 8985 §7.4.1.
     #[inline]
     pub(super) fn forget_probe(&mut self) {
-        if let Some(rack) = self.rack() {
+        if let Some(rack) = self.detection.rack() {
             rack.probe = None;
         }
     }
@@ -184,13 +163,13 @@ impl Sender {
     #[cold]
     pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
         let now = cx.now;
-        let Some(rack) = self.rack() else { return };
-        rack.now_us = micros(now);
+        let Some(rack) = self.detection.rack() else { return };
+        rack.set_now(micros(now));
         if rack.timer == Timer::Probe {
             return self.send_probe(cx);
         }
         let pipe = self.board.pipe();
-        let waits = self.detect(cx.p, now);
+        let waits = self.detect_late(cx.p, now);
         let lost = pipe - self.board.pipe();
         if lost > 0 && self.state != State::Recovery {
             // as if an ACK of one segment had told (Linux)
@@ -208,7 +187,7 @@ impl Sender {
     /// Source: RFC 8985 §7.3.
     fn send_probe<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
         let (p, now) = (cx.p, cx.now);
-        if !self.rack().is_some_and(|r| r.probe.is_none() && r.sampled) {
+        if !self.detection.rack().is_some_and(|r| r.probe.is_none() && r.sampled) {
             return self.rearm_rto(p, now);
         }
         let is_retransmission = match self.next_new(p) {
@@ -228,7 +207,7 @@ impl Sender {
             }
         };
         let probe = Probe { end: self.next, is_retransmission };
-        if let Some(rack) = self.rack() {
+        if let Some(rack) = self.detection.rack() {
             (rack.probe, rack.sampled) = (Some(probe), false);
             rack.probes += 1;
         }

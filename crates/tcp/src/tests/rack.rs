@@ -62,7 +62,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     let st = n.ends[0].stats();
     assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
     // without it: a timeout, 100 ms + at least 200 after the last ACK; each segment a round trip after the other
-    let p = TcpParams { loss_detection: LossDetection::Dupthresh, ..p };
+    let p = TcpParams { loss_detection: LossDetection::Dupthresh, undo: Undo::None, frto: false, ..p };
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
     assert_eq!(again[0].1, 8);
     assert!(again[0].0 >= 400, "{again:?}");

@@ -179,7 +179,9 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
 
 def _stack(case: Case) -> dict[str, Any]:
     stack = {"preset": "linux-6", "congestion_control": case.congestion}
-    return stack | ({"loss_detection": case.detection} if case.detection else {})
+    # what takes a reduction back needs RACK
+    other = {"loss_detection": case.detection, "undo": "none", "frto": False}
+    return stack | (other if case.detection else {})
 
 
 def _links(case: Case, lab: Lab) -> dict[str, LinkDict]:

@@ -1,7 +1,8 @@
 //! BBR by itself, fed with ACKs.
 
 use super::*;
-use crate::cc::control::RateSample;
+use crate::cc::control::{Congestion, Control, RateSample};
+use crate::params::TcpParams;
 
 const MSS: u32 = 1000;
 

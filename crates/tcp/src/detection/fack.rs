@@ -13,7 +13,8 @@
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, by traces (`benches/peers/compare_ns2.py`).
 //! Departs: ns-2 compares with the last one that a SACK block delivered, this with the newest.
 
-use super::{Entry, LOST, Piece, RETX, SACKED, Scoreboard};
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::entry::{Entry, Piece, RETX, SACKED, Watch};
 use std::collections::VecDeque;
 
 /// A retransmission.
@@ -46,106 +47,86 @@ impl Fack {
         self.found = false;
     }
 
-    /// A segment is delivered.
+    /// The cumulative part of an ACK is done, and its SACK blocks follow.
     #[inline]
-    pub(super) fn note_delivered(&mut self, e: &Entry) {
+    pub(crate) fn cumulative_part_done(&mut self) {
+        self.delivered_before = self.delivered;
+    }
+
+    fn note_delivered(&mut self, e: &Entry) {
         if e.has(RETX) {
             self.delivered = self.delivered.max(e.skip + 1);
         }
     }
 
-    /// A segment leaves again while `next` is the next new one; its number.
-    fn note_resent(&mut self, start: u32, next: u32) -> u32 {
-        self.resent.push_back(Again { start, next });
-        self.first + self.resent.len() as u32 - 1
+    /// A piece was sent again, and counts in pipe.
+    pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
+        let Some(last) = board.len().checked_sub(1).and_then(|last| board.get(last)) else { return };
+        let next = last.start.wrapping_add(last.size() as u32);
+        self.resent.push_back(Again { start: piece.seq as u32, next });
+        board.entry(piece.at as usize).skip = self.first + self.resent.len() as u32 - 1;
     }
 
     /// The numbers begin again.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
-}
 
-impl Scoreboard {
-    /// A piece was sent again.
-    #[inline]
-    pub(super) fn number_resent(&mut self, piece: Piece) {
-        let next = match self.len().checked_sub(1).and_then(|last| self.get(last)) {
-            Some(last) => last.start.wrapping_add(last.size() as u32),
-            None => return,
-        };
-        if let Some(fack) = &mut self.fack {
-            let number = fack.note_resent(piece.seq as u32, next);
-            self.entry(piece.at as usize).skip = number;
-        }
+    /// A recovery is over: everything outstanding counts as in flight again, whatever was SACKed or lost.
+    pub(crate) fn end_recovery(&mut self, board: &mut Scoreboard) {
+        board.forget_marks();
+        self.forget();
     }
 
-    /// The cumulative part of an ACK is done, and its SACK blocks follow.
-    #[inline]
-    pub(crate) fn cumulative_part_done(&mut self) {
-        if let Some(fack) = &mut self.fack {
-            fack.delivered_before = fack.delivered;
-        }
+    /// SACK blocks told of something new: what lies DupThresh below is lost.
+    pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, dupthresh: u8, mss: u32) {
+        self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
     /// Retransmissions that are lost, too. Bound: those whose fate was open.
-    pub(crate) fn mark_overtaken(&mut self, dupthresh: u8) {
-        let Some(highest) = self.high.checked_sub(1).and_then(|at| self.get(at as usize)) else {
-            return self.overtaken(None, dupthresh);
-        };
-        let end = highest.start.wrapping_add(highest.size() as u32);
-        self.overtaken(Some(end), dupthresh);
-    }
-
-    fn overtaken(&mut self, sacked_to: Option<u32>, dupthresh: u8) {
-        let base = self.base as u32;
-        while let Some(fack) = &mut self.fack
-            && let Some(&Again { start, next }) = fack.resent.front()
-        {
-            let number = fack.first;
+    pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
+        let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
+        let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
+        let base = board.base as u32;
+        while let Some(&Again { start, next }) = self.resent.front() {
+            let number = self.first;
             let gone = (start.wrapping_sub(base) as i32) < 0;
             let by_new = sacked_to.is_some_and(|end| (end.wrapping_sub(next) as i32) > 0);
-            let by_resent = fack.delivered_before > number + 1 + u32::from(dupthresh);
+            let by_resent = self.delivered_before > number + 1 + u32::from(dupthresh);
             if !gone && !by_new && !by_resent {
                 return;
             }
-            fack.resent.pop_front();
-            fack.first += 1;
+            self.resent.pop_front();
+            self.first += 1;
             if !gone {
-                self.lose_resent(start.wrapping_sub(base), number);
+                self.lose_resent(board, start.wrapping_sub(base), number);
             }
         }
     }
 
     /// The retransmission of this number is lost, unless it was SACKed.
-    fn lose_resent(&mut self, rel: u32, number: u32) {
-        let at = self.search(rel);
-        if self.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {
+    fn lose_resent(&mut self, board: &mut Scoreboard, rel: u32, number: u32) {
+        let at = board.search(rel);
+        if board.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {
             return;
         }
-        let e = self.entry(at);
-        e.flags &= !RETX;
-        e.skip = 0;
-        self.pipe -= self.entry(at).bytes();
-        self.rtx = self.rtx.min(at as u32);
-        if let Some(fack) = &mut self.fack {
-            fack.found = true;
+        board.lose_again(at);
+        board.entry(at).skip = 0;
+        self.found = true;
+    }
+}
+
+impl Watch for Fack {
+    #[inline]
+    fn acknowledged(&mut self, e: &Entry) {
+        if !e.has(SACKED) {
+            self.note_delivered(e);
         }
     }
 
-    /// A recovery is over: everything outstanding counts as in flight again, whatever was SACKed or lost.
-    pub(crate) fn forget_marks(&mut self) {
-        self.pipe = 0;
-        for at in 0..self.len() {
-            let e = self.entry(at);
-            e.flags &= !(SACKED | LOST | RETX);
-            e.skip = 0;
-            self.pipe += self.entry(at).bytes();
-        }
-        (self.above, self.runs, self.lost_to, self.rtx, self.high) = (0, 0, 0, 0, 0);
-        if let Some(fack) = &mut self.fack {
-            fack.forget();
-        }
+    #[inline]
+    fn sacked(&mut self, e: &Entry) {
+        self.note_delivered(e);
     }
 }
 
@@ -155,33 +136,38 @@ mod tests {
 
     const MSS: u32 = 1000;
 
+    /// A board and what FACK knows.
+    type Both = (Scoreboard, Fack);
+
     /// Twenty segments of 1000 from offset 1.
-    fn twenty() -> Scoreboard {
-        let mut b = Scoreboard::new(1, false).with_forward_ack(true);
+    fn twenty() -> Both {
+        let mut b = Scoreboard::new(1);
         for i in 0..20 {
             b.push(1 + i * 1000, MSS, false, i as u32);
         }
-        b
+        (b, Fack::default())
     }
 
     /// An ACK below segment `una` with one SACK block of the segments `from..to`; segments start at 0.
-    fn ack(b: &mut Scoreboard, una: u64, from: u64, to: u64) {
-        b.fack.as_mut().unwrap().begin();
-        b.ack(1 + una * 1000);
-        b.cumulative_part_done();
-        b.sack(1 + from * 1000, 1 + to * 1000, MSS);
-        b.mark_lost(4, MSS, true);
-        b.mark_overtaken(4);
+    fn ack((b, f): &mut Both, una: u64, from: u64, to: u64) {
+        f.begin();
+        b.ack(1 + una * 1000, f);
+        f.cumulative_part_done();
+        if b.sack(1 + from * 1000, 1 + to * 1000, MSS, f) > 0 {
+            f.mark_lost(b, 4, MSS);
+        }
+        f.mark_overtaken(b, 4);
     }
 
-    fn resend(b: &mut Scoreboard) -> u64 {
+    fn resend((b, f): &mut Both) -> u64 {
         let piece = b.next_lost().unwrap();
-        b.retransmitted(piece, 99, false);
+        assert!(b.retransmitted(piece, 99, false));
+        f.note_resent(b, piece);
         (piece.seq - 1) / 1000
     }
 
-    fn found(b: &Scoreboard) -> bool {
-        b.fack.as_ref().unwrap().found
+    fn found(b: &Both) -> bool {
+        b.1.found
     }
 
     #[test]
@@ -191,15 +177,15 @@ mod tests {
         ack(&mut b, 0, 1, 5);
         assert!(found(&b));
         assert_eq!(resend(&mut b), 0);
-        b.push(20_001, MSS, false, 100);
+        b.0.push(20_001, MSS, false, 100);
         // 20 in flight, 19 of them sent before: no evidence
         ack(&mut b, 0, 5, 16);
-        assert_eq!((found(&b), b.next_lost(), b.pipe()), (false, None, 6000));
+        assert_eq!((found(&b), b.0.next_lost(), b.0.pipe()), (false, None, 6000));
         ack(&mut b, 0, 20, 21);
-        b.check(4, MSS);
+        b.0.check(4, MSS, false);
         assert!(found(&b));
         // 16 is lost by its distance of four, 0 once more; 17, 18 and 19 are in flight
-        assert_eq!((resend(&mut b), resend(&mut b), b.pipe()), (0, 16, 5000));
+        assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe()), (0, 16, 5000));
     }
 
     #[test]
@@ -212,9 +198,9 @@ mod tests {
         // number 4 arrived, 0 + 4 is not below 4; number 5 did, but by this ACK
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
-        assert_eq!((found(&b), b.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
+        assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
         ack(&mut b, 0, 6, 7);
-        b.check(4, MSS);
+        b.0.check(4, MSS, false);
         // 0 + 4 < 5, and not 1 + 4
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
@@ -232,9 +218,10 @@ mod tests {
         ack(&mut b, 0, 1, 5);
         resend(&mut b);
         ack(&mut b, 10, 12, 14);
-        assert_eq!(b.pipe(), 8000);
-        b.forget_marks();
-        b.check(4, MSS);
-        assert_eq!((b.pipe(), b.next_lost(), found(&b)), (10_000, None, false));
+        assert_eq!(b.0.pipe(), 8000);
+        let (board, fack) = &mut b;
+        fack.end_recovery(board);
+        b.0.check(4, MSS, false);
+        assert_eq!((b.0.pipe(), b.0.next_lost(), found(&b)), (10_000, None, false));
     }
 }

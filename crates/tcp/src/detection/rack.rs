@@ -16,8 +16,9 @@
 //! Departs: min RTT is that of the whole connection. Whether a retransmission was delivered, or what it repeats, is told by min RTT alone and not by the echoed time
 //! stamp: behind a hole the echo is older than anything that is SACKed.
 
-use super::{EVER, Entry, LOST, RETX, Resent, SACKED, Scoreboard};
-use crate::sender::undo::Episode;
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
+use crate::segment::SackBlock;
 use std::collections::VecDeque;
 
 /// What the retransmission timer waits for.   Source: RFC 8985 §8.
@@ -41,12 +42,24 @@ pub(crate) struct Probe {
     pub(crate) is_retransmission: bool,
 }
 
+/// A retransmission on its way.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    seq: u64,
+    sent: u32,
+}
+
+/// RACK.reo_wnd_persist: recoveries without D-SACK after which the reordering window is small again.   Source: RFC 8985 §6.2.
+const PERSIST: u8 = 16;
+/// Most quarters of the least round trip in the reordering window; SRTT is less.
+const MOST_QUARTERS: u32 = 255;
+
 /// RACK's and TLP's variables. Moments are microseconds modulo 2^32, sequence numbers the low halves of offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    pub(crate) now_us: u32,
+    now_us: u32,
     /// Least round trip so far.
-    pub(crate) min_rtt_us: u32,
+    min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
     /// RACK.xmit_ts and RACK.end_seq.
@@ -56,13 +69,13 @@ pub(crate) struct Rack {
     /// RACK.fack: the highest end of what was delivered.
     fack: u32,
     /// RACK.segs_sacked.
-    pub(crate) sacked: u32,
+    sacked: u32,
     /// Segments taken for lost, whether sent again or not.
-    pub(crate) lost: u32,
+    lost: u32,
     /// RACK.reordering_seen.
     reordering_seen: bool,
     /// The last look found a retransmission lost.
-    pub(crate) lost_again: bool,
+    lost_again: bool,
     pub(crate) timer: Timer,
     /// When the RTO under way began.
     pub(crate) rto_began: u32,
@@ -72,14 +85,14 @@ pub(crate) struct Rack {
     /// Probes sent.
     pub(crate) probes: u32,
     /// RACK.dsack_round.
-    pub(crate) dsack_round: Option<u64>,
+    dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult.
-    pub(crate) reo_wnd_mult: u32,
+    reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist.
-    pub(crate) reo_wnd_persist: u8,
-    /// The last recovery.
-    pub(crate) episode: Episode,
-    /// This ACK delivers a segment that was sent only once and ends by `once_until`.
+    reo_wnd_persist: u8,
+    /// Segments that D-SACK has told of.
+    told: u32,
+    /// For F-RTO: this ACK delivers a segment that was sent only once and ends by `once_until`.
     pub(crate) once_delivered: bool,
     /// Low half of an offset.
     pub(crate) once_until: u32,
@@ -122,7 +135,7 @@ impl Rack {
             dsack_round: None,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
-            episode: Episode::default(),
+            told: 0,
             once_delivered: false,
             once_until: 0,
             resent: VecDeque::new(),
@@ -131,7 +144,7 @@ impl Rack {
 
     /// A segment has been delivered.   Source: RFC 8985 §6.2 steps 2 and 3.
     #[inline]
-    pub(super) fn note_delivered(&mut self, e: &Entry) {
+    fn note_delivered(&mut self, e: &Entry) {
         let order = e.order();
         self.once_delivered |= !e.has(EVER) && (order.1.wrapping_sub(self.once_until) as i32) <= 0;
         if (order.1.wrapping_sub(self.fack) as i32) >= 0 {
@@ -148,9 +161,28 @@ impl Rack {
         }
     }
 
+    /// A timer ran out.
+    #[inline]
+    pub(crate) fn set_now(&mut self, now_us: u32) {
+        self.now_us = now_us;
+    }
+
+    /// An ACK begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, now_us: u32) {
+        self.now_us = now_us;
+        self.once_delivered = false;
+    }
+
+    /// A round trip was measured; least is what counts.
+    #[inline]
+    pub(crate) fn note_rtt(&mut self, us: u32) {
+        self.min_rtt_us = self.min_rtt_us.min(us);
+    }
+
     /// All that an ACK delivers is known; true if it is news.   Source: RFC 8985 §6.2 step 2.
     #[inline]
-    pub(crate) fn settle(&mut self) -> bool {
+    fn settle(&mut self) -> bool {
         let Some(order) = self.delivered.take() else { return false };
         self.rtt_us = self.now_us.wrapping_sub(order.0);
         if self.newest.is_none_or(|newest| sent_after(order, newest)) {
@@ -172,40 +204,110 @@ impl Rack {
     fn remaining(&self, sent: u32, reo_wnd: u32) -> i32 {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
-}
 
-impl Scoreboard {
+    /// The parts of an ACK are on the board: true if there is something to look at. With nothing SACKed and nothing lost, all that was
+    /// sent before what is delivered is acknowledged.   Source: RFC 8985 §6.2.
+    #[inline]
+    pub(crate) fn taken(&mut self, acked: u64, open: bool) -> bool {
+        self.lost_again = false;
+        if acked > 0 {
+            self.rto_began = self.now_us;
+        }
+        self.settle() && (!open || self.sacked > 0)
+    }
+
     /// Marks as lost what RACK says; gives the time, microseconds, after which all that was sent before the newest segment
     /// delivered will be, if it has not arrived by then.   Source: RFC 8985 §6.2 step 5.
-    pub(crate) fn detect_lost(&mut self, repairing: bool, dupthresh: u8, srtt_us: u32) -> Option<u32> {
-        let rack = self.rack.as_mut()?;
-        rack.lost_again = false;
-        let newest = rack.newest?;
-        let reo_wnd = rack.reo_wnd(repairing, dupthresh, srtt_us);
-        self.resent_lost(Some(newest), reo_wnd).max(self.sent_lost(Some(newest), reo_wnd))
+    pub(crate) fn detect(
+        &mut self,
+        board: &mut Scoreboard,
+        repairing: bool,
+        dupthresh: u8,
+        srtt_us: u32,
+    ) -> Option<u32> {
+        self.lost_again = false;
+        let newest = self.newest?;
+        let reo_wnd = self.reo_wnd(repairing, dupthresh, srtt_us);
+        self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
+    }
+
+    /// A loss that no recovery has answered yet: something is lost, or after a timeout a retransmission is.
+    #[inline]
+    pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
+        if after_timeout { self.lost_again } else { self.lost > 0 }
+    }
+
+    /// Nothing is SACKed or lost: the end of the flight may be probed.   Source: RFC 8985 §7.2.
+    #[inline]
+    pub(crate) fn may_probe(&self) -> bool {
+        self.sacked == 0 && self.lost == 0
     }
 
     /// A timeout: the first segment is lost, and of the others those that are overdue.   Source: RFC 8985 §6.3.
-    pub(crate) fn time_out(&mut self) {
-        if self.get(0).is_some_and(|e| e.has(RETX)) {
-            self.lose_again(0);
+    pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
+        if board.get(0).is_some_and(|e| e.has(RETX)) {
+            self.lose_again(board, 0);
         }
-        self.mark_head_lost();
-        self.resent_lost(None, 0);
-        self.sent_lost(None, 0);
-        self.rtx = 0;
+        self.lost += u32::from(board.mark_head_lost());
+        self.resent_lost(board, None, 0);
+        self.sent_lost(board, None, 0);
+        board.rtx = 0;
+    }
+
+    /// All that is not SACKed is lost, and so are its retransmissions.
+    pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
+        self.resent.clear();
+        self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
+        self.lost = board.len() as u32 - self.sacked;
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn unmark_lost(&mut self, board: &mut Scoreboard) {
+        board.unmark_lost();
+        self.lost = 0;
+    }
+
+    /// A piece was sent again, and counts in pipe.
+    #[inline]
+    pub(crate) fn note_resent(&mut self, piece: Piece, now_us: u32) {
+        self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
+    }
+
+    /// D-SACK tells of a duplicate of `segments`; `resent` were sent again so far. False if the network duplicates.
+    ///
+    /// Source: RFC 8985 §6.2 step 4, §7.4.2.
+    pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
+        self.told = self.told.saturating_add(segments);
+        if self.told > resent {
+            return false;
+        }
+        if self.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {
+            // what it repeats had arrived
+            self.probe = None;
+        } else if self.dsack_round.is_none_or(|round| una >= round) {
+            self.dsack_round = Some(next);
+            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(MOST_QUARTERS);
+            self.reo_wnd_persist = PERSIST;
+        }
+        true
+    }
+
+    /// A recovery ends that was not spurious.   Source: RFC 8985 §6.2 step 4.
+    pub(crate) fn end_recovery(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
     }
 
     /// Among those sent again, those sent before `newest` (all, without one). Bound: what was sent again since the last look.
-    fn resent_lost(&mut self, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
+    fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
         let mut i = 0;
-        loop {
-            let Some(rack) = &self.rack else { return None };
-            let Some(&resent) = rack.resent.get(i) else { return wait };
-            let remaining = rack.remaining(resent.sent, reo_wnd);
-            if let Some((at, order)) = self.resent_entry(resent) {
+        while let Some(&resent) = self.resent.get(i) {
+            let remaining = self.remaining(resent.sent, reo_wnd);
+            if let Some((at, order)) = resent_entry(board, resent) {
                 if newest.is_some_and(|newest| !sent_after(newest, order)) {
                     return wait;
                 }
@@ -213,126 +315,92 @@ impl Scoreboard {
                     wait = wait.max(Some(remaining as u32));
                     at_front = false;
                 } else {
-                    self.lose_again(at);
+                    self.lose_again(board, at);
                 }
             }
-            match &mut self.rack {
-                Some(rack) if at_front => drop(rack.resent.pop_front()),
-                _ => i += 1,
+            if at_front {
+                self.resent.pop_front();
+            } else {
+                i += 1;
             }
         }
-    }
-
-    /// Where the segment is, if this is still its last transmission and it has not arrived.
-    pub(super) fn resent_entry(&self, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
-        if seq < self.base {
-            return None;
-        }
-        let at = self.search(seq.wrapping_sub(self.base) as u32);
-        let e = self.get(at)?;
-        (e.start == seq as u32 && e.sent == sent && e.flags & (SACKED | RETX) == RETX).then(|| (at, e.order()))
+        wait
     }
 
     /// A retransmission is lost: it is to be sent once more.
-    pub(super) fn lose_again(&mut self, at: usize) {
-        let e = self.entry(at);
-        e.flags &= !RETX;
-        let bytes = e.bytes();
-        self.pipe -= bytes;
-        self.rtx = self.rtx.min(at as u32);
-        if let Some(rack) = &mut self.rack {
-            rack.lost_again = true;
-        }
+    fn lose_again(&mut self, board: &mut Scoreboard, at: usize) {
+        board.lose_again(at);
+        self.lost_again = true;
     }
 
     /// Among those sent once, those sent before `newest`. They lie above `lost_to`, in the order of their sending.
-    fn sent_lost(&mut self, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
+    fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
-        let mut at = self.lost_to as usize;
+        let mut at = board.lost_to as usize;
         // bound: the ring; every turn moves `at` up
-        while let Some(&e) = self.get(at) {
+        while let Some(&e) = board.get(at) {
+            let first = at == board.lost_to as usize;
             if e.has(SACKED) {
-                if at == self.lost_to as usize {
-                    self.leave_count(e.bytes(), self.get(at + 1).is_some_and(|n| n.has(SACKED)));
-                    self.lost_to += 1;
+                if first {
+                    board.leave_count(e.bytes(), board.get(at + 1).is_some_and(|n| n.has(SACKED)));
+                    board.lost_to += 1;
                     at += 1;
                 } else {
                     at += e.skip.max(1) as usize;
                 }
                 continue;
             }
-            let Some(rack) = &self.rack else { return None };
             if newest.is_some_and(|newest| !sent_after(newest, e.order())) {
                 break;
             }
-            let remaining = rack.remaining(e.sent, reo_wnd);
-            if remaining > 0 || at > self.lost_to as usize {
+            let remaining = self.remaining(e.sent, reo_wnd);
+            if remaining > 0 || !first {
                 // those behind it were sent later still: only the longest wait is left to find
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;
             }
-            self.set_lost(at);
-            self.lost_to += 1;
+            self.lost += u32::from(board.set_lost(at));
+            board.lost_to += 1;
             at += 1;
         }
         wait
     }
 
-    /// All that is not SACKed is lost, and so are its retransmissions.
-    pub(super) fn forget_resent(&mut self) {
-        let sacked = self.iter().filter(|e| e.has(SACKED)).count() as u32;
-        let lost = self.len() as u32 - sacked;
-        if let Some(rack) = &mut self.rack {
-            rack.resent.clear();
-            (rack.lost, rack.sacked) = (lost, sacked);
-        }
-    }
-
-    /// Retransmissions on their way. Bound: the board.
-    pub(crate) fn resent_in_flight(&self) -> u32 {
-        self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
-    }
-
-    /// Nothing is lost after all. Bound: the board.
-    pub(crate) fn unmark_lost(&mut self) {
-        (self.pipe, self.above, self.runs) = (0, 0, 0);
-        let mut in_run = false;
-        for at in 0..self.len() {
-            let e = self.entry(at);
-            e.flags &= !LOST;
-            let e = *e;
-            self.pipe += e.in_pipe();
-            self.above += if e.has(SACKED) { e.bytes() } else { 0 };
-            self.runs += u32::from(e.has(SACKED) && !in_run);
-            in_run = e.has(SACKED);
-        }
-        (self.lost_to, self.rtx) = (0, 0);
-        if let Some(rack) = &mut self.rack {
-            rack.lost = 0;
-        }
-    }
-
-    /// A retransmission of a lost segment has left.
-    #[inline]
-    pub(super) fn note_resent(&mut self, resent: Resent) {
-        if let Some(rack) = &mut self.rack {
-            rack.resent.push_back(resent);
-        }
-    }
-
-    /// Segments in flight, and when the first of them was sent last, microseconds.
-    #[inline]
-    pub(crate) fn outstanding(&self) -> (usize, u32) {
-        (self.len(), self.get(0).map_or(0, |e| e.sent))
-    }
-
     /// Recounts RACK's counters.
     #[cfg(test)]
-    pub(super) fn check_rack(&self) {
-        let Some(rack) = &self.rack else { return };
-        let count = |f: fn(&Entry) -> bool| self.iter().filter(|e| f(e)).count() as u32;
-        assert_eq!(rack.sacked, count(|e| e.has(SACKED)), "sacked");
-        assert_eq!(rack.lost, count(|e| e.flags & (SACKED | LOST) == LOST), "lost");
+    pub(crate) fn check(&self, board: &Scoreboard) {
+        let count = |f: fn(&Entry) -> bool| board.iter().filter(|e| f(e)).count() as u32;
+        assert_eq!(self.sacked, count(|e| e.has(SACKED)), "sacked");
+        assert_eq!(self.lost, count(|e| e.flags & (SACKED | LOST) == LOST), "lost");
+    }
+}
+
+/// Where the segment is, if this is still its last transmission and it has not arrived.
+fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
+    if seq < board.base {
+        return None;
+    }
+    let at = board.search(seq.wrapping_sub(board.base) as u32);
+    let e = board.get(at)?;
+    (e.start == seq as u32 && e.sent == sent && e.flags & (SACKED | RETX) == RETX).then(|| (at, e.order()))
+}
+
+impl Watch for Rack {
+    #[inline]
+    fn acknowledged(&mut self, e: &Entry) {
+        if e.has(SACKED) {
+            self.sacked -= 1;
+        } else {
+            self.lost -= u32::from(e.has(LOST));
+            self.note_delivered(e);
+        }
+    }
+
+    #[inline]
+    fn sacked(&mut self, e: &Entry) {
+        self.sacked += 1;
+        self.lost -= u32::from(e.has(LOST));
+        self.note_delivered(e);
     }
 }

@@ -1,0 +1,130 @@
+//! The handshake.   Source: RFC 9293 §3.5; RFC 3168 §6.1.1; RFC 6298 §5.7.
+
+use super::Endpoint;
+use crate::params::TcpParams;
+use crate::receiver::Phase;
+use crate::segment::{Event, Io, Segment, micros};
+use packet::Flags;
+use units::{Duration, Time};
+
+impl Endpoint {
+    /// A segment before or after the established phase; true if it is to be processed further.
+    pub(super) fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
+        let syn = segment.flags.has(Flags::SYN);
+        match self.rx.phase {
+            Phase::Listen if !p.handshake => {
+                self.establish_at_once(p, io);
+                true
+            }
+            Phase::Listen if syn && !segment.has_ack => {
+                self.rx.open(segment.ts_val);
+                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.rx.phase = Phase::SynReceived;
+                self.send_syn(p, now, io);
+                self.finish(p, now, io);
+                false
+            }
+            Phase::SynSent if syn && segment.has_ack && segment.ack == 1 => {
+                self.rx.open(segment.ts_val);
+                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE);
+                self.established(p, now, segment.ts_ecr, io);
+                if p.bare_handshake_ack {
+                    self.send_ack(p, now, io);
+                } else {
+                    // data that is waiting carries the ACK; otherwise a pure one does
+                    self.rx.set_ack_now();
+                }
+                self.output(p, now, io);
+                self.finish(p, now, io);
+                false
+            }
+            Phase::SynReceived if syn && !segment.has_ack => {
+                // the SYN-ACK was lost, or is late: the peer's timer repeats it, so may ours
+                self.transmit_syn(p, now, true, io);
+                false
+            }
+            Phase::SynReceived if segment.has_ack && segment.ack >= 1 && !syn => {
+                self.established(p, now, segment.ts_ecr, io);
+                true
+            }
+            Phase::Closed if segment.seq_len() > 0 => {
+                // our last ACK was lost
+                self.send_ack(p, now, io);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
+        self.rx.open(0);
+        self.tx.open(p);
+        self.rx.ecn = p.ecn;
+        self.rx.phase = Phase::Established;
+        io.event(Event::Connected);
+    }
+
+    fn established(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, io: &mut impl Io) {
+        let from = match ts_ecr {
+            0 if self.tx.timeouts > 0 => None,
+            ecr if p.timestamps && ecr != 0 => Some(ecr),
+            _ => Some(self.rx.syn_sent),
+        };
+        if let Some(from) = from {
+            let us = micros(now).wrapping_sub(from);
+            self.tx.sample_rtt(p, us);
+            self.tx.on_handshake(now, us);
+        }
+        self.tx.open(p);
+        self.rx.phase = Phase::Established;
+        io.event(Event::Connected);
+    }
+
+    pub(super) fn send_syn(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.rx.syn_sent = micros(now);
+        self.tx.next = 1;
+        self.transmit_syn(p, now, false, io);
+        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
+    }
+
+    fn syn_wait(&self, p: &TcpParams) -> Duration {
+        self.tx.rtt.rto(p.max_syn_rto)
+    }
+
+    fn transmit_syn(&mut self, p: &TcpParams, now: Time, again: bool, io: &mut impl Io) {
+        let answer = self.rx.phase == Phase::SynReceived;
+        let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
+        if answer {
+            self.rx.stamp(p, now, &mut s);
+            if self.rx.ecn {
+                s.flags = s.flags.with(Flags::ECE);
+            }
+        } else {
+            if p.timestamps {
+                s.ts_val = micros(now);
+            }
+            if p.ecn {
+                s.flags = s.flags.with(Flags::ECE).with(Flags::CWR);
+            }
+        }
+        s.retransmission = again;
+        self.stats.retransmits += u32::from(again);
+        io.send(&s);
+    }
+
+    pub(super) fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        // a SYN-ACK's wait always doubles
+        let linear = if self.rx.phase == Phase::SynSent { p.syn_linear_timeouts } else { 0 };
+        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
+            self.fail(io);
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.tx.timeouts = self.tx.timeouts.saturating_add(1);
+        if u32::from(self.tx.timeouts) > linear {
+            self.tx.rtt.back_off(p, self.tx.next);
+        }
+        self.transmit_syn(p, now, true, io);
+        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
+    }
+}

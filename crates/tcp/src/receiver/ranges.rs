@@ -1,0 +1,81 @@
+//! Data above holes, and the order in which it arrived.   Source: RFC 2018 §4.
+
+use crate::segment::{SackBlock, SackBlocks};
+
+/// Blocks whose order of arrival is remembered.
+const RECENT: usize = SackBlocks::MAX;
+
+/// Data above holes, if there are many.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutOfOrder {
+    /// Sorted, disjoint, not touching.
+    pub(crate) ranges: Vec<SackBlock>,
+    /// A byte of each of the most recently extended ranges, newest first.
+    pub(crate) recent: [u64; RECENT],
+    pub(crate) count: u8,
+    /// What the next ACK reports as received twice.
+    pub(crate) duplicate: SackBlock,
+}
+
+impl OutOfOrder {
+    /// The range that holds `seq`.
+    pub(crate) fn find(&self, seq: u64) -> Option<SackBlock> {
+        let i = self.ranges.partition_point(|r| r.end <= seq);
+        self.ranges.get(i).copied().filter(|r| r.start <= seq)
+    }
+
+    /// Adds `[start, end)`; false if it was there already.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
+        // first range that touches or follows, and first that lies beyond
+        let from = self.ranges.partition_point(|r| r.end < start);
+        let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
+        let block = if from == to {
+            self.ranges.insert(from, SackBlock { start, end });
+            SackBlock { start, end }
+        } else {
+            let old = self.ranges[from];
+            let merged = SackBlock { start: old.start.min(start), end: self.ranges[to - 1].end.max(end) };
+            if to == from + 1 && merged == old {
+                self.remember(start, old);
+                return false;
+            }
+            self.ranges[from] = merged;
+            self.ranges.drain(from + 1..to);
+            merged
+        };
+        self.remember(start, block);
+        true
+    }
+
+    /// Moves the block of `seq` to the front of the order.
+    pub(crate) fn remember(&mut self, seq: u64, block: SackBlock) {
+        let mut next = [seq; RECENT];
+        let mut n = 1;
+        for &old in &self.recent[..usize::from(self.count)] {
+            if !(block.start..block.end).contains(&old) && n < RECENT {
+                next[n] = old;
+                n += 1;
+            }
+        }
+        self.recent = next;
+        self.count = n as u8;
+    }
+
+    /// Everything that continues `next`; returns the new next byte.
+    pub(crate) fn take(&mut self, mut next: u64) -> u64 {
+        let n = self.ranges.partition_point(|r| r.start <= next);
+        if n > 0 {
+            next = next.max(self.ranges[n - 1].end);
+            self.ranges.drain(..n);
+        }
+        let mut kept = 0;
+        for i in 0..usize::from(self.count) {
+            if self.recent[i] >= next {
+                self.recent[kept] = self.recent[i];
+                kept += 1;
+            }
+        }
+        self.count = kept as u8;
+        next
+    }
+}

@@ -1,0 +1,145 @@
+//! The receiver by itself.
+
+use super::*;
+
+#[derive(Default)]
+struct Log(Vec<Event>);
+impl Io for Log {
+    fn send(&mut self, _: &Segment) {}
+    fn event(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
+
+fn data(i: u64) -> Segment {
+    Segment { seq: 1 + i * 500, len: 500, ..Segment::default() }
+}
+fn blocks(r: &mut Receiver, p: &TcpParams) -> Vec<(u64, u64)> {
+    let mut s = Segment::default();
+    r.stamp(p, Time(0), &mut s);
+    s.sack.as_slice().iter().map(|b| ((b.start - 1) / 500, (b.end - 1) / 500)).collect()
+}
+
+#[test]
+fn rfc_2018_order() {
+    let p = TcpParams::preset("rfc").unwrap();
+    let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
+    r.open(0);
+    // RFC 2018 §7 case 3 (every second segment is lost): the newest block first, then the ones before
+    for i in [1, 3, 5, 7] {
+        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+    }
+    // at most three beside a timestamp
+    assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
+    // the fourth segment fills the hole between 3 and 5: one block of three, most recent
+    r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
+    assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
+    // a duplicate is reported first, too
+    r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
+    assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
+    assert_eq!(st.duplicates_received, 1);
+    assert_eq!(io.0, []);
+    r.on_data(&p, Time(0), &data(0), &mut st, &mut io);
+    assert_eq!(io.0, [Event::Received { bytes: 1000 }]);
+    assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6)]);
+    for i in [2, 6] {
+        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+    }
+    assert_eq!(blocks(&mut r, &p), []);
+    assert_eq!(r.received(), 8 * 500);
+    let p = TcpParams { timestamps: false, ..p };
+    for i in [9, 11, 13, 15, 17] {
+        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+    }
+    assert_eq!(blocks(&mut r, &p), [(17, 18), (15, 16), (13, 14), (11, 12)]);
+}
+
+#[test]
+fn rfc_2883_duplicates() {
+    let p = TcpParams { dsack: true, ..TcpParams::preset("rfc").unwrap() };
+    let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
+    r.open(0);
+    let mut arrive = |r: &mut Receiver, list: &[u64]| {
+        for &i in list {
+            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+        }
+        blocks(r, &p)
+    };
+    // RFC 2883 §4.1.1: the ACK was lost, and the segment comes again; told once
+    assert_eq!(arrive(&mut r, &[0, 1]), []);
+    assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
+    assert_eq!(arrive(&mut r, &[]), []);
+    // §4.1.2: below the ACK, while 3 is held above a hole: the duplicate first
+    assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
+    assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
+    // §4.2: inside the block above the ACK, which follows
+    assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
+    assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
+    // at most three beside a time stamp: the oldest block gives way
+    assert_eq!(arrive(&mut r, &[7]), [(7, 8), (3, 6)]);
+    assert_eq!(arrive(&mut r, &[9]), [(9, 10), (7, 8), (3, 6)]);
+    assert_eq!(arrive(&mut r, &[7]), [(7, 8), (7, 8), (9, 10)]);
+    // what lies beyond the window is no duplicate
+    assert_eq!(arrive(&mut r, &[1 << 40]), [(7, 8), (9, 10), (3, 6)]);
+}
+
+#[test]
+fn every_second_segment_or_the_timer_or_a_hole() {
+    let timer_tick = units::Duration::ZERO;
+    let p = TcpParams { quick_acks: 0, timer_tick, ..TcpParams::preset("linux-6").unwrap() };
+    let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
+    r.open(0);
+    let now = Time(1_000_000);
+    r.on_data(&p, now, &data(0), &mut st, &mut io);
+    assert!(!r.ack_now());
+    assert_eq!(r.ack_at, now + p.delayed_ack);
+    r.on_data(&p, now, &data(1), &mut st, &mut io);
+    assert!(r.ack_now());
+    r.stamp(&p, now, &mut Segment::default());
+    assert_eq!((r.ack_now(), r.ack_at), (false, Time::NEVER));
+    r.on_data(&p, now, &data(3), &mut st, &mut io);
+    assert!(r.ack_now(), "out of order");
+    r.stamp(&p, now, &mut Segment::default());
+    r.on_data(&p, now, &data(2), &mut st, &mut io);
+    assert!(r.ack_now(), "fills a hole");
+}
+
+#[test]
+fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
+    // RFC 7323 §4.3: with a delayed ACK, the stamp of the earlier segment; with a hole, the last one in order.
+    let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
+    let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
+    r.open(7);
+    let mut ecr = |r: &mut Receiver, list: &[(u64, u32)]| {
+        for &(i, ts_val) in list {
+            r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, &mut st, &mut io);
+        }
+        let mut s = Segment::default();
+        r.stamp(&p, Time(0), &mut s);
+        s.ts_ecr
+    };
+    assert_eq!(ecr(&mut r, &[(0, 10), (1, 20)]), 10);
+    assert_eq!(ecr(&mut r, &[(3, 40)]), 10);
+    assert_eq!(ecr(&mut r, &[(2, 90)]), 90);
+}
+
+#[test]
+fn acks_at_once_return_after_a_mark_and_a_duplicate() {
+    for (returns, want) in [(true, [0, 1, 3, 5, 6, 8, 0, 9, 11].as_slice()), (false, &[0, 1, 3, 5, 7, 0, 10])] {
+        let p = TcpParams { quick_acks: 2, quick_acks_return: returns, ..TcpParams::preset("linux-6").unwrap() };
+        let mut r = Receiver::new(&p);
+        r.open(0);
+        r.ecn = true;
+        let mut acked = vec![];
+        // 5 is marked; 0 comes again after 8: its ACK is the first of two at once
+        for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
+            let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
+            r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
+            if r.ack_now() {
+                r.stamp(&p, Time(1), &mut Segment::default());
+                acked.push(i);
+            }
+        }
+        assert_eq!(acked, want, "{returns}");
+    }
+}

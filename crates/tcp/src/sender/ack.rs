@@ -1,0 +1,221 @@
+//! What an acknowledgement means.
+
+use super::{Cx, Sender};
+use crate::cc::control::AckSample;
+use crate::params::{CwndValidation, Recovery, TcpParams};
+use crate::segment::{Event, Io, Segment, micros};
+use crate::stats::State;
+use packet::Flags;
+use units::Time;
+
+/// What an ACK has taken off the board.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    /// Bytes newly acknowledged cumulatively.
+    acked: u64,
+    /// Bytes newly delivered, cumulatively or by SACK; duplicate ACKs are believed to tell of a segment each.
+    delivered: u64,
+    /// SACK told of something new.
+    sacked: bool,
+    /// The round trip that it measured.
+    rtt_us: Option<u32>,
+}
+
+impl Sender {
+    /// The ACK part of a segment of an established connection: what it delivers, what that makes lost, what the controller and the state
+    /// make of it, and when the timer runs out now.
+    #[inline]
+    pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) {
+        let (p, now) = (cx.p, cx.now);
+        if segment.ack > self.next || segment.ack < self.una && !self.old_ack_tells(p, segment) {
+            return;
+        }
+        let flight_before = self.in_flight();
+        self.detection.begin(micros(now));
+        self.begin_doubt();
+        let mut took = self.take_cumulative(cx, segment);
+        self.detection.cumulative_part_done();
+        self.take_selective(cx, segment, &mut took);
+        let waits = self.detect(p, now, took.acked);
+        self.judge_probe(p, segment, took.acked > 0 || took.delivered > 0);
+        if self.doubt {
+            self.judge(p, segment, took.acked, took.sacked);
+        }
+        if took.acked == 0 && took.delivered == 0 && !segment.flags.has(Flags::ECE) {
+            return self.restart_timer(p, now, took.acked);
+        }
+        let mut sample = self.sample(p, now, took, flight_before);
+        sample.marked = cx.rx.ecn && segment.flags.has(Flags::ECE);
+        if segment.ts_val != 0 && segment.ts_ecr != 0 {
+            sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
+        }
+        if self.cc.owns_window() {
+            self.advance(cx, &sample, took.acked, took.delivered);
+            self.consult(cx, segment, &sample);
+        } else {
+            self.sample_rates(now, segment, &mut sample);
+            self.advance(cx, &sample, took.acked, took.delivered);
+            self.on_ece(cx, &sample);
+        }
+        if !waits {
+            self.restart_timer(p, now, took.acked);
+        }
+    }
+
+    /// An ACK that others have overtaken still tells what lies above the hole (Linux; RFC 9293 §3.10.7.4 lets it be ignored).
+    #[cold]
+    fn old_ack_tells(&self, p: &TcpParams, segment: &Segment) -> bool {
+        p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
+    }
+
+    /// The cumulative part.
+    #[inline]
+    fn take_cumulative<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) -> Took {
+        let (p, now) = (cx.p, cx.now);
+        let acked = segment.ack.saturating_sub(self.una);
+        let mut took = Took { acked, delivered: acked, sacked: false, rtt_us: None };
+        if acked == 0 {
+            if p.rtt_from_every_ack && segment.ts_ecr != 0 {
+                self.sample_rtt(p, micros(now).wrapping_sub(segment.ts_ecr));
+            }
+            return took;
+        }
+        self.una = segment.ack;
+        let taken = self.board.ack(segment.ack, &mut self.detection);
+        // an ACK that ends within a segment that was SACKed brings less than that segment
+        took.delivered = acked.saturating_sub(taken.sacked);
+        if self.state == State::Recovery && p.recovery != Recovery::Sack {
+            // duplicate ACKs have told of all but the hole
+            took.delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
+        }
+        took.rtt_us = self.measure(p, now, segment.ts_ecr, taken.sent);
+        if p.backoff_until_new_data {
+            self.rtt.acknowledged(self.una);
+        }
+        if self.una == self.next && p.silence_from_ack() {
+            self.last_active = now;
+        }
+        self.timeouts = 0;
+        let bytes = acked - u64::from(self.fin_sent && self.una == self.next);
+        if bytes > 0 {
+            cx.io.event(Event::Acked { bytes });
+        }
+        took
+    }
+
+    /// SACK blocks, or the duplicate ACK that stands for them.
+    #[inline]
+    fn take_selective<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment, took: &mut Took) {
+        let p = cx.p;
+        if p.recovery == Recovery::Sack {
+            if segment.flags.has(Flags::SACK) {
+                if p.dsack {
+                    self.on_duplicate(p, segment, cx.stats.retransmits);
+                }
+                let newly = self.take_blocks(p, segment);
+                took.sacked = newly > 0;
+                took.delivered += newly;
+                self.dupacks += u32::from(took.acked == 0 && newly > 0);
+            }
+        } else if took.acked == 0 && segment.flags.has(Flags::PURE_ACK) && self.next > self.una {
+            self.dupacks += 1;
+            took.delivered = u64::from(p.mss);
+        }
+    }
+
+    /// Bytes that the blocks newly tell of.
+    fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
+        let mut newly = 0;
+        for b in segment.sack.as_slice() {
+            if b.end > self.una && b.end <= self.next && b.start < b.end {
+                newly += self.board.sack(b.start, b.end, p.mss, &mut self.detection);
+            }
+        }
+        if newly > 0 {
+            self.detection.mark_lost(&mut self.board, p);
+        }
+        newly
+    }
+
+    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule. What the controller gets is the
+    /// newest segment's if there is one, without the time that the receiver held the ACK for it (as Linux has it).
+    #[inline]
+    fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
+        let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
+        let us = micros(now).wrapping_sub(from?);
+        let newest = sent.map_or(us, |sent| micros(now).wrapping_sub(sent));
+        self.sample_rtt(p, us);
+        if let Some(rack) = self.detection.rack() {
+            rack.note_rtt(newest);
+        }
+        Some(newest)
+    }
+
+    /// A round trip of so many microseconds.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, p: &TcpParams, us: u32) {
+        self.rtt.sample(p, us);
+        if let Some(rack) = self.detection.rack() {
+            rack.note_rtt(us);
+            rack.sampled = true;
+        }
+    }
+
+    #[inline]
+    fn sample(
+        &self,
+        p: &TcpParams,
+        now: Time,
+        Took { acked, delivered, rtt_us, .. }: Took,
+        flight_before: u64,
+    ) -> AckSample {
+        let mss = f64::from(p.mss);
+        // nearly always one full segment: no division
+        let segments = |bytes: u64| if bytes == u64::from(p.mss) { 1.0 } else { bytes as f64 / mss };
+        let news = segments(acked);
+        let cwnd_limited = match p.cwnd_validation {
+            CwndValidation::Off => true,
+            CwndValidation::Round => {
+                self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight)
+            }
+            CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
+        };
+        let in_flight = self.in_flight();
+        AckSample {
+            now,
+            acked: news,
+            credit: if delivered == acked { news } else { segments(delivered) }.min(f64::from(p.abc_limit)),
+            delivered,
+            lost: flight_before.saturating_sub(delivered).saturating_sub(in_flight),
+            rtt_us,
+            srtt: self.rtt.srtt,
+            flight_before,
+            in_flight,
+            una: self.una,
+            next: self.next,
+            cwnd_limited,
+            state: self.state,
+            ..AckSample::default()
+        }
+    }
+
+    /// RFC 6298 §5.2 and §5.3; RFC 6582's impatient variant restarts at the first partial ACK only.
+    #[inline]
+    fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
+        if self.una == self.next {
+            self.rto_at = Time::NEVER;
+        } else if acked > 0 || p.any_ack_restarts_timer {
+            if self.state == State::Recovery && p.recovery == Recovery::Newreno {
+                if self.partial_seen {
+                    return;
+                }
+                self.partial_seen = true;
+            }
+            if self.detection.as_rack().is_none() {
+                self.rto_at = p.expiry(now, self.rtt.rto(p.max_rto));
+            } else if !self.arm_probe(p, now, true) {
+                self.rearm_rto(p, now);
+            }
+        }
+    }
+}

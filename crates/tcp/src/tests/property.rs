@@ -1,0 +1,157 @@
+//! Response functions under random loss, and a property over all stacks.
+
+use super::net::{Fate, Net};
+use super::preset;
+use crate::*;
+use proptest::prelude::*;
+use units::{Duration, Rng};
+
+/// Mean window of an endless flow under random loss `p`, in segments: segments delivered per round trip.
+fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
+    let mut rng = Rng::named(seed, "loss");
+    let mut n = Net::new(
+        params,
+        50,
+        move |from, _, s| {
+            if from == 0 && s.len > 0 && rng.chance(loss) { Fate::Drop } else { Fate::Pass }
+        },
+    );
+    n.checked = false;
+    n.connect(u64::MAX, false);
+    n.run(secs);
+    n.received[1] as f64 / f64::from(params.mss) / (secs / 0.1)
+}
+
+#[test]
+fn response_function_of_reno() {
+    // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
+    let p = TcpParams { recovery: Recovery::Sack, limited_transmit: true, ..preset("ns2-reno") };
+    let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
+    assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
+    // with every second segment acknowledged 0.866 / sqrt(p) = 8.66 holds for growth of 1/cwnd per ACK
+    let p = TcpParams { ack_every: 2, abc_limit: 1, ..p };
+    let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
+    assert!((w / 8.66 - 1.0).abs() < 0.2, "{w}");
+}
+
+#[test]
+fn response_function_of_cubic() {
+    // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
+    let p =
+        TcpParams { hystart: HyStart::Off, ack_every: 1, receive_window: units::Bytes(1 << 30), ..preset("linux-6") };
+    let p = TcpParams { cubic_form: CubicForm::Rfc9438, ..p };
+    let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
+    assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
+}
+
+fn any_params() -> impl Strategy<Value = TcpParams> {
+    (
+        prop::sample::select(PRESETS).prop_map(|(name, _)| preset(name)),
+        prop::sample::select(vec![Recovery::Reno, Recovery::Newreno, Recovery::Sack]),
+        prop::sample::select(vec![
+            Reduction::Instant,
+            Reduction::RateHalving,
+            Reduction::HeldRateHalving,
+            Reduction::Prr,
+        ]),
+        any::<[bool; 18]>(),
+        1u32..4,
+        prop::sample::select(vec![
+            CongestionControl::Reno,
+            CongestionControl::Cubic,
+            CongestionControl::Cubic2622,
+            CongestionControl::Bbr,
+        ]),
+    )
+        .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
+            let recovery = if congestion_control == CongestionControl::Bbr { Recovery::Sack } else { recovery };
+            (base, recovery, reduction, b, ack_every, congestion_control)
+        })
+        .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| TcpParams {
+            recovery,
+            loss_detection: match (recovery, b[7], b[13]) {
+                (Recovery::Sack, true, _) => LossDetection::RackTlp,
+                (Recovery::Sack, false, true) => LossDetection::ForwardAck,
+                _ => LossDetection::Dupthresh,
+            },
+            undo: if recovery == Recovery::Sack && b[7] { base.undo } else { Undo::None },
+            frto: recovery == Recovery::Sack && b[7] && base.frto,
+            fin_after_data: b[8],
+            bare_handshake_ack: b[9],
+            short_segments_wait: b[10],
+            any_ack_restarts_timer: b[11],
+            every_timeout_reduces: b[12],
+            rtt_from_every_ack: b[14],
+            damped_rttvar: b[15],
+            backoff_until_new_data: b[16],
+            idle_restart: if b[17] { IdleRestart::OneAfterAck } else { base.idle_restart },
+            reduction,
+            handshake: b[0],
+            timestamps: b[1],
+            limited_transmit: b[2],
+            keep_sack_after_rto: b[3],
+            nagle: b[4],
+            ecn: b[5],
+            reduce_from_flight: b[6],
+            ack_every,
+            congestion_control,
+            retries: None,
+            syn_retries: None,
+            max_rto: Duration::from_secs(20),
+            receive_window: units::Bytes(100_000),
+            ..base
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is dropped, delayed or marked: every byte arrives in order exactly once, the books balance on every
+    /// call (`Net::call`), and both ends finish.
+    #[test]
+    fn every_byte_once(
+        p in any_params(),
+        seed: u64,
+        loss in 0.0..0.25f64,
+        late in 0.0..0.3f64,
+        request in 1u64..20_000,
+        answer in 0u64..150_000,
+        pieces in 1u64..5,
+    ) {
+        let mut rng = Rng::named(seed, "pipe");
+        let mut n = Net::new(&p, 20, move |_, count, _| {
+            // the pipe is good in the end, so that the test ends
+            if count < 2000 && rng.chance(loss) {
+                Fate::Drop
+            } else if rng.chance(late) {
+                Fate::Late(Duration(rng.below(60_000_000)))
+            } else if rng.chance(0.05) {
+                Fate::Mark
+            } else {
+                Fate::Pass
+            }
+        });
+        n.answer = Some((request, answer));
+        n.connect(request / pieces, false);
+        for i in 1..pieces {
+            n.run(0.3 * i as f64);
+            let last = i == pieces - 1;
+            n.write(0, if last { request - request / pieces * (pieces - 1) } else { request / pieces }, last);
+        }
+        if pieces == 1 {
+            n.write(0, 0, true);
+        }
+        n.run(100_000.0);
+        prop_assert_eq!(n.received, [answer, request], "{:?}", n.ends);
+        if p.handshake {
+            for i in 0..2 {
+                prop_assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished));
+            }
+        }
+        for i in 0..2 {
+            prop_assert!(n.has(i, Event::Closed), "end {} is open: {:?}", i, n.ends[i]);
+            prop_assert!(!n.has(i, Event::Failed));
+            prop_assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Reductions that prove to have been for nothing: the books by which to tell.
+//!
+//! ```text
+//! begins   with a fast recovery or a timeout: undo_marker = SND.UNA; the window and ssthresh of before are kept
+//! D-SACK   of everything that was sent again since then: nothing was lost                                   RFC 2883, RFC 3708
+//! Eifel    SND.UNA advances with an echo from before the first retransmission: the original arrived         RFC 3522
+//! F-RTO    after a timeout, the first ACK lets new data out instead of retransmissions; if then something that was
+//!          sent only once is (S)ACKed, the timeout was spurious; if the new data is, it was not             RFC 5682 §3.1
+//! undo     cwnd = max(cwnd, before), ssthresh = max(ssthresh, before)                                       RFC 4015, Linux
+//! ```
+//!
+//! D-SACK counts also after the recovery has ended.
+//!
+//! Source: the RFCs as Linux combines them.
+//! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it tells of.
+
+use crate::cc::control::Window;
+use crate::params::{LossDetection, TcpParams, Undo as UndoAxis};
+use crate::segment::{SackBlock, Segment};
+
+/// What is known of the last recovery or timeout.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Undo {
+    /// SND.UNA when it began; none: there is nothing to undo.
+    marker: Option<u64>,
+    /// Retransmissions of which no D-SACK has told; none: nothing was sent again yet.
+    resent: Option<u32>,
+    /// When the first of them left, microseconds modulo 2^32.
+    first_resent: Option<u32>,
+    /// The window before, unless an ECN echo had reduced it.
+    before: Option<Window>,
+    /// F-RTO is at work.
+    pub(crate) frto: bool,
+    /// New data goes before what is lost, in answer to this ACK (F-RTO).
+    pub(crate) new_first: bool,
+    /// Reductions undone.
+    pub(crate) undone: u32,
+}
+
+/// What says that the last reduction was for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Evidence {
+    /// D-SACK has told of everything.
+    pub(crate) told: bool,
+    /// An original arrived late.
+    pub(crate) delayed: bool,
+}
+
+impl Undo {
+    /// The detections it can live with: they tell what was sent only once, and take back what they called lost.
+    pub(crate) const LIVES_WITH: &[LossDetection] = &[LossDetection::RackTlp];
+
+    /// The books, if the stack keeps any.
+    pub(crate) fn new(p: &TcpParams) -> Option<Box<Self>> {
+        (p.undo != UndoAxis::None || p.frto).then(Box::default)
+    }
+
+    /// Something is to be judged.
+    pub(crate) fn is_open(&self) -> bool {
+        self.marker.is_some() || self.frto
+    }
+
+    /// A fast recovery or a timeout begins at `una` while `out` retransmissions are on their way, which may be told of, too;
+    /// `before` is the window, if it is taken down.
+    pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
+        *self = Self {
+            marker: Some(una),
+            resent: (out > 0).then_some(out),
+            first_resent: self.first_resent.filter(|_| out > 0),
+            before: before.map(|w| Window { cwnd: w.cwnd, ssthresh: w.ssthresh.max(0.75 * w.cwnd) }),
+            undone: self.undone,
+            ..Self::default()
+        };
+    }
+
+    /// A segment was sent again.
+    pub(crate) fn note_resent(&mut self, now_us: u32) {
+        self.resent = Some(self.resent.unwrap_or(0) + 1);
+        self.first_resent.get_or_insert(now_us);
+    }
+
+    /// D-SACK tells of so many segments that end at `end`.
+    pub(crate) fn on_dsack(&mut self, end: u64, segments: u32) {
+        if self.marker.is_some_and(|marker| end > marker) {
+            self.resent = self.resent.map(|n| n.saturating_sub(segments));
+        }
+    }
+
+    /// What the ACK that echoes `ts_ecr` makes of it. Nothing is judged without a marker.   Source: RFC 3522 §3.2.
+    pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
+        if p.undo != UndoAxis::Linux || self.marker.is_none() {
+            return Evidence::default();
+        }
+        let echo = if p.timestamps { ts_ecr } else { 0 };
+        let before = |first: u32| (echo.wrapping_sub(first) as i32) < 0;
+        Evidence { told: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
+    }
+
+    /// The reduction is taken back; gives the window before it.
+    pub(crate) fn close(&mut self) -> Option<Window> {
+        (self.marker, self.resent, self.frto) = (None, None, false);
+        self.undone += 1;
+        self.before.take()
+    }
+}
+
+/// The block that tells of a duplicate, if there is one: below the ACK, or within the second block.   Source: RFC 2883 §4.
+pub(crate) fn duplicate(segment: &Segment) -> Option<SackBlock> {
+    let blocks = segment.sack.as_slice();
+    let first = *blocks.first()?;
+    let inside = blocks.get(1).is_some_and(|b| b.start <= first.start && first.end <= b.end);
+    (first.start < first.end && (first.start < segment.ack || inside)).then_some(first)
+}
