@@ -286,6 +286,62 @@ def test_the_applications_of_a_scenario_are_a_load(scenario_file: Path, small: P
     assert set(done.scenario().data["app"]) == {"file", "voip"}
 
 
+def test_an_objective_and_a_load_of_ones_own(small: Path, tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(
+        'words = "pings"\n[measure.ping]\nkind = "ping"\nvalue = "ping.rtt_ms.p99"\nbetter = "less"\n'
+        'good = 50\nbad = 900\nunit = "ms"\n'
+    )
+    (tmp_path / "busy.toml").write_text(
+        '[app.load]\nto = ["far"]\ntraffic.ftp = {}\n[app.look]\nto = ["30ms"]\ntraffic.ping = { interval = "100ms" }\n'
+    )
+    done = quick(small, objective=str(tmp_path / "mine.toml"), load=str(tmp_path / "busy.toml"))
+    assert done.best.option.name == "droptail 50 ms"
+    assert done.scenario().data["link"]["rtt30ms"]["delay"] == "14ms"  # half of 30 ms, less 1 ms of plant
+    ours, theirs = (mean(j.values["ping"]) for j in (done.best, done.behind[0].judged))
+    assert (
+        30.0 <= ours <= 30.0 + 50.0 + 20.0 < theirs
+    )  # what is there without load, the buffer, and a modem's own delay
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '[measure.x]\nkind = "voip"\nvalue = "voip.mos"\nbetter = "more"\ngood = 1\nbad = 4\n',
+            "good 1 is not more than bad 4",
+        ),
+        ('[measure.x]\nvalue = "voip.mos"\nbetter = "more"\ngood = 4\nbad = 1\n', 'kind = "voip"'),
+        ('[measure.x]\nkind = "voip"\nvalue = "v"\nbetter = "mor"\ngood = 4\nbad = 1\n', 'did you mean "more"?'),
+        ('[measure.x]\nkind = "voip"\nvalue = "v"\nbetter = "less"\ngood = 0\nbad = 1\nscale = "log"\n', "above 0"),
+        ("[measure]\n", "measure: none"),
+    ],
+)
+def test_a_bad_objective_is_one_line(text: str, told: str, tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(AdviceError) as refused:
+        catalogue_of.objective(str(tmp_path / "mine.toml"))
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[app.x]\nfrom = "a"\nto = ["far"]\ntraffic = "voip"\n', "app.x: has to"),
+        ('[app.x]\nto = ["far"]\ntraffic = "voipp"\n', 'did you mean "voip"?'),
+        ('[app.x]\nto = ["yonder"]\ntraffic = "voip"\n', "yonder"),
+        ("seconds = 0\n[app]\n", "seconds is 1 to 36000"),
+        ("[link.x]\n", "without applications"),
+    ],
+)
+def test_a_bad_load_is_one_line(text: str, told: str, small: Path, tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(AdviceError) as refused:
+        asked(up="2mbit", rtt="40ms", device=str(small), load=str(tmp_path / "mine.toml"))
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_what_was_run_is_not_run_again(small: Path, store: Store):
     first = quick(small, store=store, seconds=2.0, seeds=2)
     again = quick(small, store=store, seconds=2.0, seeds=2)

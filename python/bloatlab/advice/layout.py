@@ -81,7 +81,7 @@ def wrong_table(of: Recommendation) -> TextTable:
             parts = [number(one.points.mean, 0)]
             parts += [f"{number(used.mean, 0)} %"] if used is not None else []
             parts += [f"{number(one.queue_ms, 0)} ms"]
-            cells.append(TextCell(", ".join(parts), "good" if guess.guess == rtt else "plain"))
+            cells.append(TextCell(", ".join(parts)))
         rows.append(cells)
     parts_told = ", line used" if share else ""
     note = (

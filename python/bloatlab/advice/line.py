@@ -4,8 +4,8 @@
                                          +-- far        that of the run
                                          +-- rtt30ms    round trips that a load names itself
 
-A modem is DOCSIS 3.0's: request and grant every 2 ms, a dual token bucket, 1 ms of plant each way. A line is a shaper
-at its rate. Downstream there is a drop-tail buffer of 100 ms, whatever the device.
+A modem is DOCSIS 3.0's: request and grant every 2 ms, a dual token bucket, 1 ms of plant each way. On a plain line a
+router that shapes to its rate stands there. Downstream there is a drop-tail buffer of 100 ms, whatever the device.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ def build(
     """The scenario of one run. Raises `ScenarioError`."""
     servers = dict.fromkeys(str(to) for app in load.apps.values() for to in app["to"])
     links: dict[str, LinkDict] = {
-        "lan": {"from": "home", "to": "modem", "both_ways": True},
+        "lan": {"from": "home", "to": _box(device), "both_ways": True},
         UP: _up(of, device, queue),
         "down": {
             "from": "isp",
-            "to": "modem",
+            "to": _box(device),
             "rate": _rate(of.down),
             "delay": _time(_plant(device)),
             "queue": {"droptail": {"limit": f"{max(15000, round(of.down * DOWN_BUFFER_S / 8.0))}B"}},
@@ -166,7 +166,7 @@ def checked(of: Line, device: Device, load: Load, queue: Mapping[str, Any]) -> N
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    up: LinkDict = {"from": "modem", "to": "isp", "queue": queue}
+    up: LinkDict = {"from": _box(device), "to": "isp", "queue": queue}
     flow = {"max_sustained_rate": _rate(of.up)}
     if of.peak is not None and of.burst is not None:
         flow |= {"max_traffic_burst": f"{round(of.burst)}B", "peak_traffic_rate": _rate(of.peak), "peak_burst": "1522B"}
@@ -174,6 +174,10 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
         channel = max(100e6, 2.0 * (of.peak or of.up))
         return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": {"flow": flow}}
     return up | {"rate": _rate(of.up)} if of.peak is None else up | {"shaper": flow}
+
+
+def _box(device: Device) -> str:
+    return "modem" if device.link == "modem" else "router"
 
 
 def _plant(device: Device) -> float:

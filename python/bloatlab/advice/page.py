@@ -105,12 +105,10 @@ def _points(of: Recommendation) -> list[Point]:
     ]
     for m in of.question.wanted:
         ours = cell(m, of.best.values[m.name])
-        theirs = (
-            ""
-            if of.today is None or of.today is of.best
-            else f"{of.today.option.name}, today: {cell(m, of.today.values[m.name])} {m.unit}"
-        )
-        points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", f"{ours} {m.unit}".rstrip(), theirs.rstrip()))
+        theirs = ""
+        if of.today is not None and of.today is not of.best:
+            theirs = f"today {cell(m, of.today.values[m.name])} ({of.today.option.name})"
+        points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", f"{ours} {m.unit}".rstrip(), theirs))
     if of.tied:
         points.append(Point("Tied with it", grouped([b.judged for b in of.tied]), "", "marked"))
     return points
@@ -155,8 +153,8 @@ def answer_figure(of: Recommendation) -> Drawn:
     share = next((m for m in of.question.wanted if m.value == "share_percent"), None)
     if share is not None:
         panels.append(_trade(of, share.name))
-    caption = "Left: points by buffer, a line for each discipline. " + (
-        "Right: what applications get against how much of the line is used; filled points are on the Pareto front."
+    caption = "Above: points by buffer, a line for each discipline. " + (
+        "Below: what applications get against how much of the line is used; filled points are on the Pareto front."
         if len(panels) > 1
         else ""
     )
@@ -234,7 +232,7 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
         colour, dashed = style.COLOURS[n % len(style.COLOURS)], n >= len(style.COLOURS)
         x, y = [ms for ms, _ in mine], [v.mean for _, v in mine]
         band = ([_low(v) for _, v in mine], [_high(v) for _, v in mine])
-        several = len(mine) > 1
+        several = len(mine) > 2
         series.append(
             Series(
                 name,

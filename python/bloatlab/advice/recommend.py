@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
-from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, Wanted
+from bloatlab.advice.catalogue import AdviceError, Device, Discipline, Load, Objective, Wanted
 from bloatlab.advice.line import Line
 from bloatlab.advice.options import Option, option, options, today
 from bloatlab.advice.score import Behind, Judged, Row, against_best, concerned, front, judged
@@ -123,10 +123,10 @@ def asked(
         of = _shorter(of, seconds)
     wanted = catalogue.objective(objective).weighted(weights or {})
     question = Question(line, found, of, wanted, seeds)
-    concerned(wanted, of)
     today(found, line)
     for chosen in options(found, line):
         line_of.checked(line, found, of, chosen.queue)
+    concerned(wanted, of)
     return question
 
 
@@ -193,7 +193,7 @@ def answered(
     made = _Runs(question, store, jobs, executor, watch)
     all_options = options(question.device, line)
     wrong = _wrong(question)
-    base = next((d for d in question.device.disciplines if "droptail" in d.queue), question.device.disciplines[0])
+    base = _plain(question.device)
     guessed = {rtt: option(base, max(3028, round(line.bdp(rtt))), line) for rtt in wrong}
     made.run([(o, r) for o in all_options for r in line.rtts] + [(o, r) for o in guessed.values() for r in wrong])
     all_ = [made.judged(o, line.rtts) for o in all_options]
@@ -217,6 +217,14 @@ def answered(
     )
 
 
+def _plain(device: Device) -> Discipline:
+    """What a buffer for one round trip is shown with: the discipline that is tried around the BDP, or drop-tail."""
+    for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
+        if found := next(filter(fits, device.disciplines), None):
+            return found
+    return device.disciplines[0]
+
+
 def _wrong(question: Question) -> list[float]:
     """Round trips that a guess may be wrong by."""
     rtts = list(question.line.rtts)
@@ -232,6 +240,14 @@ def _today(question: Question, all_: Sequence[Judged]) -> Judged | None:
     return min(same, key=lambda j: abs(j.option.size - size), default=None)
 
 
+#: A discipline by name, bytes of buffer, a round trip in s.
+_Place = tuple[str, int, float]
+
+
+def _place(of: Option, rtt: float) -> _Place:
+    return of.discipline.name, of.size, rtt
+
+
 class _Runs:
     """Runs as they are needed: an option at a round trip, with every seed."""
 
@@ -244,18 +260,18 @@ class _Runs:
         watch: Callable[[int], Watch],
     ) -> None:
         self._question, self._store, self._jobs, self._executor, self._watch = question, store, jobs, executor, watch
-        self._rows: dict[tuple[str, float], list[Row]] = {}
+        self._rows: dict[_Place, list[Row]] = {}
         self.ran = self.found = 0
 
     def run(self, wanted: Sequence[tuple[Option, float]]) -> None:
         """What is not there yet."""
-        missing = {(o.name, rtt): o for o, rtt in wanted if (o.name, rtt) not in self._rows}
+        missing = {place: o for o, rtt in wanted if (place := _place(o, rtt)) not in self._rows}
         if not missing:
             return
         q = self._question
 
-        def build(*, place: tuple[str, float], seed: int) -> Scenario:
-            return line_of.build(q.line, q.device, q.load, missing[place].queue, rtt=place[1], seed=seed)
+        def build(*, place: _Place, seed: int) -> Scenario:
+            return line_of.build(q.line, q.device, q.load, missing[place].queue, rtt=place[2], seed=seed)
 
         points = Grid({"place": list(missing)}, build, range(1, q.seeds + 1)).points()
         done = gather(
@@ -274,7 +290,7 @@ class _Runs:
     def judged(self, of: Option, rtts: Sequence[float]) -> Judged:
         """An option over some round trips that were run."""
         q = self._question
-        return judged(of, {rtt: self._rows[of.name, rtt] for rtt in rtts}, q.objective, q.load, q.line)
+        return judged(of, {rtt: self._rows[_place(of, rtt)] for rtt in rtts}, q.objective, q.load, q.line)
 
 
 __all__ = ["Guess", "Question", "Recommendation", "answered", "asked", "recommend"]

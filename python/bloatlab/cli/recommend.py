@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import time
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from bloatlab.advice import AdviceError, Recommendation, answered, asked
 from bloatlab.cli.common import BadInput, fresh, running, store_at, writing
+from bloatlab.results import json_text
 from bloatlab.sweep import watch
 from bloatlab.tables import counted
 from bloatlab.terminal import show, wrapped
@@ -119,7 +119,7 @@ def command(
     if form == "json":
         from bloatlab.advice.layout import as_data  # noqa: PLC0415
 
-        sys.stdout.write(json.dumps(as_data(done), indent=2) + "\n")
+        sys.stdout.write(json_text(as_data(done)))
     else:
         _print(done, everything=everything)
     where = "" if output is None else f"; report: {output / REPORT}"
