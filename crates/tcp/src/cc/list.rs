@@ -14,6 +14,8 @@ macro_rules! controllers {
             "ledbat" Ledbat(ledbat::Ledbat),
             /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
+            /// Westwood+: Reno that comes down to what the path has been carrying.   Source: Grieco & Mascolo 2004.
+            "westwood" Westwood(westwood::Westwood),
         }
     };
 }

@@ -14,6 +14,7 @@ mod ledbat;
 mod linux;
 pub(crate) mod list;
 mod reno;
+mod westwood;
 
 use crate::params::{CongestionControl, TcpParams};
 use crate::stats::Model;

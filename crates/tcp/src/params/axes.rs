@@ -18,6 +18,9 @@ macro_rules! words {
         }
 
         impl CongestionControl {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$Name),*];
+
             /// Its word in a scenario.
             pub fn word(self) -> &'static str {
                 match self {

@@ -148,7 +148,11 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
                     }
                 }
                 // what a host's fast path does to a plain pure ACK
-                let s = if s.flags == Flags::PURE_ACK { Segment { seq: 0, ts_val: 0, ..s } } else { s };
+                let s = if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
+                    Segment { seq: 0, ts_val: 0, ..s }
+                } else {
+                    s
+                };
                 self.call(to, |e, p, now, io| e.on_segment(p, now, &s, io));
             } else {
                 let i = usize::from(self.ends[0].deadline() > timer);

@@ -56,18 +56,15 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
         ]),
         any::<[bool; 18]>(),
         1u32..4,
-        prop::sample::select(vec![
-            CongestionControl::Reno,
-            CongestionControl::Cubic,
-            CongestionControl::Cubic2622,
-            CongestionControl::Bbr,
-        ]),
+        prop::sample::select(CongestionControl::ALL),
     )
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
-            let recovery = if congestion_control == CongestionControl::Bbr { Recovery::Sack } else { recovery };
-            (base, recovery, reduction, b, ack_every, congestion_control)
+            let base = TcpParams { congestion_control, ..base };
+            let needs = base.controller_needs();
+            let recovery = if needs.rates { Recovery::Sack } else { recovery };
+            (base, recovery, reduction, b, ack_every, needs.ack_time)
         })
-        .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| TcpParams {
+        .prop_map(|(base, recovery, reduction, b, ack_every, ack_time)| TcpParams {
             recovery,
             loss_detection: match (recovery, b[7], b[13]) {
                 (Recovery::Sack, true, _) => LossDetection::RackTlp,
@@ -87,14 +84,13 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             idle_restart: if b[17] { IdleRestart::OneAfterAck } else { base.idle_restart },
             reduction,
             handshake: b[0],
-            timestamps: b[1],
+            timestamps: b[1] || ack_time,
             limited_transmit: b[2],
             keep_sack_after_rto: b[3],
             nagle: b[4],
             ecn: b[5],
             reduce_from_flight: b[6],
             ack_every,
-            congestion_control,
             retries: None,
             syn_retries: None,
             max_rto: Duration::from_secs(20),

@@ -6,6 +6,7 @@ use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::{Duration, Time};
 
 /// What the pipe does with a segment besides queueing it.
+#[allow(dead_code, reason = "not every test needs them all")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     Pass,
@@ -40,6 +41,7 @@ pub struct Pipe<F> {
 }
 
 /// Something happened at end 0, and this left it.
+#[allow(dead_code, reason = "not every test looks at it")]
 pub struct Step {
     pub ack: Option<Segment>,
     pub sent: Vec<Segment>,

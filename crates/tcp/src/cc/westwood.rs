@@ -1,0 +1,139 @@
+//! Westwood+: Reno that comes down to what the path has been carrying, not to half.
+//!
+//! ```text
+//! once a round trip:  b = bytes acknowledged since / time since;  BWE = 7/8 BWE + 1/8 b
+//! congestion:         ssthresh = max(BWE * RTTmin, 2 segments)
+//! growth:             Reno's
+//! ```
+//!
+//! BWE * RTTmin is what fits into the path with an empty queue. A loss that no queue caused, on a radio link, say, hardly lowers the
+//! window; one at a full queue lowers it as far as the queue needs to drain.
+//!
+//! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
+//! control"; the filter and its period are theirs.
+//! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery is its average; a silence begins a
+//! new sample; before the first sample the window is halved.
+
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
+use super::reno::Reno;
+use crate::params::TcpParams;
+use units::Time;
+
+/// What is left of BWE after a sample.
+const KEPT: f64 = 7.0 / 8.0;
+/// Smallest ssthresh, segments.
+const LEAST: f64 = 2.0;
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Westwood {
+    /// BWE, bytes per second; 0 before the first sample.
+    bwe: f64,
+    /// Least round trip, microseconds.
+    rtt_min_us: u32,
+    /// When the sample under way began, and what was acknowledged then; `NEVER` if none is.
+    since: Time,
+    una: u64,
+}
+
+impl Westwood {
+    fn measure(&mut self, s: &AckSample) {
+        if let Some(us) = s.rtt_us {
+            self.rtt_min_us = self.rtt_min_us.min(us);
+        }
+        if self.since == Time::NEVER {
+            (self.since, self.una) = (s.now, s.una);
+            return;
+        }
+        let time = s.now.since(self.since);
+        if time.is_zero() || time < s.srtt {
+            return;
+        }
+        let b = (s.una - self.una) as f64 / time.secs();
+        self.bwe = if self.bwe == 0.0 { b } else { KEPT * self.bwe + (1.0 - KEPT) * b };
+        (self.since, self.una) = (s.now, s.una);
+    }
+}
+
+impl Control for Westwood {
+    fn new(_: &TcpParams) -> Self {
+        Self { bwe: 0.0, rtt_min_us: u32::MAX, since: Time::NEVER, una: 0 }
+    }
+
+    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+        self.measure(s);
+        Reno.on_ack(p, w, s)
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
+        let fits = self.bwe * f64::from(self.rtt_min_us) * 1e-6 / f64::from(p.mss);
+        let ssthresh = if self.bwe == 0.0 { 0.5 * base } else { fits };
+        Window { ssthresh: ssthresh.max(LEAST), ..w }.into()
+    }
+
+    fn on_idle(&mut self, w: Window, _: Silence) -> Drive {
+        self.since = Time::NEVER;
+        w.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Duration;
+
+    fn params() -> TcpParams {
+        TcpParams { mss: 1000, ..TcpParams::preset("reno").unwrap() }
+    }
+
+    /// An ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at a round trip of 100 ms.
+    fn acks(c: &mut Westwood, una: &mut u64, from_ms: u64, to_ms: u64, gap_ms: u64) {
+        for ms in (from_ms..=to_ms).step_by(gap_ms as usize) {
+            *una += 1000;
+            let (now, srtt) = (Time(ms * 1_000_000), Duration::from_millis(100));
+            c.measure(&AckSample { now, srtt, una: *una, rtt_us: Some(100_000), ..AckSample::default() });
+        }
+    }
+
+    fn ssthresh(c: &mut Westwood, base: f64) -> f64 {
+        c.on_congestion(&params(), Window { cwnd: base, ssthresh: base }, Congestion::Loss, base).ssthresh
+    }
+
+    #[test]
+    fn the_window_comes_down_to_what_the_path_carries() {
+        let mut c = Westwood::new(&params());
+        // no sample yet: half
+        assert_eq!(ssthresh(&mut c, 40.0), 20.0);
+        // a segment every 10 ms is 100 kB/s: 10 segments in 100 ms, whatever the window was
+        let mut una = 1;
+        acks(&mut c, &mut una, 1000, 3000, 10);
+        assert!((ssthresh(&mut c, 40.0) - 10.0).abs() < 1e-9);
+        // Reno would take 40 to 20 and 12 to 6
+        assert!((ssthresh(&mut c, 12.0) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_estimate_follows_a_step_by_an_eighth_a_round_trip() {
+        let mut c = Westwood::new(&params());
+        let mut una = 1;
+        acks(&mut c, &mut una, 1000, 3000, 10);
+        // from 3000 ms on twice the rate: after n round trips 200 - 100 (7/8)^n kB/s, and (7/8)^5 is 16807 / 32768
+        acks(&mut c, &mut una, 3005, 3500, 5);
+        let want = 200e3 - 100e3 * 16807.0 / 32768.0;
+        assert!((c.bwe - want).abs() < 1.0, "{} {want}", c.bwe);
+    }
+
+    #[test]
+    fn silence_is_not_a_slow_path() {
+        let mut c = Westwood::new(&params());
+        let mut una = 1;
+        acks(&mut c, &mut una, 1000, 3000, 10);
+        let now = Time(60_000_000_000);
+        c.on_idle(
+            Window { cwnd: 10.0, ssthresh: 10.0 },
+            Silence { now, idle: Duration::from_secs(57), app_limited: false },
+        );
+        acks(&mut c, &mut una, 60_100, 60_400, 10);
+        assert!((c.bwe - 100e3).abs() < 1e-6, "{}", c.bwe);
+    }
+}
