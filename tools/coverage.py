@@ -2,6 +2,7 @@
 
     tools/coverage.py                      500 repetitions of 10 seeds: about two minutes of two cores
     tools/coverage.py -n 40 --seeds 10     fewer
+    tools/coverage.py --first 5001         with seeds that no earlier study had
 
 The queue is M/D/1: datagrams of one size arrive as a Poisson process and leave at a constant rate. With load rho and
 service time s the mean wait is W = rho s / (2 (1 - rho)) (Pollaczek and Khinchine): 0.5 ms at rho = 0.5 and s = 1 ms. A
@@ -38,8 +39,8 @@ traffic.cbr = {{ rate = "{12 * RHO}mbit", size = 1500, arrivals = "poisson" }}
 """
 
 
-def repetitions(count: int, seeds: int) -> pl.DataFrame:
-    """`count` sweeps of `seeds` runs: a row each, with both intervals of the mean wait."""
+def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
+    """`count` sweeps of `seeds` runs, from the seed `first` on: a row each, with both intervals of the mean wait."""
 
     def build(rho: float, seed: int) -> Scenario:  # noqa: ARG001
         return parse(QUEUE, sets=[("seed", str(seed))])
@@ -47,9 +48,9 @@ def repetitions(count: int, seeds: int) -> pl.DataFrame:
     def wait(result: Result) -> dict[str, float]:
         return {"wait_ms": result.summary["links"]["up"]["sojourn_ms"]["mean"]}
 
-    grid = Grid({"rho": [RHO]}, build, range(1, count * seeds + 1))
+    grid = Grid({"rho": [RHO]}, build, range(first, first + count * seeds))
     frame = gather(grid.points(), Measure("wait", wait)).frame()
-    frame = frame.with_columns(((pl.col("seed") - 1) // seeds).alias("repetition"))
+    frame = frame.with_columns(((pl.col("seed") - first) // seeds).alias("repetition"))
     return intervals(frame, ["repetition"], ["wait_ms"])
 
 
@@ -63,8 +64,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Coverage of 95 % intervals on M/D/1.")
     parser.add_argument("-n", "--repetitions", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
     given = parser.parse_args()
-    of = repetitions(given.repetitions, given.seeds)
+    of = repetitions(given.repetitions, given.seeds, given.first)
     print(f"mean wait {of['mean'].mean():.5f} ms, of M/D/1 {WAIT_MS} ms")
     for method in ("t", "bootstrap"):
         held = covered(of, method)
