@@ -280,6 +280,14 @@ impl Port {
         self.run(now, true, env);
     }
 
+    /// The same as [`Port::work`], if the port is not beyond `last` already.
+    #[inline]
+    pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
+        if last > self.now {
+            self.run(last, true, env);
+        }
+    }
+
     /// When [`Port::poll`] next has something to do; [`Time::NEVER`] if idle.
     #[inline]
     pub fn deadline(&self) -> Time {
@@ -299,6 +307,15 @@ impl Port {
         // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
         let silent = step == Step::Free && self.queue.backlog().packets == 0 && self.held().is_none();
         if silent { self.next_but_free().0 } else { time }
+    }
+
+    /// Whether what [`Port::work`] has to do can wait for the next offer, arrival or change: nobody would see it before.
+    ///
+    /// On a plain link that keeps the order of packets whatever leaves later arrives later, too. So with a packet on its
+    /// way, everything due before its arrival can be done then, each thing at its own moment.
+    #[inline]
+    pub fn can_wait(&self) -> bool {
+        self.server == Server::Plain && !self.flight.reorder && !self.flight.ring.is_empty()
     }
 
     /// Changes the link from `now` on. The host has polled up to `now`, and has checked [`Change::validate`].

@@ -47,6 +47,7 @@ impl<S: Sink> World<S> {
             chores.push((Time(scenario.record.warm_up.0), Chore::Begin));
         }
         let mut built = Vec::new();
+        let unwatched = sink.mask() == Mask::NONE && !S::PACKETS;
         for (i, (name, link)) in links.iter().enumerate() {
             let recorded = match &scenario.record.links {
                 Some(list) => list.contains(name),
@@ -60,11 +61,10 @@ impl<S: Sink> World<S> {
                 bin,
                 warm_up: Time(scenario.record.warm_up.0),
             };
-            let plain = sink.mask() == Mask::NONE && !S::PACKETS;
             built.push(Link {
                 name: name.clone(),
                 to: NodeId(node[link.to.as_str()]),
-                kind: if plain && let Some(fifo) = fast_path(link) {
+                kind: if unwatched && let Some(fifo) = fast_path(link) {
                     Kind::Fifo(Box::new(fifo))
                 } else {
                     let at = format!("link.{name}");
@@ -88,6 +88,8 @@ impl<S: Sink> World<S> {
         for ((at, to), link) in scenario.routing() {
             next[usize::from(node[at.as_str()]) * nodes + usize::from(node[to.as_str()])] = link as u16;
         }
+        let is_port = |i: &u16| matches!(built[usize::from(*i)].kind, Kind::Port { .. });
+        let ports = (0..built.len() as u16).filter(is_port).collect();
         let net = Net {
             events,
             links: built,
@@ -100,6 +102,8 @@ impl<S: Sink> World<S> {
             fated: Vec::new(),
             after_apps: Vec::new(),
             landed: Vec::new(),
+            ports,
+            unwatched,
         };
         let mut world =
             Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), chores };

@@ -24,6 +24,9 @@ pub(crate) enum Kind {
     ///
     /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
     /// moment does not depend on which of the two runs a link.
+    ///
+    /// Where nobody takes records, work that can wait ([`Port::can_wait`]) has no event: it is done with the next arrival at
+    /// either end, or before the run looks at the link.
     Port { port: Box<Port>, work: Time, armed: Time },
 }
 
@@ -157,6 +160,10 @@ pub(crate) struct Net<S> {
     pub after_apps: Vec<(NodeId, PacketMeta)>,
     /// Packets that a port has just let go; reused.
     pub landed: Vec<PacketMeta>,
+    /// The links that are ports.
+    pub ports: Vec<u16>,
+    /// Nobody takes records: nobody sees when within a moment a port does its work.
+    pub unwatched: bool,
 }
 
 /// Frees what a dropped packet owned.
@@ -277,7 +284,7 @@ impl<S: Sink> Net<S> {
         let mut fates = Fates { bodies: &mut self.bodies, covers, fated: &mut self.fated };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
-        let work_at = port.work_at();
+        let work_at = if self.unwatched && port.can_wait() { Time::NEVER } else { port.work_at() };
         if work_at < *work {
             *work = work_at;
             self.events.push(work_at.max(now), Target::Port(i));
@@ -389,11 +396,26 @@ impl<S: Sink> Net<S> {
 
     /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].
     pub fn change(&mut self, i: u16, change: Change) {
-        self.with_port(i, |port, now, _| port.change(now, change));
+        self.with_port(i, |port, now, env| {
+            port.work(now, env);
+            port.change(now, change);
+        });
+    }
+
+    /// Brings every port up to just before this moment: what could wait is done.
+    pub fn catch_up(&mut self) {
+        self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
+    }
+
+    fn catch_up_to(&mut self, last: Time) {
+        for n in 0..self.ports.len() {
+            self.with_port(self.ports[n], |port, _, env| port.catch_up(last, env));
+        }
     }
 
     /// Brings every link's accounts up to the `end` of the run, which happens just after the `last` moment that counts.
     pub fn settle(&mut self, last: Time, end: Time) {
+        self.catch_up_to(last);
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
                 fifo.settle(last, &mut link.meter);
@@ -404,6 +426,7 @@ impl<S: Sink> Net<S> {
 
     /// The warm-up is over, of which `last` was the last moment: every link begins to count.
     pub fn begin(&mut self, last: Time) {
+        self.catch_up_to(last);
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
                 fifo.settle(last, &mut link.meter);

@@ -556,6 +556,7 @@ impl<S: Sink> Core<S> {
         let slot = self.free_slots.pop();
         let generation = match slot {
             Some(slot) => {
+                self.net.catch_up();
                 self.settle_fates(slot as usize);
                 self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1)
             }
@@ -627,6 +628,7 @@ impl<S: Sink> Core<S> {
             let (heard, sender) = end.account();
             self.tally.retire(rest.row, way, heard, sender);
         }
+        self.net.catch_up();
         self.settle_fates(slot);
         let desk = &mut self.desks[usize::from(app)];
         let row = (rest.row - desk.first_row) as usize;
@@ -655,6 +657,7 @@ impl<S: Sink> Core<S> {
         if !self.tally.has_series {
             return;
         }
+        self.net.catch_up();
         for slot in 0..self.conns.len() {
             self.settle_fates(slot);
         }
