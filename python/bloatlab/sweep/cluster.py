@@ -102,11 +102,19 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 
 def _lean() -> Any:
-    """Local workers without Dask's profiler, which looks a hundred times a second."""
+    """Local workers without Dask's profiler, which looks a hundred times a second. One that dies is always replaced.
+
+    Dask gives a local worker up for good that is just not there 15 s after a death: one that dies often, or starts
+    slowly. Its nanny would have brought it back.
+    """
     from dask import config  # noqa: PLC0415
 
     return config.set(
-        {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+        {
+            "distributed.worker.profile.enabled": False,
+            "distributed.admin.system-monitor.gil.enabled": False,
+            "distributed.deploy.lost-worker-timeout": "1000 days",
+        }
     )
 
 
