@@ -9,27 +9,30 @@
 //! the segments that one ACK delivers, the one sent last speaks.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
-//! Cost: one entry of 56 bytes per segment outstanding; an ACK visits the entries that it covers.
+//! Cost: 40 bytes per segment outstanding beside its entry on the scoreboard, at the same position; the board tells what arrives.
 
 use crate::cc::control::RateSample;
-use crate::segment::SackBlock;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// A segment outstanding.
+/// What an entry of the scoreboard does not say of its segment's last transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sent {
-    start: u64,
-    end: u64,
     at: Time,
     delivered: u64,
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
-    /// Sent more than once.
-    again: bool,
     /// Delivered: the receiver has it, though something before it may be missing.
     done: bool,
+}
+
+/// What the ACK under way delivers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Arrived {
+    bytes: u64,
+    /// Of the segment sent last, and whether it was sent more than once.
+    newest: Option<(Sent, bool)>,
 }
 
 /// What a sender must remember to estimate its delivery rate.
@@ -44,7 +47,22 @@ pub(crate) struct Sampler {
     limited_until: u64,
     /// Least round trip so far, microseconds.
     min_rtt_us: Option<u32>,
+    /// As the scoreboard's entries.
     sent: VecDeque<Sent>,
+    arrived: Arrived,
+}
+
+impl Arrived {
+    /// The segment sent last speaks; a FIN alone delivers nothing.
+    fn take(&mut self, s: Sent, bytes: u64, again: bool) {
+        if bytes == 0 {
+            return;
+        }
+        self.bytes += bytes;
+        if self.newest.is_none_or(|(n, _)| (s.delivered, s.at) >= (n.delivered, n.at)) {
+            self.newest = Some((s, again));
+        }
+    }
 }
 
 impl Sampler {
@@ -58,29 +76,43 @@ impl Sampler {
         self.min_rtt_us = Some(us);
     }
 
-    /// A segment leaves, for the first time or again; `in_flight` is what was in the network before it.
-    pub(crate) fn on_send(&mut self, now: Time, start: u64, end: u64, in_flight: u64) {
-        if in_flight == 0 {
+    /// A segment of `bytes` leaves; `in_flight` is what was in the network before it. `again`: it leaves again, and this is its position
+    /// on the board.
+    pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
+        if bytes > 0 && in_flight == 0 {
             (self.first_at, self.delivered_at) = (now, now);
         }
         let fresh = Sent {
-            start,
-            end,
             at: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_at: self.first_at,
             app_limited: self.limited_until > 0,
-            again: false,
             done: false,
         };
-        if self.sent.back().is_none_or(|last| last.end <= start) {
-            return self.sent.push_back(fresh);
+        match again {
+            None => self.sent.push_back(fresh),
+            Some(at) => {
+                if let Some(s) = self.sent.get_mut(at as usize).filter(|s| !s.done) {
+                    *s = fresh;
+                }
+            }
         }
-        // a retransmission may cover several segments, or a part of one
-        let from = self.sent.partition_point(|s| s.end <= start);
-        for s in self.sent.range_mut(from..).take_while(|s| s.start < end).filter(|s| !s.done) {
-            *s = Sent { start: s.start, end: s.end, again: true, ..fresh };
+    }
+
+    /// The segment at position `at`, of so many bytes, is SACKed; `again`: it was sent more than once.
+    pub(crate) fn on_sacked(&mut self, at: usize, bytes: u64, again: bool) {
+        if let Some(s) = self.sent.get_mut(at).filter(|s| !s.done) {
+            s.done = true;
+            let s = *s;
+            self.arrived.take(s, bytes, again);
+        }
+    }
+
+    /// The first segment is acknowledged, and leaves the board.
+    pub(crate) fn on_acknowledged(&mut self, bytes: u64, again: bool) {
+        if let Some(s) = self.sent.pop_front().filter(|s| !s.done) {
+            self.arrived.take(s, bytes, again);
         }
     }
 
@@ -94,38 +126,18 @@ impl Sampler {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Everything below `una` and in `blocks` is delivered. Gives the bytes that are so newly, and their sample.
-    pub(crate) fn on_ack(&mut self, now: Time, una: u64, blocks: &[SackBlock]) -> (u64, Option<RateSample>) {
-        let before = self.delivered;
-        let mut newest: Option<Sent> = None;
-        let mut take = |s: &Sent| {
-            if newest.is_none_or(|n| (s.delivered, s.at) >= (n.delivered, n.at)) {
-                newest = Some(*s);
-            }
-        };
-        while let Some(s) = self.sent.pop_front_if(|s| s.end <= una) {
-            if !s.done {
-                self.delivered += s.end - s.start;
-                take(&s);
-            }
-        }
-        for b in blocks {
-            let from = self.sent.partition_point(|s| s.start < b.start);
-            for s in self.sent.range_mut(from..).take_while(|s| s.end <= b.end).filter(|s| !s.done) {
-                s.done = true;
-                self.delivered += s.end - s.start;
-                take(s);
-            }
-        }
-        let newly = self.delivered - before;
-        let Some(s) = newest else { return (0, None) };
+    /// The ACK has told all. Gives the bytes that it newly delivers, and their sample.
+    pub(crate) fn on_ack(&mut self, now: Time) -> (u64, Option<RateSample>) {
+        let Arrived { bytes: newly, newest } = std::mem::take(&mut self.arrived);
+        self.delivered += newly;
+        let Some((s, again)) = newest else { return (0, None) };
         self.delivered_at = now;
         self.first_at = s.at;
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         let interval = s.at.since(s.first_at).max(now.since(s.delivered_at));
-        let rtt_us = (!s.again).then(|| (now.since(s.at).0 / 1000).min(u32::MAX.into()) as u32);
+        let rtt_us = (!again).then(|| (now.since(s.at).0 / 1000).min(u32::MAX.into()) as u32);
         self.min_rtt_us = self.min_rtt_us.into_iter().chain(rtt_us).min();
         let least = Duration::from_micros(u64::from(self.min_rtt_us.unwrap_or(0)));
         let sample = RateSample {
@@ -151,14 +163,15 @@ mod tests {
         let mut s = Sampler::default();
         // ten segments at once, delivered one per millisecond after 10 ms, each replaced at once
         for k in 0..10 {
-            s.on_send(Time(MS), k * 1000, (k + 1) * 1000, k * 1000);
+            s.on_send(Time(MS), None, 1000, k * 1000);
         }
         let mut last = None;
         for k in 0..40 {
             let now = Time((11 + k) * MS);
-            let (newly, sample) = s.on_ack(now, (k + 1) * 1000, &[]);
+            s.on_acknowledged(1000, false);
+            let (newly, sample) = s.on_ack(now);
             assert_eq!(newly, 1000);
-            s.on_send(now, (k + 10) * 1000, (k + 11) * 1000, 9000);
+            s.on_send(now, None, 1000, 9000);
             last = sample;
         }
         // a segment's flight: ten segments in 10 ms
@@ -172,11 +185,13 @@ mod tests {
         let mut s = Sampler::default();
         // five segments, one per 2 ms
         for k in 0..5u64 {
-            s.on_send(Time(2 * k * MS), k * 1000, (k + 1) * 1000, k * 1000);
+            s.on_send(Time(2 * k * MS), None, 1000, k * 1000);
         }
-        let (newly, _) = s.on_ack(Time(20 * MS), 0, &[SackBlock { start: 1000, end: 3000 }]);
+        (1..3).for_each(|at| s.on_sacked(at, 1000, false));
+        let (newly, _) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        let (newly, sample) = s.on_ack(Time(20 * MS), 0, &[SackBlock { start: 1000, end: 5000 }]);
+        (1..5).for_each(|at| s.on_sacked(at, 1000, false));
+        let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
         // sent last: at 8 ms in a flight that began at 0; nothing had been delivered then: 4000 bytes over 20 ms
         assert_eq!(
@@ -190,22 +205,32 @@ mod tests {
                 compressed: false,
             }
         );
-        s.on_send(Time(21 * MS), 0, 1000, 1000);
-        let (newly, sample) = s.on_ack(Time(31 * MS), 5000, &[]);
+        s.on_send(Time(21 * MS), Some(0), 1000, 1000);
+        s.on_acknowledged(1000, true);
+        (1..5).for_each(|_| s.on_acknowledged(1000, false));
+        let (newly, sample) = s.on_ack(Time(31 * MS));
         assert_eq!((newly, s.delivered()), (1000, 5000));
-        // sent once, since the hole was never sent before; the first segment's 20 ms are the least but for it
-        assert_eq!(sample.unwrap().prior_delivered, 4000);
+        // of the hole's retransmission, which tells no round trip
+        assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
     }
 
     #[test]
     fn an_application_that_pauses_marks_its_samples() {
         let mut s = Sampler::default();
-        s.on_send(Time(0), 0, 1000, 0);
+        s.on_send(Time(0), None, 1000, 0);
         s.on_app_limited(1000);
-        s.on_send(Time(MS), 1000, 2000, 1000);
-        assert!(!s.on_ack(Time(10 * MS), 1000, &[]).1.unwrap().app_limited);
-        assert!(s.on_ack(Time(11 * MS), 2000, &[]).1.unwrap().app_limited);
-        s.on_send(Time(12 * MS), 2000, 3000, 0);
-        assert!(!s.on_ack(Time(22 * MS), 3000, &[]).1.unwrap().app_limited);
+        s.on_send(Time(MS), None, 1000, 1000);
+        let limited = |s: &mut Sampler, ms: u64| {
+            s.on_acknowledged(1000, false);
+            s.on_ack(Time(ms * MS)).1.unwrap().app_limited
+        };
+        assert!(!limited(&mut s, 10));
+        assert!(limited(&mut s, 11));
+        s.on_send(Time(12 * MS), None, 1000, 0);
+        assert!(!limited(&mut s, 22));
+        // a FIN has its place on the board, and is no delivery
+        s.on_send(Time(23 * MS), None, 0, 0);
+        s.on_acknowledged(0, false);
+        assert_eq!(s.on_ack(Time(33 * MS)), (0, None));
     }
 }

@@ -121,11 +121,11 @@ impl Watch for Detection {
     }
 
     #[inline]
-    fn sacked(&mut self, e: &Entry) {
+    fn sacked(&mut self, at: usize, e: &Entry) {
         match self {
             Self::Dupack => {}
-            Self::Fack(fack) => fack.sacked(e),
-            Self::Rack(rack) => rack.sacked(e),
+            Self::Fack(fack) => fack.sacked(at, e),
+            Self::Rack(rack) => rack.sacked(at, e),
         }
     }
 }

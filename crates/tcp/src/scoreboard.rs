@@ -171,7 +171,7 @@ impl Scoreboard {
             if seq + e.size() > end {
                 break;
             }
-            watch.sacked(self.entry(at));
+            watch.sacked(at, self.entry(at));
             new += self.mark_sacked(at);
             at += 1;
         }

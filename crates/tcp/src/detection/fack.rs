@@ -125,7 +125,7 @@ impl Watch for Fack {
     }
 
     #[inline]
-    fn sacked(&mut self, e: &Entry) {
+    fn sacked(&mut self, _: usize, e: &Entry) {
         self.note_delivered(e);
     }
 }

@@ -398,7 +398,7 @@ impl Watch for Rack {
     }
 
     #[inline]
-    fn sacked(&mut self, e: &Entry) {
+    fn sacked(&mut self, _: usize, e: &Entry) {
         self.sacked += 1;
         self.lost -= u32::from(e.has(LOST));
         self.note_delivered(e);

@@ -78,11 +78,11 @@ pub(crate) struct Taken {
 pub(crate) trait Watch {
     /// The segment is cumulatively acknowledged; it may have been SACKed before.
     fn acknowledged(&mut self, e: &Entry);
-    /// The segment is SACKed.
-    fn sacked(&mut self, e: &Entry);
+    /// The segment at this position is SACKed.
+    fn sacked(&mut self, at: usize, e: &Entry);
 }
 
 impl Watch for () {
     fn acknowledged(&mut self, _: &Entry) {}
-    fn sacked(&mut self, _: &Entry) {}
+    fn sacked(&mut self, _: usize, _: &Entry) {}
 }

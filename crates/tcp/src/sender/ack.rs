@@ -51,9 +51,9 @@ impl Sender {
         }
         if self.cc.owns_window() {
             self.advance(cx, &sample, took.acked, took.delivered);
-            self.consult(cx, segment, &sample);
+            self.consult(cx, &sample);
         } else {
-            self.sample_rates(now, segment, &mut sample);
+            self.sample_rates(now, &mut sample);
             self.advance(cx, &sample, took.acked, took.delivered);
             self.on_ece(cx, &sample);
         }
@@ -81,7 +81,8 @@ impl Sender {
             return took;
         }
         self.una = segment.ack;
-        let taken = self.board.ack(segment.ack, &mut self.detection);
+        let (board, mut watch) = self.watched_board();
+        let taken = board.ack(segment.ack, &mut watch);
         // an ACK that ends within a segment that was SACKed brings less than that segment
         took.delivered = acked.saturating_sub(taken.sacked);
         if self.state == State::Recovery && p.recovery != Recovery::Sack {
@@ -125,10 +126,12 @@ impl Sender {
 
     /// Bytes that the blocks newly tell of.
     fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
+        let (una, next) = (self.una, self.next);
+        let (board, mut watch) = self.watched_board();
         let mut newly = 0;
         for b in segment.sack.as_slice() {
-            if b.end > self.una && b.end <= self.next && b.start < b.end {
-                newly += self.board.sack(b.start, b.end, p.mss, &mut self.detection);
+            if b.end > una && b.end <= next && b.start < b.end {
+                newly += board.sack(b.start, b.end, p.mss, &mut watch);
             }
         }
         if newly > 0 {

@@ -215,7 +215,7 @@ impl Sender {
         self.board.push(self.next, len, fin, micros(cx.now));
         self.next += u64::from(len) + u64::from(fin);
         self.fin_sent = fin;
-        self.transmit(cx, &mut s, fin);
+        self.transmit(cx, &mut s, fin, None);
     }
 
     #[inline(never)]
@@ -229,11 +229,11 @@ impl Sender {
             self.rack_head_resent(cx.p, cx.now);
         }
         let mut s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
-        self.transmit(cx, &mut s, piece.fin);
+        self.transmit(cx, &mut s, piece.fin, Some(piece.at));
     }
 
     #[inline(always)]
-    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, s: &mut Segment, fin: bool) {
+    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, s: &mut Segment, fin: bool, again: Option<u32>) {
         let (p, now) = (cx.p, cx.now);
         if fin {
             s.flags = s.flags.with(Flags::FIN);
@@ -242,7 +242,7 @@ impl Sender {
         if self.shrinks() {
             self.shrink.on_send(p, u64::from(s.len), self.in_flight());
         }
-        self.note_sent(now, s.seq, s.len);
+        self.note_sent(now, s.len, again);
         if self.rto_at == Time::NEVER {
             self.start_rto(p, now);
         }

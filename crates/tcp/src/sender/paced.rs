@@ -2,12 +2,47 @@
 
 use super::{Cx, Sender};
 use crate::cc::control::{AckSample, Drive};
+use crate::delivery::Sampler;
+use crate::detection::Detection;
 use crate::params::TcpParams;
-use crate::segment::{Io, Segment};
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::entry::{EVER, Entry, Watch};
+use crate::segment::Io;
 use crate::stats::State;
 use units::Time;
 
+/// Who hears of what arrives: the detection, and the rates of a flow that has them.
+pub(super) struct Watchers<'a> {
+    detection: &'a mut Detection,
+    rates: Option<&'a mut Sampler>,
+}
+
+impl Watch for Watchers<'_> {
+    #[inline]
+    fn acknowledged(&mut self, e: &Entry) {
+        self.detection.acknowledged(e);
+        if let Some(rates) = &mut self.rates {
+            rates.on_acknowledged(e.bytes(), e.has(EVER));
+        }
+    }
+
+    #[inline]
+    fn sacked(&mut self, at: usize, e: &Entry) {
+        self.detection.sacked(at, e);
+        if let Some(rates) = &mut self.rates {
+            rates.on_sacked(at, e.bytes(), e.has(EVER));
+        }
+    }
+}
+
 impl Sender {
+    /// The board, and who must hear of what an ACK takes off it.
+    #[inline]
+    pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
+        let rates = self.path.as_mut().map(|path| &mut path.rates);
+        (&mut self.board, Watchers { detection: &mut self.detection, rates })
+    }
+
     /// Does what the controller says.
     #[inline]
     pub(super) fn follow(&mut self, d: &Drive) {
@@ -35,9 +70,9 @@ impl Sender {
 
     /// What an ACK says of delivery rates.
     #[inline]
-    pub(super) fn sample_rates(&mut self, now: Time, segment: &Segment, s: &mut AckSample) {
+    pub(super) fn sample_rates(&mut self, now: Time, s: &mut AckSample) {
         if let Some(path) = &mut self.path {
-            (s.delivered, s.rate) = path.rates.on_ack(now, self.una, segment.sack.as_slice());
+            (s.delivered, s.rate) = path.rates.on_ack(now);
             s.total_delivered = path.rates.delivered();
             s.held_back = path.pacer.held_back(now);
         }
@@ -45,10 +80,10 @@ impl Sender {
 
     /// An ACK has been taken in, and losses are judged: a controller that owns the window hears of it now.
     #[inline(never)]
-    pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, segment: &Segment, sample: &AckSample) {
+    pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, sample: &AckSample) {
         let in_flight = self.in_flight();
         let mut s = AckSample { in_flight, state: self.state, ..*sample };
-        self.sample_rates(cx.now, segment, &mut s);
+        self.sample_rates(cx.now, &mut s);
         let d = self.cc.on_ack(cx.p, self.window, &s);
         self.follow(&d);
         if let Some(path) = &mut self.path
@@ -58,16 +93,18 @@ impl Sender {
         }
     }
 
-    /// A segment of `len` bytes is on its way, for the first time or again.
+    /// A segment of `len` bytes is on its way; again, if it has this position on the board.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, seq: u64, len: u32) {
-        if self.path.is_none() || len == 0 {
+    pub(super) fn note_sent(&mut self, now: Time, len: u32, again: Option<u32>) {
+        if self.path.is_none() {
             return;
         }
         let in_flight = self.in_flight().saturating_sub(u64::from(len));
         if let Some(path) = &mut self.path {
-            path.rates.on_send(now, seq, seq + u64::from(len), in_flight);
-            path.pacer.spend(now, u64::from(len));
+            path.rates.on_send(now, again, len, in_flight);
+            if len > 0 {
+                path.pacer.spend(now, u64::from(len));
+            }
         }
     }
 
