@@ -46,7 +46,7 @@ GUIDES = {
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],
     "Teach": ["classroom"],
-    "Build": ["architecture", "adding-a-discipline", "adding-a-controller", "adding-a-study"],
+    "Build": ["architecture", "adding-a-law-in-python", "adding-a-discipline", "adding-a-controller", "adding-a-study"],
 }
 #: Congestion controllers: a page each, from the module that implements it.
 NAMED = {

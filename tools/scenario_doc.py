@@ -80,6 +80,10 @@ Wherever a value is a "word or table", the word stands for the table with its de
 sends band 0 before band 1 before band 2, by type of service, and lets the first starve the others; a filter gives a band to
 code points, ports or protocols (`classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`). It runs live, too.
 
+A law of one's own, in Python, is `queue.python = { law = "mylaw.py:MyLaw" }`, or the law of a fair discipline's queues: `queue.sfq_hss =
+{ law = { python = { law = "mylaw.py:MyLaw" } } }`. Every further key is a parameter of the class, such as `target = "5ms"`.
+[docs/adding-a-law-in-python.md](adding-a-law-in-python.md)
+
 An editor that knows TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
 """
 
@@ -236,6 +240,8 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
         return f"list of {plural(kind(node['items'], defs))}"
     if types == ["object"]:
         each = node.get("additionalProperties")
+        if isinstance(each, dict) and each.get("type") == "string":
+            return "texts by name"
         name = each.get("$ref", "").rsplit("/", 1)[-1] if isinstance(each, dict) else ""
         return f"{plural(UNITS[name])} by path" if name in UNITS else "tables by name"
     return {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[types[0]]

@@ -19,9 +19,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bloatlab import live, parts
+    from bloatlab import laws, live, parts
     from bloatlab.advice import recommend
     from bloatlab.differences import diff
+    from bloatlab.laws import LawError
     from bloatlab.plots import plot
     from bloatlab.results import open_result, save
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "LawError",
     "Result",
     "Scenario",
     "ScenarioError",
     "__version__",
     "diff",
     "from_dict",
+    "laws",
     "live",
     "load",
     "open_result",
@@ -52,6 +55,7 @@ __all__ = [
 # Which module has a name. Loaded when asked for: a command that is interrupted while polars is still being read must
 # already be able to say so.
 _HOMES = {
+    "LawError": "laws",
     "Result": "simulation",
     "run": "simulation",
     "diff": "differences",
@@ -72,7 +76,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = __getattr__("version")()
-    elif name in {"live", "parts"}:
+    elif name in {"laws", "live", "parts"}:
         return importlib.import_module(f"bloatlab.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"bloatlab.{_HOMES[name]}"), name)

@@ -1,6 +1,6 @@
 """The compiled core: scenarios in, measures out. Built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 import numpy as np
@@ -41,13 +41,71 @@ def run(
     progress: Callable[[float], None] | None = None,
     captures: str | None = None,
     capture_link: str | None = None,
+    laws: Mapping[str, Callable[[], object]] | None = None,
 ) -> RunOutput:
-    """Simulate to the end without the GIL.
+    """Simulate to the end without the GIL; with it where a law is written in Python.
 
     `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
     an exception that it raises cancels the run and comes out of this function. `captures` is a folder for left.pcap
-    and right.pcap, taken at the ends of `capture_link` (of the slowest link). Raises `ScenarioError` and `OSError`.
+    and right.pcap, taken at the ends of `capture_link` (of the slowest link). `laws` has, for each link whose law is
+    written in Python, what makes one. Raises `ScenarioError`, `OSError` and `LawFailure`.
     """
+
+class LawFailure(Exception):  # noqa: N818  it is told as a LawError
+    """A law in Python broke. `args` are link, method, and what is wrong, None where the cause says it."""
+
+def quantity(text: str) -> int | None:
+    """A quantity as a number: a duration in ns, a rate in bit/s, a size in bytes; None for a text without a unit."""
+
+@final
+class LawPacket:
+    """A packet as a law sees it."""
+
+    @property
+    def flow(self) -> int:
+        """Its flow: packets of one flow have one number."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def enqueued_ns(self) -> int:
+        """When it joined the queue."""
+    @property
+    def ect(self) -> bool:
+        """Whether it is ECN-capable, so that it can be marked."""
+    @property
+    def dscp(self) -> int:
+        """Differentiated services code point, 0 to 63."""
+    @property
+    def pure_ack(self) -> bool:
+        """Whether it is a TCP segment without payload."""
+
+@final
+class LawView:
+    """What a law sees of its queue and link at one call."""
+
+    @property
+    def now_ns(self) -> int:
+        """The moment of the call."""
+    @property
+    def sojourn_ns(self) -> int:
+        """How long the packet has waited; 0 for an arrival or a tick."""
+    @property
+    def packets(self) -> int:
+        """Packets that wait, without the one in question."""
+    @property
+    def bytes(self) -> int:
+        """Bytes that wait, without the packet in question."""
+    @property
+    def rate(self) -> int:
+        """The link's rate, bit/s: the sustained one of a shaper or a modem."""
+    @property
+    def downstream_ns(self) -> int:
+        """How long a packet that leaves now still waits behind this queue (in a modem)."""
+    def expected_delay_ns(self, bytes: int) -> int:
+        """How long `bytes` take to leave: at the peak rate while tokens last, then at the sustained one."""
+    def random(self) -> float:
+        """The next number of the law's own random stream, in [0, 1)."""
 
 class LiveError(RuntimeError):
     """This machine cannot run the bench now, or this build has none."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, TypedDict
 
-from bloatlab import _core
+from bloatlab import _core, laws
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames
 
@@ -96,6 +96,7 @@ def run(
     in order and raise `KeyboardInterrupt`.
     """
     scenario = resolved(scenario, sets)
+    laws.refuse(scenario.text, "live")
     with _orderly_sigterm():
         output = _core.live(
             scenario.text,

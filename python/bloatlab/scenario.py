@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from bloatlab import _core
+from bloatlab import _core, laws
 
 #: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
 Override = tuple[str, str]
@@ -141,12 +141,22 @@ class Scenario:
         return parse(self.text, form="json", source=self.name, sets=sets)
 
 
-def parse(text: str, *, form: Literal["toml", "json"] = "toml", source: str = "scenario", sets: Sets = ()) -> Scenario:
+def parse(
+    text: str,
+    *,
+    form: Literal["toml", "json"] = "toml",
+    source: str = "scenario",
+    sets: Sets = (),
+    folder: Path | None = None,
+) -> Scenario:
     """The scenario that `text` describes, with `sets` laid over it.
 
-    `source` names the text in messages. Raises `ScenarioError` with one line per problem.
+    `source` names the text in messages; from `folder`, or the working folder, the files of laws in Python are looked
+    for. Raises `ScenarioError` with one line per problem.
     """
-    return Scenario(_core.resolve(text, form, source, overrides(sets)))
+    given = _core.resolve(text, form, source, overrides(sets))
+    whole = laws.completed(given, folder, source)
+    return Scenario(given if whole is given else _core.resolve(whole, "json", source))
 
 
 def load(path: str | Path, sets: Sets = ()) -> Scenario:
@@ -156,7 +166,7 @@ def load(path: str | Path, sets: Sets = ()) -> Scenario:
     """
     path = Path(path)
     form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
-    return parse(path.read_text(encoding="utf-8"), form=form, source=str(path), sets=sets)
+    return parse(path.read_text(encoding="utf-8"), form=form, source=str(path), sets=sets, folder=path.parent)
 
 
 def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) -> Scenario:

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab import _core
+from bloatlab import laws as laws_in_python
 from bloatlab.scenario import Scenario, Sets, resolved
 
 # Polars loads numpy at its first use, which must not be two threads at once: the second finds numpy's module `_globals`
@@ -122,6 +123,7 @@ def run(
     sets: Sets = (),
     captures: Path | None = None,
     capture_link: str | None = None,
+    laws: Mapping[str, type] | None = None,
 ) -> Result:
     """Simulate `scenario` to its end: a `Scenario`, the path of a file, or plain values.
 
@@ -131,12 +133,19 @@ def run(
 
     `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link`, by default of
     the slowest link, whose `from` is on the left. They change no result; equal runs give equal bytes.
+
+    `laws` are classes by the names that `queue.python = { law = NAME }` has: laws of one's own, see `bloatlab.laws`.
+    What goes wrong in one raises `LawError`.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
     folder = str(captures) if captures is not None else None
-    output = _core.run(scenario.text, None, progress if progress is not None else _go_on, folder, capture_link)
+    makers = laws_in_python.makers(scenario.text, laws or {})
+    try:
+        output = _core.run(scenario.text, None, progress or _go_on, folder, capture_link, makers or None)
+    except _core.LawFailure as failure:
+        raise laws_in_python.explained(failure, makers) from failure.__cause__
     return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
 
 

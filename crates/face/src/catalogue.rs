@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// The catalogue as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
-pub fn catalogue() -> String {
+/// The catalogue as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`; the law that a user brings is among the disciplines
+/// where `outside` says that it can be run.
+pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
+        .chain(outside.then_some(&qdisc::OUTSIDE))
         .map(|q| {
             json!({
                 "name": q.name, "type": format!("{:?}", q.kind), "summary": q.summary, "source": q.source,

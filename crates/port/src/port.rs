@@ -194,9 +194,10 @@ impl Port {
     /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness` and
     /// `{name}.mac` under `seed`.
     ///
-    /// Errors: what [`PortSpec::validate`] finds.
+    /// Errors: what [`PortSpec::validate`] finds; a queue whose law is from outside and has not been brought.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
+        spec.queue.ready().map_err(|p| p.under("queue"))?;
         let server = match &spec.service {
             Service::Plain => Server::Plain,
             Service::Shaper(Shaper::TokenBucket(p)) => Server::Shaper(TokenBucket::new(p)),

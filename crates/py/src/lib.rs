@@ -4,6 +4,7 @@
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
 mod collisions;
+mod law;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod live;
 #[cfg(not(all(feature = "live", target_os = "linux")))]
@@ -67,7 +68,7 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
 /// What there is to choose from, as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
 #[pyfunction]
 fn catalogue() -> String {
-    face::catalogue()
+    face::catalogue(true)
 }
 
 /// The JSON Schema of a scenario.
@@ -115,6 +116,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add("LiveError", m.py().get_type::<LiveError>())?;
+    m.add_function(wrap_pyfunction!(law::quantity, m)?)?;
+    m.add("LawFailure", m.py().get_type::<law::LawFailure>())?;
+    m.add_class::<law::LawPacket>()?;
+    m.add_class::<law::LawView>()?;
     m.add_function(wrap_pyfunction!(live::live, m)?)?;
     m.add_function(wrap_pyfunction!(live::live_clean, m)?)?;
     m.add_function(wrap_pyfunction!(live::has_live, m)?)?;

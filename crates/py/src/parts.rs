@@ -155,6 +155,7 @@ impl Discipline {
     fn new(spec: &str, rate: &str, seed: u64) -> PyResult<Self> {
         let wrong = |p: Problem| refuse("queue", &[p]);
         let spec = face::discipline(spec).map_err(wrong)?;
+        spec.ready().map_err(wrong)?;
         let rate: BitRate = rate.parse().map_err(|e: units::ParseError| wrong(Problem::new("rate", e.to_string())))?;
         Ok(Self {
             queue: Queue::new(spec.build()),

@@ -1,5 +1,6 @@
 //! Running a world from Python.
 
+use crate::law::Laws;
 use crate::scenario_of;
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
@@ -18,8 +19,9 @@ use std::path::{Path, PathBuf};
 /// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the
 /// scenario's. `progress(fraction)` is called a few times a second; what it raises ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, taken at the ends of `capture_link` (the slowest if not given).
+/// `laws` has, for each link whose law is written in Python, what makes one; such a run keeps the GIL.
 #[pyfunction]
-#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None))]
+#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, laws=None))]
 pub(crate) fn run(
     py: Python<'_>,
     resolved: &str,
@@ -27,11 +29,13 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
     captures: Option<PathBuf>,
     capture_link: Option<&str>,
+    laws: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyDict>> {
     let mut scenario = scenario_of(resolved)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
+    let laws = Laws::bring(&mut scenario, laws).map_err(|p| crate::refuse("", &[p]))?;
     let mut raised = None;
     let mut look = |fraction: f64| {
         let answer = Python::attach(|py| {
@@ -39,12 +43,16 @@ pub(crate) fn run(
             progress.as_ref().map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
         });
         raised = answer.err();
-        raised.is_none()
+        raised.is_none() && !laws.broke()
     };
-    let answer = py.detach(|| match captures {
+    let go = || match captures {
         None => simulate(&scenario, (), &mut look),
         Some(folder) => captured(&scenario, &folder, capture_link, &mut look),
-    });
+    };
+    let answer = if laws.any() { go() } else { py.detach(go) };
+    if let Some(error) = laws.error() {
+        return Err(error);
+    }
     if let Some(error) = raised {
         return Err(error);
     }

@@ -22,7 +22,7 @@ pub mod tc;
 pub use fifo::Fifo;
 pub use limit::Room;
 pub use queue::{ClassCount, ClassProbe, Count, Counters, Queue};
-pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, Params, QDISCS, Spec};
+pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, OUTSIDE, Params, QDISCS, Spec};
 
 use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
 use units::{Rng, Time};

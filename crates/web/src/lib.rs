@@ -56,7 +56,11 @@ pub extern "C" fn bl_output_length() -> usize {
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));
     let schema = scenario::Scenario::json_schema();
-    answer(format!(r#"{{"version":{},"schema":{schema},"catalogue":{}}}"#, json!(face::VERSION), face::catalogue()));
+    answer(format!(
+        r#"{{"version":{},"schema":{schema},"catalogue":{}}}"#,
+        json!(face::VERSION),
+        face::catalogue(false)
+    ));
 }
 
 /// Reads the input, TOML (`json` is 0) or JSON, as it was given: `{"tree", "resolved"}`. A text that can be read but not be

@@ -17,6 +17,7 @@ from rich.console import Console
 
 import bloatlab
 from bloatlab.cli.common import BadInput, scenario, writing
+from bloatlab.laws import refuse
 from bloatlab.scenario import Scenario
 
 #: The built page; `make playground` makes it, and a wheel carries it.
@@ -52,7 +53,10 @@ def command(
     """
     if file is None and sets:
         raise BadInput("--set: give a scenario to lay it over")
-    address = fragment(scenario(file, sets)) if file is not None else ""
+    given = scenario(file, sets) if file is not None else None
+    if given is not None:
+        refuse(given.text, "in the playground")
+    address = fragment(given) if given is not None else ""
     if not PAGE.is_file():
         raise BadInput(f"{PAGE}: not built; `make playground` in a source tree builds it")
     address = PAGE.as_uri() + address

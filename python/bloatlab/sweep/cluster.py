@@ -27,8 +27,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bloatlab.laws import LawError
+from bloatlab.scenario import problems
 from bloatlab.sweep import fingerprint
-from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work
+from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work, law_broke
 from bloatlab.sweep.watch import Watch
 
 #: Seconds of work in a batch, and the most runs in one.
@@ -143,6 +145,10 @@ class _Order:
     topic: str
 
 
+#: Begins what is told of a run whose law in Python broke.
+_LAW = "law: "
+
+
 def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | None]]]:
     """Run a batch. Returns build, address, seconds, and of each run index, value, and in words why it broke.
 
@@ -166,6 +172,9 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | N
                 found.append((index, order.work(point, _Told(worker, key, order.topic, index)), None))
             except Cancelled:
                 raise
+            except LawError as error:
+                found.append((index, None, _LAW + problems(error)[0]))
+                break
             except Exception as error:  # noqa: BLE001  told where the sweep is
                 found.append((index, None, f"{type(error).__name__}: {error}"))
                 break
@@ -327,6 +336,8 @@ class _Sending:
             return
         for index, value, why in found:
             if why is not None:
+                if why.startswith(_LAW):
+                    raise law_broke(self.points[index], why.removeprefix(_LAW))
                 raise RunError(f"{self.points[index].key} with seed {self.points[index].seed}: {why}")
             self.done(index, value)
             self.watch.done(index)

@@ -92,7 +92,8 @@ def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], ask
     def build(*, seed: int, **at: Any) -> Scenario:
         chosen = [override for axis, value in at.items() for override in axes.sets[axis][value]]
         where = " ".join(f"{axis}={value}" for axis, value in at.items())
-        return parse(text, form=form, source=f"{path} ({where})", sets=[("seed", str(seed)), *fixed, *chosen, *sets])
+        every = [("seed", str(seed)), *fixed, *chosen, *sets]
+        return parse(text, form=form, source=f"{path} ({where})", sets=every, folder=scenario.parent)
 
     grid = Grid(axes.values(), build, seeds, given=axes.places)
     return Declared(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)

@@ -15,7 +15,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from bloatlab.scenario import Scenario
+from bloatlab.laws import LawError
+from bloatlab.scenario import Scenario, problems
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep.watch import Watch, silent
 
@@ -47,8 +48,11 @@ class RunError(RuntimeError):
     """A run broke; the message names the point, the cause is chained."""
 
 
-class Stopped(Exception):  # noqa: N818  nothing is wrong with the runs
-    """A sweep that cannot go on for a reason outside its runs: a full disk, a lost machine; the message is one line."""
+class Stopped(Exception):  # noqa: N818  nothing is wrong with bloatlab
+    """A sweep that cannot go on, and not for a bug: a full disk, a lost machine, a law of one's own that breaks.
+
+    The message is one line.
+    """
 
 
 #: What an executor does to a point; it tells its progress in [0, 1] and lets what that raises through.
@@ -148,4 +152,11 @@ def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) 
     """The failure of the first point that has one."""
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
+            if isinstance(error, LawError):
+                raise law_broke(point, problems(error)[0]) from error
             raise RunError(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error
+
+
+def law_broke(point: Point[Any], line: str) -> Stopped:
+    """What stops a sweep whose own law, in Python, broke at `point`."""
+    return Stopped(f"{point.key} with seed {point.seed}: {line}")

@@ -6,6 +6,7 @@ pub mod cobalt;
 pub mod codel;
 pub mod docsis_pie;
 pub mod early;
+pub mod foreign;
 pub mod lred;
 pub mod pi;
 pub mod pie;

@@ -31,7 +31,9 @@ fn law(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Law"), &mut s, range);
-    let Some(spec) = read::typed::<LawSpec>(tree).ok().filter(|spec| spec.validate().is_ok()) else {
+    let Some(spec) =
+        read::typed::<LawSpec>(tree).ok().filter(|spec| spec.validate().and_then(|()| spec.ready()).is_ok())
+    else {
         return Verdict::Refused;
     };
     let mut host = Host {

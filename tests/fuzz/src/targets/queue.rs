@@ -67,7 +67,7 @@ pub fn spec(s: &mut Source<'_>) -> Option<Spec> {
     let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
     let spec: Spec = read::typed(tree).ok()?;
     let link = BitRate(5_000_000);
-    spec.validate().and_then(|()| spec.validate_at(link)).ok()?;
+    spec.validate().and_then(|()| spec.validate_at(link)).and_then(|()| spec.ready()).ok()?;
     Some(spec)
 }
 

@@ -69,6 +69,11 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
+    // a law from outside is valid as data, and nobody is here to bring it
+    if let Some(problem) = scenario.link.values().find_map(|link| link.queue.ready().err()) {
+        clear(&problem.to_string(), &text);
+        return Verdict::Refused;
+    }
     let mark = bounds::mark();
     let mut world = match World::build(&scenario) {
         Ok(world) => world,

@@ -1,0 +1,248 @@
+//! A law from outside: a scenario names it, and whoever runs the scenario brings it.
+//!
+//! ```text
+//! text --read--> ForeignParams { law, source, own }      what it is, as data: hashed and kept like every other parameter
+//!                      | with_outside                    the face that knows its language gives it a Maker
+//!                      v
+//! world --build--> Foreign (Box<dyn Law>), one per queue  asked like every other law
+//! ```
+//!
+//! Source: none; the rule is the user's own. Nothing here knows the language it is written in.
+//! Departs: a copy of a running law is a law that has seen nothing, as hosts copy only such; two laws are never equal.
+
+use super::{Law, LawParams, Verdict, View};
+use packet::PacketMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use units::{Limit, Problem, Rng, Time, shown};
+
+/// A law whose type is not known here.
+pub type AnyForeign = Box<dyn Law + Sync>;
+
+/// Makes the laws of one scenario's link, one per queue.
+pub trait Maker: Send + Sync {
+    /// A law that has seen nothing.
+    fn make(&self) -> AnyForeign;
+}
+
+/// A [`Maker`], once there is one. It is no part of what a scenario says: all are equal.
+#[derive(Clone, Default)]
+pub struct Made(Option<Arc<dyn Maker>>);
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Made" } else { "Missing" })
+    }
+}
+
+impl PartialEq for Made {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A law of one's own, and its parameters: every further key is one, by the name that the class gives it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ForeignParams {
+    /// Which class: "FILE.py:CLASS", the file's path from the scenario's folder; or the name of a class that is given to
+    /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
+    pub law: String,
+    /// How much may wait, as in droptail; null: 1000p on its own; under a fair discipline only the limit that all queues share.
+    pub limit: Option<Limit>,
+    /// The file's text, by its path. It is filled in when the scenario is read, so that a result says what it was made by.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub source: BTreeMap<String, String>,
+    /// The law's own parameters.
+    #[serde(flatten)]
+    pub own: BTreeMap<String, Value>,
+    #[serde(skip)]
+    maker: Made,
+}
+
+impl ForeignParams {
+    /// The same with what makes its laws.
+    #[must_use]
+    pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
+        Self { maker: Made(Some(maker)), ..self }
+    }
+
+    /// Whether it can be built.   Errors: nobody has brought the law.
+    pub fn ready(&self) -> Result<(), Problem> {
+        match self.maker.0 {
+            Some(_) => Ok(()),
+            None => Err(Problem::new(
+                "",
+                format!(
+                    "\"{}\" is a law in Python, which only a simulation from Python can ask (`bloatlab run`, `sweep`, `check`)",
+                    shown(&self.law)
+                ),
+            )),
+        }
+    }
+}
+
+/// Whether `name` can be that of a class.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+impl LawParams for ForeignParams {
+    type Law = Foreign;
+    fn validate(&self) -> Result<(), Problem> {
+        let file = self.law.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
+        if file.unwrap_or_else(|| is_name(&self.law)) {
+            return Ok(());
+        }
+        let message =
+            format!("\"{}\" names no class; expected a file and a class, \"mylaw.py:MyLaw\"", shown(&self.law));
+        Err(Problem::new("law", message))
+    }
+    fn law(&self) -> Foreign {
+        Foreign::new(self.maker.clone())
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+}
+
+/// A law from outside, of one queue.
+pub struct Foreign {
+    maker: Made,
+    law: AnyForeign,
+}
+
+/// Stands where nobody has brought a law; [`ForeignParams::ready`] keeps it out of every run.
+struct Absent;
+
+impl Law for Absent {}
+
+impl Foreign {
+    fn new(maker: Made) -> Self {
+        debug_assert!(maker.0.is_some(), "a law from outside was built before it was ready");
+        let law = maker.0.as_ref().map_or_else(|| Box::new(Absent) as AnyForeign, |m| m.make());
+        Self { maker, law }
+    }
+}
+
+impl Clone for Foreign {
+    fn clone(&self) -> Self {
+        Self::new(self.maker.clone())
+    }
+}
+
+impl PartialEq for Foreign {
+    fn eq(&self, _: &Self) -> bool {
+        false
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Foreign").field(&self.maker).finish()
+    }
+}
+
+impl Law for Foreign {
+    fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+        self.law.arrive(packet, view, rng)
+    }
+    fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+        self.law.head(packet, view, rng)
+    }
+    fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
+        self.law.left(packet, view);
+    }
+    fn empty(&mut self, now: Time) {
+        self.law.empty(now);
+    }
+    fn at_rest(&mut self, now: Time) -> bool {
+        self.law.at_rest(now)
+    }
+    fn overflow(&mut self, now: Time) {
+        self.law.overflow(now);
+    }
+    fn next_tick(&self) -> Option<Time> {
+        self.law.next_tick()
+    }
+    fn tick(&mut self, view: &View<'_>) {
+        self.law.tick(view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LawSpec, QueueDiscipline, Spec};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Counts the laws that it makes.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    impl Maker for Counting {
+        fn make(&self) -> AnyForeign {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Box::new(Absent)
+        }
+    }
+
+    fn read(json: &str) -> Spec {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn it_is_data_until_a_maker_is_brought() {
+        for (text, path) in [
+            (r#"{"python":{"law":"a.py:Mine","target":"5ms"}}"#, "python"),
+            (r#"{"sfq_hss":{"law":{"python":{"law":"a.py:Mine"}}}}"#, "sfq_hss.law.python"),
+        ] {
+            let spec = read(text);
+            spec.validate().unwrap();
+            assert_eq!(read(&serde_json::to_string(&spec).unwrap()), spec);
+            assert_eq!(spec.ready().unwrap_err().path, path);
+            let (at, law) = spec.outside().unwrap();
+            assert_eq!((at.as_str(), law.law.as_str()), (path, "a.py:Mine"));
+            let spec = spec.with_outside(law.made_by(Arc::new(Counting::default())));
+            spec.ready().unwrap();
+            assert_eq!(spec.build().backlog().packets, 0);
+        }
+        assert!(read("\"codel\"").outside().is_none() && read("\"sfq_hss + pie\"").ready().is_ok());
+    }
+
+    #[test]
+    fn further_keys_are_the_laws_own_and_come_back() {
+        let text = r#"{"python":{"law":"a.py:Mine","limit":"100p","deep":{"a":[1,2.5]},"on":true,"target":"5ms"}}"#;
+        let (_, law) = read(text).outside().unwrap();
+        assert_eq!(law.own.keys().map(String::as_str).collect::<Vec<_>>(), ["deep", "on", "target"]);
+        assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
+    }
+
+    #[test]
+    fn what_names_no_class_is_refused() {
+        for law in ["", "a.py", "a.txt:Mine", "a.py:", "a.py:2x", "a b"] {
+            let spec = read(&format!(r#"{{"python":{{"law":"{law}"}}}}"#));
+            assert_eq!(spec.validate().unwrap_err().path, "python.law", "{law}");
+        }
+        assert_eq!(read("\"python\"").validate().unwrap_err().path, "python.law");
+        for law in ["mine", "../laws/a.py:Mine", "C:\\\\laws\\\\a.py:Mine"] {
+            read(&format!(r#"{{"python":{{"law":"{law}"}}}}"#)).validate().unwrap();
+        }
+        let limit = read(r#"{"python":{"law":"mine","limit":"0p"}}"#).validate().unwrap_err();
+        assert_eq!(limit.path, "python.limit");
+    }
+
+    #[test]
+    fn each_copy_is_made_anew() {
+        let counting = Arc::new(Counting::default());
+        let law = ForeignParams { law: "mine".into(), ..Default::default() }.made_by(counting.clone());
+        let first = LawSpec::Python(law).law();
+        let _second = first.clone();
+        assert_eq!(counting.0.load(Ordering::Relaxed), 2);
+    }
+}

@@ -1,0 +1,76 @@
+"""CoDel, as RFC 8289 section 5 has it: the loops of its pseudo-code, which take a packet at every `yield`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bloatlab.laws import Packet, Verdict, View
+
+MS = 1_000_000  # ns
+MAXPACKET = 1514  # bytes
+
+
+class CoDel:
+    """Drops heads while the sojourn time stays above `target` for longer than `interval`, ever faster."""
+
+    def __init__(self, target: int = 5 * MS, interval: int = 100 * MS) -> None:
+        self.target, self.interval = target, interval
+        self.first_above_time = 0
+        self.drop_next = 0
+        self.count = 0
+        self.lastcount = 0
+        self.dropping = False
+        self.heads = self.dequeue()
+        next(self.heads)
+
+    def head(self, packet: Packet, view: View) -> Verdict:
+        """A packet has come to the head: what becomes of it."""
+        return self.heads.send(view)
+
+    def empty(self, now_ns: int) -> None:
+        """There is no packet at the head."""
+        self.heads.send(None)
+
+    def dequeue(self) -> Generator[Verdict, View | None, None]:
+        """RFC 8289 section 5.5: each turn of the outer loop sends one packet, or finds none."""
+        view = yield "pass"
+        while True:
+            ok_to_drop = self.may_drop(view)
+            if view and self.dropping:
+                if not ok_to_drop:
+                    self.dropping = False
+                while self.dropping and view and view.now_ns >= self.drop_next:
+                    view = yield "drop"
+                    self.count += 1
+                    if self.may_drop(view):
+                        self.drop_next = self.control_law(self.drop_next)
+                    else:
+                        self.dropping = False
+            elif view and ok_to_drop:
+                now = view.now_ns
+                view = yield "drop"
+                self.may_drop(view)
+                self.dropping = True
+                # what the last cycle needed is a good start, if that was not long ago
+                delta = self.count - self.lastcount
+                self.count = delta if delta > 1 and now - self.drop_next < 16 * self.interval else 1
+                self.drop_next = self.control_law(now)
+                self.lastcount = self.count
+            view = yield "pass"
+
+    def may_drop(self, view: View | None) -> bool:
+        """RFC 8289 section 5.6: whether the delay has been above target for an interval."""
+        if view is None or view.sojourn_ns < self.target or view.bytes <= MAXPACKET:
+            self.first_above_time = 0
+        elif self.first_above_time == 0:
+            self.first_above_time = view.now_ns + self.interval
+        else:
+            return view.now_ns >= self.first_above_time
+        return False
+
+    def control_law(self, t: int) -> int:
+        """When to drop next: the interval shrinks with the root of the drops."""
+        return t + int(self.interval / math.sqrt(self.count) + 0.5)

@@ -1,0 +1,360 @@
+"""Laws written in Python: a class that is asked about every packet, as the core's own laws are.
+
+    queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; the path from the scenario's folder
+    bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
+
+When a scenario is read, the file's text and every parameter of the class become part of it: a changed file is another
+scenario, results and stores name what they were made by, and a cluster's workers need no file. Each run executes the
+text anew. See docs/adding-a-law-in-python.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import importlib.util
+import inspect
+import itertools
+import json
+import linecache
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from bloatlab import _core
+
+#: What a law may answer about a packet; None is "pass".
+Verdict = Literal["pass", "drop", "mark"]
+
+#: A packet, and what a law sees of its queue and link: the arguments of a law's methods.
+Packet = _core.LawPacket
+View = _core.LawView
+
+#: The moments of a law and what each is given besides `self`; `crates/qdisc/src/law/mod.rs` says when each comes.
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "arrive": ("packet", "view"),
+    "head": ("packet", "view"),
+    "left": ("packet", "view"),
+    "empty": ("now_ns",),
+    "overflow": ("now_ns",),
+    "at_rest": ("now_ns",),
+    "tick": ("view",),
+}
+
+#: Keys of `queue.python` that are the queue's, not the class's.
+_QUEUES = ("law", "limit", "source")
+#: In a resolved scenario that has a law in Python.
+_SIGN = '"python":{'
+#: Modules that would make two runs of one scenario differ.
+_UNSTEADY = {"random": "view.random()", "secrets": "view.random()", "time": "view.now_ns"}
+
+_counter = itertools.count()
+
+
+class LawError(_core.ScenarioError):
+    """A law in Python that cannot be used, or that broke in a run. `args[0]` holds one line; the cause is chained."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A class that decides, the name of its file in messages, and its file's name in tracebacks."""
+
+    of: type
+    label: str
+    file: str
+
+    def parameters(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Every parameter with its value: those of `given`, defaults for the rest. Raises `LawError`."""
+        known = self._signature(path)
+        unknown = next((name for name in given if name not in known), None)
+        if unknown is not None:
+            near = difflib.get_close_matches(unknown, [*known, *_QUEUES], n=1, cutoff=0.5)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            has = ", ".join(known) or "none"
+            raise LawError([f"{path}.{unknown}: {self.of.__name__} ({self.label}) has no such parameter ({has}){hint}"])
+        values: dict[str, Any] = {}
+        for name, default in known.items():
+            if name not in given and default is inspect.Parameter.empty:
+                raise LawError([f"{path}.{name}: is missing; {self.of.__name__} ({self.label}) has no default for it"])
+            values[name] = _value(given[name], default, f"{path}.{name}") if name in given else default
+        return values
+
+    def _signature(self, path: str) -> dict[str, Any]:
+        """The class's parameters and their defaults."""
+        found: dict[str, Any] = {}
+        for name, p in inspect.signature(self.of).parameters.items():
+            if p.kind in {p.VAR_KEYWORD, p.VAR_POSITIONAL}:
+                continue
+            why = ""
+            if name in _QUEUES:
+                why = f"{name} is the queue's own key; give it another name"
+            elif not _plain(p.default):
+                why = f"the default of {name} is no number, text, truth or None"
+            elif isinstance(p.default, str) and (number := _core.quantity(p.default)) is not None:
+                why = f'the default of {name} is the text "{p.default}"; write a number, {number}'
+            if why:
+                raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, '__init__')}: {why}"])
+            found[name] = p.default
+        return found
+
+    def check(self, path: str) -> None:
+        """Whether its methods are what a law's should be. Raises `LawError`."""
+        name = self.of.__name__
+        if not any(callable(getattr(self.of, m, None)) for m in ("arrive", "head")):
+            own = [m for m, f in vars(self.of).items() if inspect.isfunction(f) and not m.startswith("_")]
+            near = next((m for o in own for m in difflib.get_close_matches(o, METHODS, n=1, cutoff=0.5)), None)
+            hint = f'; did you mean "{near}"?' if near else ""
+            has = ", ".join(own) or "none"
+            text = f"{name} has neither arrive(self, packet, view) nor head(self, packet, view), but {has}{hint}"
+            raise LawError([f"{path}.law: {self.label}:{_line_of(self.of)}: {text}"])
+        for method, arguments in METHODS.items():
+            function = getattr(self.of, method, None)
+            if function is None:
+                continue
+            try:
+                inspect.signature(function).bind(None, *arguments)
+            except (TypeError, ValueError):
+                text = f"{method} is called with ({', '.join(('self', *arguments))})"
+                raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, method)}: {text}"]) from None
+
+    def line(self, method: str, error: BaseException) -> str:
+        """What a method raised, and where."""
+        text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        return f"{self.label}:{_line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
+
+
+def _plain(value: Any) -> bool:
+    return value is inspect.Parameter.empty or value is None or isinstance(value, (bool, int, float, str))
+
+
+def _value(given: Any, default: Any, path: str) -> Any:
+    """A scenario's value for a class, quantities as numbers. Raises `LawError` where the default is no such."""
+    number = _core.quantity(given) if isinstance(given, str) and not isinstance(default, str) else None
+    value = given if number is None else number
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    match default:
+        case bool():
+            fits, valid = isinstance(value, bool), "true or false"
+        case int():
+            whole = numeric and float(value).is_integer()
+            fits, valid = whole, "a whole number, or a quantity such as 5ms (ns), 10mbit (bit/s), 3KB (bytes)"
+            value = int(value) if whole else value
+        case float():
+            fits, valid = numeric, "a number, or a quantity such as 5ms (ns), 10mbit (bit/s), 3KB (bytes)"
+            value = float(value) if numeric else value
+        case str():
+            fits, valid = isinstance(value, str), "a text"
+        case _:
+            fits, valid = _plain(value), "a number, a text, true or false"
+    if not fits:
+        raise LawError([f"{path}: {json.dumps(given)[:80]} is not valid; expected {valid}"])
+    return value
+
+
+def completed(text: str, folder: Path | None, source: str) -> str:
+    """A resolved scenario with the source and all parameters of its laws in Python; `text` itself where it has none.
+
+    Files are looked for from `folder`. `source` names the scenario in messages. Raises `LawError`.
+    """
+    if _SIGN not in text:
+        return text
+    tree = json.loads(text)
+    for _, path, table in _tables(tree):
+        label, colon, name = table["law"].rpartition(":")
+        if not colon:  # a class that the caller of `run` gives
+            continue
+        at = f"{source}: {path}" if source else path
+        held = table.get("source", {})
+        table["source"] = {label: held[label] if label in held else _read(label, folder or Path(), at)}
+        law = _checked(label, name, table["source"][label], at)
+        own = {key: table.pop(key) for key in list(table) if key not in _QUEUES}
+        table.update(law.parameters(own, at))
+    return json.dumps(tree)
+
+
+def refuse(text: str, where: str) -> None:
+    """Raises `LawError` for a resolved scenario that has a law in Python, `where` none can be asked."""
+    for _, path, _ in _tables(json.loads(text)) if _SIGN in text else ():
+        why = "only a simulation can ask it (`bloatlab run`, `sweep`, `check`)"
+        raise LawError([f"{path}: a law in Python cannot run {where}; {why}"])
+
+
+def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Link, path and table of each law in Python."""
+    for name, link in tree["link"].items():
+        for kind, table in link["queue"].items():
+            path = f"link.{name}.queue.{kind}"
+            if kind == "python":
+                yield name, path, table
+            elif isinstance(table.get("law"), dict) and "python" in table["law"]:
+                yield name, f"{path}.law.python", table["law"]["python"]
+
+
+def _read(label: str, folder: Path, at: str) -> str:
+    try:
+        return (folder / label).read_text(encoding="utf-8")
+    except OSError as error:
+        raise LawError([f"{at}.law: {folder / label}: {(error.strerror or str(error)).lower()}"]) from None
+    except UnicodeDecodeError:
+        raise LawError([f"{at}.law: {folder / label}: not a text file"]) from None
+
+
+@functools.lru_cache(maxsize=64)
+def _checked(label: str, name: str, source: str, at: str) -> Law:
+    """The class of a file, looked at and made once: for its parameters, not for a run."""
+    law = loaded(label, name, source, at)
+    law.check(at)
+    return law
+
+
+def loaded(label: str, name: str, source: str, at: str) -> Law:
+    """Execute the text of a file and find its class. Raises `LawError` for what cannot be executed."""
+    file = label
+    try:
+        tree = ast.parse(source, file)
+        _steady(tree, label, at)
+        module = ModuleType(f"bloatlab_law_{next(_counter)}")
+        module.__file__ = file
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        sys.modules[module.__name__] = module  # where dataclasses look for the names in annotations
+        try:
+            exec(compile(tree, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
+        finally:
+            del sys.modules[module.__name__]
+    except LawError:
+        raise
+    except (Exception, SystemExit) as error:
+        line, what = _line_in(error, file), str(error)
+        if isinstance(error, SyntaxError) and error.filename == file:
+            line, what = error.lineno, error.msg
+        text = " ".join(f"{type(error).__name__}: {what}".split())
+        raise LawError([f"{at}.law: {label}:{line or 1}: {text}"]) from error
+    of = vars(module).get(name)
+    if not isinstance(of, type):
+        classes = [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
+        near = difflib.get_close_matches(name, classes, n=1, cutoff=0.5)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise LawError([f"{at}.law: {label} has no class {name} ({', '.join(classes) or 'none'}){hint}"])
+    return Law(of, label, file)
+
+
+def _steady(tree: ast.Module, label: str, at: str) -> None:
+    """Refuses imports of what the scenario would not hold: files of one's own, clocks, other random numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = ["." if node.level else node.module or ""]
+        else:
+            continue
+        for name in (n.partition(".")[0] for n in names):
+            if name in _UNSTEADY:
+                why = f"imports {name}; a law uses {_UNSTEADY[name]}, so that equal seeds give equal runs"
+            elif not _library(name):
+                why = f"imports {name or 'a file beside it'}, which is no installed package; a law is one file"
+            else:
+                continue
+            raise LawError([f"{at}.law: {label}:{node.lineno}: {why}"])
+
+
+def _library(name: str) -> bool:
+    """Whether a module is Python's own, an installed package, bloatlab's, or not there, which Python says itself."""
+    if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
+        return True
+    if not name:
+        return False
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        return True
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    folders = [Path(sysconfig.get_path(p)).resolve() for p in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in folders)
+
+
+def _line_in(error: BaseException, file: str) -> int | None:
+    """The last line of `file` in an error's traceback."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _line_of(of: type, method: str = "") -> int:
+    """Where a method of a class begins, or the first of its methods; 1 where nobody knows."""
+    functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
+    lines = [
+        f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
+    ]
+    return min(lines, default=1)
+
+
+# ------------------------------------------------------------------------------------------------------- for a run
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the law of one queue: a new object of the class, with its parameters."""
+
+    law: Law
+    values: Mapping[str, Any]
+    path: str
+
+    def __call__(self) -> object:
+        """A new object."""
+        return self.law.of(**self.values)
+
+
+def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
+    """What makes the laws of a resolved scenario, by link; the classes of `given` by their names. Raises `LawError`."""
+    laws: dict[str, Maker] = {}
+    used: set[str] = set()
+    for link, path, table in _tables(json.loads(text)) if _SIGN in text or given else ():
+        label, colon, name = table["law"].rpartition(":")
+        if colon:
+            law = loaded(label, name, table["source"][label], path)
+        elif name in given:
+            law = _given(given[name], name, path)
+        else:
+            names = _listed(given)
+            text = f'no class is given as "{name}"{names}; expected a file and a class, "mylaw.py:MyLaw", or'
+            raise LawError([f'{path}.law: {text} bloatlab.run(..., laws={{"{name}": CLASS}})'])
+        used.add(name)
+        law.check(path)
+        own = {key: value for key, value in table.items() if key not in _QUEUES}
+        laws[link] = Maker(law, law.parameters(own, path), path)
+    if rest := [name for name in given if name not in used]:
+        raise LawError([f'laws: no queue of the scenario names "{rest[0]}": queue.python = {{ law = "{rest[0]}" }}'])
+    return laws
+
+
+def _listed(given: Sequence[str] | Mapping[str, Any]) -> str:
+    return f" ({', '.join(given)})" if given else ""
+
+
+def _given(of: Any, name: str, path: str) -> Law:
+    if not isinstance(of, type):
+        raise LawError([f"{path}.law: laws[{name!r}] is no class but {type(of).__name__}"])
+    files = [f.__code__.co_filename for f in vars(of).values() if inspect.isfunction(f)]
+    file = next((f for f in files if f != "<string>"), name)
+    return Law(of, Path(file).name, file)
+
+
+def explained(failure: Exception, laws: Mapping[str, Maker]) -> LawError:
+    """What broke in a run, in one line: the law's file, the line, what was raised or returned, and by which method."""
+    link, method, text = failure.args
+    maker = laws[link]
+    cause = failure.__cause__
+    if text is None and cause is not None:
+        line = maker.law.line(method, cause)
+    else:
+        line = f"{maker.law.label}:{_line_of(maker.law.of, method)}: {text}"
+    error = LawError([f"{maker.path}: {line}"])
+    error.__cause__ = cause
+    return error
