@@ -172,12 +172,13 @@ def _trade(of: Recommendation, share: str) -> Panel:
         if chosen:
             series.append(_cloud(word, chosen, share, style.COLOURS[(0, 1, 3)[n]], hollow=n > 0))
     series.append(_cloud("recommended", [of.best], share, style.COLOURS[2], hollow=False))
+    used = [v.mean for j in of.judged if (v := j.values[share].of) is not None]
     return Panel(
         "What is traded",
         "line used (%)",
         "points of applications",
         series,
-        (None, None),
+        (min(used) - 2.0, max(used) + 2.0),
         (0.0, 105.0),
     )
 

@@ -45,6 +45,11 @@ class Value:
     missing: int
     runs: int
 
+    @property
+    def nothing(self) -> bool:
+        """Whether most runs have no value."""
+        return self.of is None or 2 * self.missing > self.runs
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -190,7 +195,7 @@ def _beats(first: Judged, second: Judged, wanted: Sequence[Wanted]) -> bool:
 
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:
     """How much better the first is, in what somebody would notice; something beats nothing."""
-    nothing = (first.of is None or first.missing > 0, second.of is None or second.missing > 0)
+    nothing = (first.nothing, second.nothing)
     if any(nothing):
         return 0.0 if all(nothing) else -math.inf if nothing[0] else math.inf
     assert first.of is not None  # noqa: S101  else nothing[0]
