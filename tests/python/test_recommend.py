@@ -273,6 +273,14 @@ def test_a_short_buffer_beats_a_long_one_and_says_why(small: Path):
     assert {g.guess for g in done.guesses} == {0.01, 0.04, 0.16, None}
 
 
+def test_a_fast_modem_carries_its_rate(small: Path):
+    """Its transmit queue grows with the rate: 32 packets in 4 to 6 ms are 64 to 96 Mbit/s."""
+    done = quick(small, up="200mbit", down="1gbit", rtt="10ms", load="gamer", seeds=2, seconds=4.0)
+    large = by_discipline(done)["droptail 500 ms"]
+    assert mean(large.values["upload"]) > 75.0  # slow start among it; 32 packets would carry 48 % at most
+    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # what its buffer holds, and three MAPs
+
+
 def test_weights_decide(small: Path):
     calls = quick(small, rtt="300ms", weights={"upload": 0.0, "pages": 0.0})
     uploads = quick(small, rtt="300ms", weights={"call": 0.0, "pages": 0.0})

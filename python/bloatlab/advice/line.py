@@ -10,6 +10,7 @@ router that shapes to its rate stands there. Downstream there is a drop-tail buf
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,10 @@ UP = "up"
 
 #: One way through the plant of a modem, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
+
+#: The transmit queue behind a modem's shaper holds 32 packets, as CableLabs 2012 has it, or this much of the peak rate,
+#: s, where that is more: a packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice that.
+TRANSMIT_S = 0.012
 
 #: Round trips that may be asked for, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
@@ -172,7 +177,10 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
         flow |= {"max_traffic_burst": f"{round(of.burst)}B", "peak_traffic_rate": _rate(of.peak), "peak_burst": "1522B"}
     if device.link == "modem":
         channel = max(100e6, 2.0 * (of.peak or of.up))
-        return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": {"flow": flow}}
+        wanted = math.ceil((of.peak or of.up) * TRANSMIT_S / 8.0)
+        transmit = "32p" if wanted <= 32 * 1500 else f"{wanted}B"
+        docsis = {"flow": flow, "transmit_limit": transmit}
+        return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": docsis}
     return up | {"rate": _rate(of.up)} if of.peak is None else up | {"shaper": flow}
 
 
