@@ -22,12 +22,16 @@
 //! A host that schedules arrivals apart from the port's own work calls [`Port::work`] when [`Port::work_at`] has come and
 //! [`Port::poll`] when [`Port::arrival_at`] has.
 
+mod env;
+mod flight;
 mod htb;
 mod port;
+mod server;
 mod shaper;
 mod spec;
 
-pub use crate::port::{Env, Port, PortCounters};
+pub use crate::port::Port;
+pub use env::{Env, PortCounters};
 pub use htb::HtbParams;
 pub use shaper::Shaper;
 pub use spec::{Change, Lateness, PortSpec, Service};

@@ -1,173 +1,25 @@
 //! The machine.
 
-use crate::htb::Htb;
-use crate::{Change, Lateness, PortSpec, Service, Shaper};
-use docsis::{GrantedLink, Mac, Model, Next, TokenBucket};
-use packet::{Backlog, DropReason, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
-use qdisc::{ClassProbe, Count, Counters, Cx, Queue, QueueDiscipline};
+use crate::env::{Env, Fates, PortCounters};
+use crate::flight::Flight;
+use crate::server::{Serve, Server, Taken};
+use crate::{Change, PortSpec};
+use packet::{Backlog, DropReason, FateSink, LinkView, PacketMeta, Point};
+use qdisc::{ClassProbe, Count, Cx, Queue, QueueDiscipline};
 use record::{LinkId, Mask, Record, Sink};
-use std::collections::VecDeque;
-use units::{BitRate, Duration, Problem, Rng, Time};
-
-/// A rate that no packet waits for.
-const INFINITE: BitRate = BitRate(u64::MAX);
-
-/// What a port borrows from its host on every call.
-pub struct Env<'a, S> {
-    /// 5-tuples, for classifiers.
-    pub flows: &'a FlowTable,
-    /// Frees what dropped packets owned.
-    pub fate: &'a mut dyn FateSink,
-    /// Takes the records that its mask asks for.
-    pub sink: &'a mut S,
-}
-
-impl<S: Sink> Env<'_, S> {
-    #[inline]
-    fn put(&mut self, now: Time, kind: Mask, record: impl FnOnce() -> Record) {
-        if self.sink.mask().has(kind) {
-            self.sink.put(now, record());
-        }
-    }
-}
-
-/// Turns fates into records on their way to the host.
-struct Fates<'a, 'b, S> {
-    now: Time,
-    link: LinkId,
-    env: &'a mut Env<'b, S>,
-}
-
-impl<S: Sink> FateSink for Fates<'_, '_, S> {
-    fn dropped(&mut self, p: &PacketMeta, reason: DropReason, point: Point) {
-        let (link, flow, size) = (self.link, p.flow, p.size);
-        self.env.put(self.now, Mask::DROPPED, || Record::Dropped { link, flow, size, reason, point });
-        self.env.fate.dropped(p, reason, point);
-    }
-    fn marked(&mut self, p: &PacketMeta, reason: MarkReason, point: Point) {
-        let (link, flow) = (self.link, p.flow);
-        self.env.put(self.now, Mask::MARKED, || Record::Marked { link, flow, reason, point });
-        self.env.fate.marked(p, reason, point);
-    }
-}
-
-/// What became of every packet offered to a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortCounters {
-    /// The queue's own counters.
-    pub queue: Counters,
-    /// Dropped because the modem's transmit queue was full.
-    pub transmit_dropped: Count,
-    /// Lost by the link.
-    pub lost: Count,
-    /// Sent towards the far end (a modem counts a packet when it is granted).
-    pub departed: Count,
-    /// Arrived at the far end.
-    pub delivered: Count,
-}
-
-/// What takes packets from the queue.
-#[derive(Clone, Debug, PartialEq)]
-enum Server {
-    Plain,
-    Shaper(TokenBucket),
-    /// The buckets, and when the interface behind them has sent what it was given.
-    Htb(Htb, Time),
-    /// The packet that the bucket lets pass next, and the transmit queue behind it.
-    Modem {
-        bucket: TokenBucket,
-        held: Option<PacketMeta>,
-        mac: Box<Mac>,
-    },
-    Granted(Box<GrantedLink>),
-}
+use units::{BitRate, Problem, Rng, Time};
 
 /// What a port does next by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The link is free: ask the queue.
     Free,
-    /// The modem's turn.
-    Modem,
+    /// The server's own clock.
+    Tick,
     /// The discipline's timer.
     Wake,
     /// The transmit queue may have room.
     Room,
-}
-
-/// The link behind the server: random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time
-/// that is uniform over the whole nanoseconds of [0, `jitter`], and one of the distribution `lateness`.
-#[derive(Clone, Debug, PartialEq)]
-struct Flight {
-    delay: Duration,
-    jitter: Duration,
-    lateness: Option<Lateness>,
-    reorder: bool,
-    loss: f64,
-    /// Numbers of packets still to be lost, the next one last.
-    lose: Vec<u64>,
-    loss_rng: Rng,
-    jitter_rng: Rng,
-    lateness_rng: Rng,
-    /// On their way to the far end in the order of arrival there, `stamp` being its moment.
-    ring: VecDeque<PacketMeta>,
-    last_arrival: Time,
-    lost: Count,
-    departed: Count,
-    delivered: Count,
-}
-
-impl Flight {
-    /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
-    #[inline]
-    fn depart<S: Sink>(&mut self, now: Time, link: LinkId, mut packet: PacketMeta, end: Time, env: &mut Env<'_, S>) {
-        let by_chance = self.loss_rng.chance(self.loss);
-        if by_chance || !self.lose.is_empty() && self.chosen() {
-            self.lost.add(&packet);
-            return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
-        }
-        self.departed.add(&packet);
-        let mut arrival = end + self.delay;
-        if !self.jitter.is_zero() {
-            arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
-        }
-        if let Some(lateness) = &self.lateness {
-            arrival += lateness.at(self.lateness_rng.unit());
-        }
-        if self.reorder && arrival < self.last_arrival {
-            return self.overtake(packet, arrival);
-        }
-        self.last_arrival = self.last_arrival.max(arrival);
-        packet.stamp = self.last_arrival;
-        self.ring.push_back(packet);
-    }
-
-    /// Whether the packet that leaves now is one of those to be lost; those before it have departed or been lost.
-    #[cold]
-    fn chosen(&mut self) -> bool {
-        let number = self.departed.packets + self.lost.packets + 1;
-        // bounded: each turn takes one off the list
-        while self.lose.pop_if(|next| *next < number).is_some() {}
-        self.lose.pop_if(|next| *next == number).is_some()
-    }
-
-    /// `packet` arrives before some that were sent before it, and behind those of the same moment.
-    ///
-    /// Bound: as many turns as it overtakes packets.
-    #[cold]
-    fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
-        packet.stamp = arrival;
-        let overtaken = self.ring.iter().rev().take_while(|p| p.stamp > arrival).count();
-        self.ring.insert(self.ring.len() - overtaken, packet);
-    }
-
-    /// The next packet that has arrived by `now`.
-    #[inline]
-    fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
-        let packet = self.ring.pop_front_if(|p| p.stamp <= now)?;
-        self.delivered.add(&packet);
-        Some(packet)
-    }
 }
 
 /// One bottleneck. See the crate's documentation for the calls and their order.
@@ -198,41 +50,14 @@ impl Port {
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
         spec.queue.ready().map_err(|p| p.under("queue"))?;
-        let server = match &spec.service {
-            Service::Plain => Server::Plain,
-            Service::Shaper(Shaper::TokenBucket(p)) => Server::Shaper(TokenBucket::new(p)),
-            Service::Shaper(Shaper::Htb(p)) => Server::Htb(Htb::new(p, spec.rate), Time::ZERO),
-            Service::Docsis(p) => match p.model {
-                Model::TwoQueue2012 => {
-                    let mac = Box::new(Mac::new(p, spec.rate));
-                    Server::Modem { bucket: TokenBucket::new(&p.flow), held: None, mac }
-                }
-                Model::DocsisLink2013 => Server::Granted(Box::new(GrantedLink::new(p, spec.rate))),
-            },
-        };
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         Ok(Self {
             link,
             now: Time::ZERO,
             queue: Queue::new(spec.queue.build()),
-            server,
+            server: Server::new(spec),
             rate: spec.rate,
-            flight: Flight {
-                delay: spec.delay,
-                jitter: spec.jitter,
-                lateness: spec.lateness,
-                reorder: spec.reorder,
-                loss: spec.loss.get(),
-                lose: spec.lose.iter().rev().copied().collect(),
-                loss_rng: stream("loss"),
-                jitter_rng: stream("jitter"),
-                lateness_rng: stream("lateness"),
-                ring: VecDeque::new(),
-                last_arrival: Time::ZERO,
-                lost: Count::default(),
-                departed: Count::default(),
-                delivered: Count::default(),
-            },
+            flight: Flight::new(spec, stream),
             idle: true,
             free_at: Time::ZERO,
             transmit_dropped: Count::default(),
@@ -244,7 +69,7 @@ impl Port {
     /// A packet arrives at the queue. Afterwards [`Port::deadline`] is up to date.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
-        self.run(now, self.server == Server::Plain, env);
+        self.run(now, self.server.is_plain(), env);
         let view = self.link_view(now);
         let mut fates = Fates { now, link: self.link, env };
         let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
@@ -298,7 +123,7 @@ impl Port {
     /// When the next packet reaches the far end.
     #[inline]
     pub fn arrival_at(&self) -> Time {
-        self.flight.ring.front().map_or(Time::NEVER, |p| p.stamp)
+        self.flight.arrival_at()
     }
 
     /// When [`Port::work`] next has something to do.
@@ -306,7 +131,7 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let (time, step) = self.next_step();
         // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
-        let silent = step == Step::Free && self.queue.backlog().packets == 0 && self.held().is_none();
+        let silent = step == Step::Free && self.queue.backlog().packets == 0 && !self.server.holds();
         if silent { self.next_but_free().0 } else { time }
     }
 
@@ -316,7 +141,7 @@ impl Port {
     /// way, everything due before its arrival can be done then, each thing at its own moment.
     #[inline]
     pub fn can_wait(&self) -> bool {
-        self.server == Server::Plain && !self.flight.reorder && !self.flight.ring.is_empty()
+        self.server.is_plain() && self.flight.keeps_order()
     }
 
     /// Changes the link from `now` on. The host has polled up to `now`, and has checked [`Change::validate`].
@@ -324,30 +149,11 @@ impl Port {
         if let Some(rate) = change.rate {
             self.rate = Some(rate);
         }
-        self.flight.delay = change.delay.unwrap_or(self.flight.delay);
-        self.flight.jitter = change.jitter.unwrap_or(self.flight.jitter);
-        self.flight.loss = change.loss.map_or(self.flight.loss, units::Prob::get);
-        let (msr, peak) = (change.max_sustained_rate, change.peak_traffic_rate);
-        match &mut self.server {
-            Server::Plain => {}
-            Server::Shaper(bucket) => bucket.set_rates(now, msr, peak),
-            Server::Htb(htb, sent) => {
-                let rate = change.rate.filter(|_| htb.follows_link()).or(msr);
-                let next = htb.set_rates(now, rate, peak);
-                if !self.idle {
-                    self.free_at = next.max(*sent);
-                }
-            }
-            Server::Modem { bucket, mac, .. } => {
-                bucket.set_rates(now, msr, peak);
-                change.rate.into_iter().for_each(|r| mac.set_rate(r));
-                change.max_grant.into_iter().for_each(|g| mac.set_max_grant(g));
-            }
-            Server::Granted(g) => {
-                g.set_rates(now, msr, peak);
-                change.rate.into_iter().for_each(|r| g.set_rate(r));
-                change.max_grant.into_iter().for_each(|m| g.set_max_grant(m));
-            }
+        self.flight.change(&change);
+        if let Some(free_at) = self.server.change(now, &change)
+            && !self.idle
+        {
+            self.free_at = free_at;
         }
         if self.idle && self.queue.backlog().packets > 0 {
             // a stopped link may go again: it asks in the next poll
@@ -385,47 +191,13 @@ impl Port {
 
     /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
     pub fn transmit_backlog(&self, now: Time) -> Backlog {
-        match &self.server {
-            Server::Modem { mac, .. } => mac.backlog(now),
-            _ => Backlog::default(),
-        }
+        self.server.transmit_backlog(now)
     }
 
     /// The link as the discipline sees it.
     #[inline]
     pub fn link_view(&self, now: Time) -> LinkView {
-        let channel = self.rate.unwrap_or(INFINITE);
-        let shaped = |bucket: &TokenBucket, downstream_delay: Duration| LinkView {
-            rate: bucket.rate(),
-            peak_rate: bucket.peak_rate().unwrap_or(channel),
-            tokens: bucket.tokens(now),
-            downstream_delay,
-        };
-        match &self.server {
-            Server::Plain => LinkView::plain(channel),
-            Server::Shaper(bucket) => shaped(bucket, Duration::ZERO),
-            Server::Htb(htb, _) if htb.ceil() == htb.rate() => LinkView::plain(htb.rate()),
-            Server::Htb(htb, _) => LinkView {
-                rate: htb.rate(),
-                peak_rate: htb.ceil(),
-                tokens: htb.tokens(now),
-                downstream_delay: Duration::ZERO,
-            },
-            Server::Modem { bucket, mac, .. } => shaped(bucket, mac.expected_wait(now)),
-            Server::Granted(g) => LinkView {
-                rate: g.sustained_rate(),
-                peak_rate: g.peak_rate(),
-                tokens: g.tokens(now),
-                downstream_delay: Duration::ZERO,
-            },
-        }
-    }
-
-    fn held(&self) -> Option<&PacketMeta> {
-        match &self.server {
-            Server::Modem { held, .. } => held.as_ref(),
-            _ => None,
-        }
+        self.server.view(now, self.rate)
     }
 
     /// What comes next, and when. Of equal times the earlier variant of [`Step`] comes first.
@@ -439,18 +211,10 @@ impl Port {
     #[inline]
     fn next_but_free(&self) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
-        let modem = match &self.server {
-            Server::Plain | Server::Shaper(_) | Server::Htb(..) => Time::NEVER,
-            Server::Modem { mac, .. } => mac.next_map(),
-            Server::Granted(g) => g.deadline(),
-        };
-        let mut next = if modem <= wake { (modem, Step::Modem) } else { (wake, Step::Wake) };
-        if let Server::Modem { mac, .. } = &self.server
-            && self.idle
-            && self.queue.backlog().packets > 0
-            && mac.room_at() < next.0
-        {
-            next = (mac.room_at(), Step::Room);
+        let tick = self.server.next();
+        let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
+        if self.idle && self.queue.backlog().packets > 0 && self.server.room_at() < next.0 {
+            return (self.server.room_at(), Step::Room);
         }
         next
     }
@@ -469,20 +233,17 @@ impl Port {
             }
             match step {
                 Step::Free => self.free(time, env),
-                Step::Modem => self.modem(time, env),
+                Step::Tick => self.tick(time, env),
                 Step::Wake => self.wake(time, env),
                 Step::Room => self.serve(time, env),
             }
         }
     }
 
-    /// The link has become free at `now`: what the bucket let pass enters the transmit queue, and the next packet is asked for.
+    /// The link has become free at `now`: what was held goes on, and the next packet is asked for.
     #[inline]
     fn free<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
-        if let Server::Modem { held, mac, .. } = &mut self.server
-            && let Some(packet) = held.take()
-            && let Err(packet) = mac.push(now, packet)
-        {
+        if let Err(packet) = self.server.freed(now) {
             self.transmit_dropped.add(&packet);
             Fates { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
         }
@@ -494,48 +255,26 @@ impl Port {
     fn serve<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         // bound: a turn that does not return takes a packet out of the queue (an infinite rate empties it)
         loop {
-            let held_back = match &mut self.server {
-                Server::Plain => self.rate == Some(BitRate(0)),
-                Server::Shaper(_) => false,
-                // it knows how much waits in its class, and does not ask an empty one
-                Server::Htb(..) => self.queue.backlog().packets == 0,
-                Server::Modem { mac, .. } => mac.holds_back(now),
-                Server::Granted(g) => {
-                    if self.queue.backlog().packets > 0 {
-                        g.notify(now);
-                    }
-                    true
-                }
-            };
+            let held_back = self.server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(now, env) };
             let Some(packet) = packet else {
                 self.idle = true;
                 return;
             };
-            let serialize = self.rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
-            match &mut self.server {
-                Server::Plain => {
-                    self.free_at = now + serialize;
-                    self.flight.depart(now, self.link, packet, self.free_at, env);
-                    if self.rate.is_none() {
-                        continue;
-                    }
+            self.free_at = match self.server.take(now, &packet, self.rate) {
+                Taken::Gone => {
+                    self.flight.depart(now, self.link, packet, now, env);
+                    continue;
                 }
-                Server::Shaper(bucket) => {
-                    self.free_at = now + serialize + bucket.take(now, packet.bytes());
-                    self.flight.depart(now, self.link, packet, self.free_at, env);
+                Taken::Sent { end, free_at } => {
+                    self.flight.depart(now, self.link, packet, end, env);
+                    free_at
                 }
-                Server::Htb(htb, sent) => {
-                    *sent = now + htb.serialize(self.rate, packet.bytes());
-                    self.free_at = (now + htb.charge(now, packet.bytes())).max(*sent);
-                    self.flight.depart(now, self.link, packet, *sent, env);
+                Taken::Held { free_at } => {
+                    self.server.hold(packet);
+                    free_at
                 }
-                Server::Modem { bucket, held, .. } => {
-                    self.free_at = now + bucket.take(now, packet.bytes());
-                    *held = Some(packet);
-                }
-                Server::Granted(_) => unreachable!("it asks for itself"),
-            }
+            };
             self.idle = false;
             return;
         }
@@ -568,39 +307,24 @@ impl Port {
         }
     }
 
-    /// The modem's MAP, or its grant.
-    fn modem<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
-        match &mut self.server {
-            Server::Modem { mac, .. } => {
-                let (flight, link) = (&mut self.flight, self.link);
-                mac.map(now, &mut self.mac_rng, |packet, end| flight.depart(now, link, packet, end, env));
+    /// The server's own clock: a MAP, or a grant.
+    fn tick<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
+        let (flight, link, waiting) = (&mut self.flight, self.link, self.queue.backlog().bytes);
+        let depart = &mut |packet, end| flight.depart(now, link, packet, end, env);
+        if self.server.tick(now, waiting, &mut self.mac_rng, depart) {
+            let packet = self.dequeue(now, env);
+            if let Some((packet, end)) = self.server.given(now, packet) {
+                self.flight.depart(now, link, packet, end, env);
             }
-            Server::Granted(g) => {
-                let mut next = g.advance(now, self.queue.backlog().bytes, &mut self.mac_rng);
-                if next == Next::Dequeue {
-                    let packet = self.dequeue(now, env);
-                    if let Server::Granted(g) = &mut self.server {
-                        next = g.send(now, packet);
-                    }
-                }
-                if let Next::Depart(packet, end) = next {
-                    self.flight.depart(now, self.link, packet, end, env);
-                }
-            }
-            Server::Plain | Server::Shaper(_) | Server::Htb(..) => {}
         }
     }
 
     /// Every packet that left the queue is somewhere.
     fn balances(&self) -> bool {
-        let inside = match &self.server {
-            Server::Plain | Server::Shaper(_) | Server::Htb(..) => 0,
-            Server::Modem { held, mac, .. } => mac.queued() + usize::from(held.is_some()),
-            Server::Granted(g) => usize::from(g.fragment().is_some()),
-        } as u64;
+        let inside = self.server.inside() as u64;
         let left = self.queue.counters().delivered.packets;
-        let Flight { ring, lost, departed, delivered, .. } = &self.flight;
+        let Flight { lost, departed, delivered, .. } = &self.flight;
         left == inside + self.transmit_dropped.packets + lost.packets + departed.packets
-            && departed.packets == ring.len() as u64 + delivered.packets
+            && departed.packets == self.flight.len() as u64 + delivered.packets
     }
 }

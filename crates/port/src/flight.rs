@@ -1,0 +1,135 @@
+//! The link behind the server: what leaves is lost, or arrives later.
+
+use crate::env::{Env, Fates};
+use crate::{Change, Lateness, PortSpec};
+use packet::{DropReason, FateSink, PacketMeta, Point};
+use qdisc::Count;
+use record::{LinkId, Sink};
+use std::collections::VecDeque;
+use units::{Duration, Rng, Time};
+
+/// Random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time that is uniform over the whole
+/// nanoseconds of [0, `jitter`], and one of the distribution `lateness`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Flight {
+    delay: Duration,
+    jitter: Duration,
+    lateness: Option<Lateness>,
+    reorder: bool,
+    loss: f64,
+    /// Numbers of packets still to be lost, the next one last.
+    lose: Vec<u64>,
+    loss_rng: Rng,
+    jitter_rng: Rng,
+    lateness_rng: Rng,
+    /// On their way to the far end in the order of arrival there, `stamp` being its moment.
+    ring: VecDeque<PacketMeta>,
+    last_arrival: Time,
+    pub lost: Count,
+    pub departed: Count,
+    pub delivered: Count,
+}
+
+impl Flight {
+    /// Nothing is on its way. `stream` gives the random stream of a name.
+    pub fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
+        Self {
+            delay: spec.delay,
+            jitter: spec.jitter,
+            lateness: spec.lateness,
+            reorder: spec.reorder,
+            loss: spec.loss.get(),
+            lose: spec.lose.iter().rev().copied().collect(),
+            loss_rng: stream("loss"),
+            jitter_rng: stream("jitter"),
+            lateness_rng: stream("lateness"),
+            ring: VecDeque::new(),
+            last_arrival: Time::ZERO,
+            lost: Count::default(),
+            departed: Count::default(),
+            delivered: Count::default(),
+        }
+    }
+
+    /// Other delays and chances from now on.
+    pub fn change(&mut self, change: &Change) {
+        self.delay = change.delay.unwrap_or(self.delay);
+        self.jitter = change.jitter.unwrap_or(self.jitter);
+        self.loss = change.loss.map_or(self.loss, units::Prob::get);
+    }
+
+    /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
+    #[inline]
+    pub fn arrival_at(&self) -> Time {
+        self.ring.front().map_or(Time::NEVER, |p| p.stamp)
+    }
+
+    /// Packets on their way.
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Some packet is on its way, and none that leaves later arrives sooner.
+    #[inline]
+    pub fn keeps_order(&self) -> bool {
+        !self.reorder && !self.ring.is_empty()
+    }
+
+    /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
+    #[inline]
+    pub fn depart<S: Sink>(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        mut packet: PacketMeta,
+        end: Time,
+        env: &mut Env<'_, S>,
+    ) {
+        let by_chance = self.loss_rng.chance(self.loss);
+        if by_chance || !self.lose.is_empty() && self.chosen() {
+            self.lost.add(&packet);
+            return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
+        }
+        self.departed.add(&packet);
+        let mut arrival = end + self.delay;
+        if !self.jitter.is_zero() {
+            arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
+        }
+        if let Some(lateness) = &self.lateness {
+            arrival += lateness.at(self.lateness_rng.unit());
+        }
+        if self.reorder && arrival < self.last_arrival {
+            return self.overtake(packet, arrival);
+        }
+        self.last_arrival = self.last_arrival.max(arrival);
+        packet.stamp = self.last_arrival;
+        self.ring.push_back(packet);
+    }
+
+    /// Whether the packet that leaves now is one of those to be lost; those before it have departed or been lost.
+    #[cold]
+    fn chosen(&mut self) -> bool {
+        let number = self.departed.packets + self.lost.packets + 1;
+        // bounded: each turn takes one off the list
+        while self.lose.pop_if(|next| *next < number).is_some() {}
+        self.lose.pop_if(|next| *next == number).is_some()
+    }
+
+    /// `packet` arrives before some that were sent before it, and behind those of the same moment.
+    ///
+    /// Bound: as many turns as it overtakes packets.
+    #[cold]
+    fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
+        packet.stamp = arrival;
+        let overtaken = self.ring.iter().rev().take_while(|p| p.stamp > arrival).count();
+        self.ring.insert(self.ring.len() - overtaken, packet);
+    }
+
+    /// The next packet that has arrived by `now`.
+    #[inline]
+    pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
+        let packet = self.ring.pop_front_if(|p| p.stamp <= now)?;
+        self.delivered.add(&packet);
+        Some(packet)
+    }
+}

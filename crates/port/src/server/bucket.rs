@@ -1,0 +1,50 @@
+//! A dual token bucket before a link: the next packet waits for its tokens, then for the link.
+
+use super::{INFINITE, Serve, Taken};
+use crate::Change;
+use docsis::{ShaperParams, TokenBucket};
+use packet::{Backlog, LinkView, PacketMeta};
+use units::{BitRate, Duration, Time};
+
+/// The bucket; a packet is taken from the queue when its turn has come, and held while tokens come.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bucket(TokenBucket);
+
+impl Bucket {
+    pub fn new(p: &ShaperParams) -> Self {
+        Self(TokenBucket::new(p))
+    }
+}
+
+/// A link behind `bucket`, beyond which a packet still takes `downstream_delay`.
+pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
+    LinkView {
+        rate: bucket.rate(),
+        peak_rate: bucket.peak_rate().or(rate).unwrap_or(INFINITE),
+        tokens: bucket.tokens(now),
+        downstream_delay,
+    }
+}
+
+impl Serve for Bucket {
+    fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView {
+        shaped(&self.0, now, rate, Duration::ZERO)
+    }
+
+    fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
+        self.0.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
+        None
+    }
+
+    #[inline]
+    fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, _waiting: Backlog) -> bool {
+        false
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+        let serialize = rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
+        let end = now + serialize + self.0.take(now, packet.bytes());
+        Taken::Sent { end, free_at: end }
+    }
+}

@@ -1,0 +1,77 @@
+//! The modem of SCTE 2013: no queue but the managed one; a grant takes from it what fits.
+
+use super::{Serve, Taken};
+use crate::Change;
+use docsis::{DocsisParams, GrantedLink, Next};
+use packet::{Backlog, LinkView, PacketMeta};
+use units::{BitRate, Duration, Rng, Time};
+
+/// The link, which asks for itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Granted(GrantedLink);
+
+impl Granted {
+    pub fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
+        Self(GrantedLink::new(p, rate))
+    }
+}
+
+/// A packet that leaves, and when.
+fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
+    if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
+}
+
+impl Serve for Granted {
+    fn view(&self, now: Time, _rate: Option<BitRate>) -> LinkView {
+        LinkView {
+            rate: self.0.sustained_rate(),
+            peak_rate: self.0.peak_rate(),
+            tokens: self.0.tokens(now),
+            downstream_delay: Duration::ZERO,
+        }
+    }
+
+    fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
+        self.0.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
+        change.rate.into_iter().for_each(|r| self.0.set_rate(r));
+        change.max_grant.into_iter().for_each(|m| self.0.set_max_grant(m));
+        None
+    }
+
+    /// It asks the queue when it has a grant; until then it is told that there is something to ask for.
+    #[inline]
+    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
+        if waiting.packets > 0 {
+            self.0.notify(now);
+        }
+        true
+    }
+
+    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
+        unreachable!("it asks for itself")
+    }
+
+    #[inline]
+    fn next(&self) -> Time {
+        self.0.deadline()
+    }
+
+    fn tick(&mut self, now: Time, waiting: u64, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
+        let next = self.0.advance(now, waiting, rng);
+        if next == Next::Dequeue {
+            return true;
+        }
+        if let Some((packet, end)) = leaving(next) {
+            depart(packet, end);
+        }
+        false
+    }
+
+    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        leaving(self.0.send(now, packet))
+    }
+
+    fn inside(&self) -> usize {
+        usize::from(self.0.fragment().is_some())
+    }
+}

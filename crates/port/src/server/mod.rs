@@ -1,0 +1,186 @@
+//! What takes packets from a queue: one file per kind of link, dispatched by a closed enum.
+//!
+//! A port asks its server in the order of time: whether it holds the queue back, what it does with the packet that it gets,
+//! and what happens when it is free again. A server with a clock of its own (a modem's MAPs and grants) has moments, too.
+
+mod bucket;
+mod granted;
+mod htb;
+mod plain;
+mod two_queue;
+
+use crate::{Change, PortSpec, Service, Shaper};
+use docsis::Model;
+use packet::{Backlog, LinkView, PacketMeta};
+use units::{BitRate, Rng, Time};
+
+/// A rate that no packet waits for.
+const INFINITE: BitRate = BitRate(u64::MAX);
+
+/// What a server does with a packet that the queue gave it.
+pub(crate) enum Taken {
+    /// Its last bit leaves at `end`; the queue is asked again at `free_at`.
+    Sent { end: Time, free_at: Time },
+    /// It leaves now and takes no time: the queue is asked again at once.
+    Gone,
+    /// It stays inside, until [`Serve::freed`] at `free_at`.
+    Held { free_at: Time },
+}
+
+/// The moments of a server. `rate` is the link's own rate, if it has one.
+pub(crate) trait Serve {
+    /// The link as a discipline sees it.
+    fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
+
+    /// Other rates from now on. If that moves the moment at which a busy link is free: when that is.
+    fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
+
+    /// Whether the queue, where so much waits, is not to be asked now.
+    fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
+
+    /// The queue gave a packet.
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken;
+
+    /// Keeps the packet that [`Serve::take`] holds.
+    fn hold(&mut self, _packet: PacketMeta) {
+        unreachable!("it holds none")
+    }
+
+    /// The link is free: a held packet goes on, or is dropped because there is no room for it.
+    #[inline]
+    fn freed(&mut self, _now: Time) -> Result<(), PacketMeta> {
+        Ok(())
+    }
+
+    /// Whether it keeps a packet until the link is free.
+    #[inline]
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// The next moment of its own clock.
+    #[inline]
+    fn next(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Its own clock has come to [`Serve::next`]: packets that leave go to `depart` with the moment of their last bit.
+    /// Returns whether it asks for a packet, which [`Serve::given`] gets. `waiting` are the bytes in the queue.
+    fn tick(&mut self, _now: Time, _waiting: u64, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
+        false
+    }
+
+    /// What the queue had when [`Serve::tick`] asked; returns what leaves, and when.
+    fn given(&mut self, _now: Time, _packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        None
+    }
+
+    /// When there is room again, if it holds the queue back.
+    #[inline]
+    fn room_at(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Packets that have left the queue and not departed.
+    fn inside(&self) -> usize {
+        0
+    }
+
+    /// Of these, those in a transmit queue whose transmission has not begun by `now`.
+    fn transmit_backlog(&self, _now: Time) -> Backlog {
+        Backlog::default()
+    }
+}
+
+/// Any server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Server {
+    Plain(plain::Plain),
+    Bucket(bucket::Bucket),
+    Htb(htb::Class),
+    TwoQueue(Box<two_queue::TwoQueue>),
+    Granted(Box<granted::Granted>),
+}
+
+/// The same of whichever server it is.
+macro_rules! each {
+    ($server:expr, $it:ident => $do:expr) => {
+        match $server {
+            Server::Plain($it) => $do,
+            Server::Bucket($it) => $do,
+            Server::Htb($it) => $do,
+            Server::TwoQueue($it) => $do,
+            Server::Granted($it) => $do,
+        }
+    };
+}
+
+impl Server {
+    /// The server of a valid specification, at rest.
+    pub fn new(spec: &PortSpec) -> Self {
+        match &spec.service {
+            Service::Plain => Self::Plain(plain::Plain),
+            Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p)),
+            Service::Shaper(Shaper::Htb(p)) => Self::Htb(htb::Class::new(p, spec.rate)),
+            Service::Docsis(p) => match p.model {
+                Model::TwoQueue2012 => Self::TwoQueue(Box::new(two_queue::TwoQueue::new(p, spec.rate))),
+                Model::DocsisLink2013 => Self::Granted(Box::new(granted::Granted::new(p, spec.rate))),
+            },
+        }
+    }
+
+    /// A link with a rate and nothing else.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+}
+
+impl Serve for Server {
+    #[inline]
+    fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView {
+        each!(self, s => s.view(now, rate))
+    }
+    fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
+        each!(self, s => s.change(now, change))
+    }
+    #[inline]
+    fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
+        each!(self, s => s.holds_back(now, rate, waiting))
+    }
+    #[inline]
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+        each!(self, s => s.take(now, packet, rate))
+    }
+    fn hold(&mut self, packet: PacketMeta) {
+        each!(self, s => s.hold(packet));
+    }
+    #[inline]
+    fn freed(&mut self, now: Time) -> Result<(), PacketMeta> {
+        each!(self, s => s.freed(now))
+    }
+    #[inline]
+    fn holds(&self) -> bool {
+        each!(self, s => s.holds())
+    }
+    #[inline]
+    fn next(&self) -> Time {
+        each!(self, s => s.next())
+    }
+    fn tick(&mut self, now: Time, waiting: u64, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
+        each!(self, s => s.tick(now, waiting, rng, depart))
+    }
+    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        each!(self, s => s.given(now, packet))
+    }
+    #[inline]
+    fn room_at(&self) -> Time {
+        each!(self, s => s.room_at())
+    }
+    fn inside(&self) -> usize {
+        each!(self, s => s.inside())
+    }
+    fn transmit_backlog(&self, now: Time) -> Backlog {
+        each!(self, s => s.transmit_backlog(now))
+    }
+}

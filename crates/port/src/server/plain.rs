@@ -1,0 +1,34 @@
+//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time where there is no rate.
+
+use super::{INFINITE, Serve, Taken};
+use crate::Change;
+use packet::{Backlog, LinkView, PacketMeta};
+use units::{BitRate, Time};
+
+/// It has no state: the port knows the rate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plain;
+
+impl Serve for Plain {
+    #[inline]
+    fn view(&self, _now: Time, rate: Option<BitRate>) -> LinkView {
+        LinkView::plain(rate.unwrap_or(INFINITE))
+    }
+
+    fn change(&mut self, _now: Time, _change: &Change) -> Option<Time> {
+        None
+    }
+
+    /// A rate of zero stops the link.
+    #[inline]
+    fn holds_back(&mut self, _now: Time, rate: Option<BitRate>, _waiting: Backlog) -> bool {
+        rate == Some(BitRate(0))
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+        let Some(rate) = rate else { return Taken::Gone };
+        let end = now + rate.time_for(packet.bytes());
+        Taken::Sent { end, free_at: end }
+    }
+}
