@@ -28,6 +28,7 @@ mod cc;
 mod delivery;
 mod detection;
 mod endpoint;
+mod feedback;
 mod pacer;
 mod params;
 mod presets;
@@ -47,8 +48,8 @@ mod validate;
 pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection,
-    MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LedbatParams,
+    LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};

@@ -1,8 +1,8 @@
 //! Whole stacks by name.
 
 use crate::params::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection,
-    MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LedbatParams,
+    LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -97,6 +97,7 @@ fn linux_6() -> TcpParams {
         fin_after_data: false,
         bare_handshake_ack: false,
         ecn: false,
+        ecn_feedback: EcnFeedback::Rfc3168,
         clock_granularity: Duration::from_millis(1),
         timer_tick: Duration::from_millis(1),
         quantise_rtt: false,

@@ -7,10 +7,11 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
+use crate::feedback::Mark;
 use crate::params::TcpParams;
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
-use packet::{Ecn, Flags};
+use packet::Flags;
 use ranges::OutOfOrder;
 use units::{LINE, Time, prefetch};
 
@@ -26,7 +27,7 @@ const PAUSE: u32 = 100_000;
 /// ACKs at once after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
-/// In `tells`: CE arrived and CWR has not.
+/// In `tells`: ACKs carry ECE.
 const ECHO: u8 = 1;
 /// In `tells`: the next ACK reports a duplicate.
 const DUPLICATE: u8 = 2;
@@ -203,15 +204,7 @@ impl Receiver {
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if self.ecn {
-            if segment.flags.has(Flags::CWR) {
-                self.tells &= !ECHO;
-            }
-            if segment.ecn == Ecn::Ce && self.tells & ECHO == 0 {
-                self.tells |= ECHO;
-                if p.quick_acks_return {
-                    self.quicken(QUICK_AFTER_CE);
-                }
-            }
+            self.hear_mark(p, now, segment, io);
         }
         if p.rtt_from_every_ack {
             self.ts_recent = segment.ts_val;
@@ -255,6 +248,25 @@ impl Receiver {
         self.since_ack += (self.next - old) as u32;
         self.deliver(old, io);
         self.schedule_ack(p, now);
+    }
+
+    /// Takes in whether a segment was marked.
+    fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        let (echo, mark) = p.ecn_feedback.hear(self.tells & ECHO != 0, segment);
+        match mark {
+            Mark::Same => {}
+            Mark::Begins if p.quick_acks_return => self.quicken(QUICK_AFTER_CE),
+            Mark::Begins => {}
+            Mark::Changes => {
+                if self.unacked > 0 {
+                    let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
+                    self.stamp(p, now, &mut ack);
+                    io.send(&ack);
+                }
+                self.set_ack_now();
+            }
+        }
+        self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
     }
 
     /// Adds `[start, end)` above a hole; false if it was there already.

@@ -405,6 +405,23 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 }
 
 #[test]
+fn dctcp_s_feedback_ends_with_the_marks() {
+    // two segments of one window are marked: the echo ends with them, not with CWR; one reduction all the same
+    let p = TcpParams { ecn: true, ecn_feedback: EcnFeedback::Dctcp, initial_ssthresh: Some(20.0), ..preset("rfc") };
+    let mss = u64::from(p.mss);
+    let mut n = Net::new(&p, 50, move |from, _, s| {
+        let i = (s.seq.max(1) - 1) / mss;
+        if from == 0 && s.len > 0 && (i == 300 || i == 302) { Fate::Mark } else { Fate::Pass }
+    });
+    n.connect(600 * mss, true);
+    n.run(60.0);
+    let st = n.ends[0].stats();
+    assert_eq!((st.ecn_reductions, st.retransmits, n.received[1]), (1, 0, 600 * mss));
+    let echoes = n.log.iter().filter(|l| l.1 == 1 && l.2.flags.has(Flags::ECE) && l.2.flags.has(Flags::PURE_ACK));
+    assert_eq!(echoes.map(|l| (l.2.ack - 1) / mss).collect::<Vec<_>>(), [301, 303]);
+}
+
+#[test]
 fn a_lost_last_ack_is_repeated() {
     // the ACK of the passive side's FIN is lost: the closed active side answers its retransmission
     let mut dropped = false;

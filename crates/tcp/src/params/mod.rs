@@ -4,8 +4,8 @@ mod axes;
 mod ledbat;
 
 pub use axes::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
-    Recovery, Reduction, Undo,
+    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LossDetection,
+    MinRto, Pacing, Recovery, Reduction, Undo,
 };
 pub use ledbat::LedbatParams;
 
@@ -172,6 +172,8 @@ pub struct TcpParams {
     pub quick_acks_return: bool,
     /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
     pub dsack: bool,
+    /// What its ACKs tell of CE marks.
+    pub ecn_feedback: EcnFeedback,
     /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
     /// application sends in answer leaves first. Hosts that know no applications ignore it.
     pub ack_after_delivery: bool,

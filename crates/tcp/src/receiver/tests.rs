@@ -1,6 +1,8 @@
 //! The receiver by itself.
 
 use super::*;
+use crate::params::EcnFeedback;
+use packet::Ecn;
 
 #[derive(Default)]
 struct Log(Vec<Event>);
@@ -141,5 +143,53 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
             }
         }
         assert_eq!(acked, want, "{returns}");
+    }
+}
+
+/// What a receiver with DCTCP's feedback and an ACK for every second segment answers to segments with these marks: the number that
+/// each ACK acknowledges up to, and its ECE.
+fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
+    #[derive(Default)]
+    struct Acks(Vec<Segment>);
+    impl Io for Acks {
+        fn send(&mut self, segment: &Segment) {
+            self.0.push(*segment);
+        }
+        fn event(&mut self, _: Event) {}
+    }
+    let p = TcpParams { quick_acks: 0, ecn_feedback: EcnFeedback::Dctcp, ..TcpParams::preset("linux-6").unwrap() };
+    let (mut r, mut acks) = (Receiver::new(&p), Acks::default());
+    r.open(0);
+    r.ecn = true;
+    for (i, &marked) in marks.iter().enumerate() {
+        let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
+        r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &mut Counters::default(), &mut acks);
+        if r.ack_now() {
+            let mut s = Segment::default();
+            r.stamp(&p, Time(1), &mut s);
+            acks.0.push(s);
+        }
+    }
+    acks.0.iter().map(|s| ((s.ack - 1) / 500, s.flags.has(Flags::ECE))).collect()
+}
+
+#[test]
+fn dctcp_tells_which_segments_were_marked() {
+    // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6, unmarked,
+    // lets its ACK out before its own
+    let marks = [false, false, true, true, true, true, false, false];
+    assert_eq!(dctcp(&marks), [(2, false), (3, true), (5, true), (6, true), (7, false)]);
+    // every second segment marked: each is acknowledged by itself
+    assert_eq!(dctcp(&[false, true, false, true]), [(1, false), (2, true), (3, false), (4, true)]);
+    // whatever the marks: the segments that ACKs with ECE acknowledge are the marked ones
+    let mut dice = units::Rng::named(1, "marks");
+    for _ in 0..100 {
+        let marks: Vec<bool> = (0..50).map(|_| dice.chance(0.3)).collect();
+        let mut reached = 0;
+        for (up_to, ece) in dctcp(&marks) {
+            assert!(marks[reached..up_to as usize].iter().all(|&m| m == ece), "{marks:?}");
+            reached = up_to as usize;
+        }
+        assert!(reached >= 49);
     }
 }

@@ -54,7 +54,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             Reduction::HeldRateHalving,
             Reduction::Prr,
         ]),
-        any::<[bool; 18]>(),
+        any::<[bool; 19]>(),
         1u32..4,
         prop::sample::select(CongestionControl::ALL),
     )
@@ -89,6 +89,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             keep_sack_after_rto: b[3],
             nagle: b[4],
             ecn: b[5],
+            ecn_feedback: if b[18] { EcnFeedback::Dctcp } else { EcnFeedback::Rfc3168 },
             reduce_from_flight: b[6],
             ack_every,
             retries: None,
