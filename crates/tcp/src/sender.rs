@@ -100,7 +100,7 @@ pub(crate) struct Sender {
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     shrink: Shrink,
-    /// Only in stacks that undo.
+    /// Only in stacks that undo, and not before something was sent again.
     undo: Option<Box<Undo>>,
 }
 
@@ -126,7 +126,7 @@ impl Sender {
             detection: Detection::new(p),
             board: Scoreboard::new(1),
             shrink: Shrink::default(),
-            undo: Undo::new(p),
+            undo: None,
             doubt: false,
             dupacks: 0,
             timeouts: 0,

@@ -50,9 +50,9 @@ impl Undo {
     /// The detections it can live with: they tell what was sent only once, and take back what they called lost.
     pub(crate) const LIVES_WITH: &[LossDetection] = &[LossDetection::RackTlp];
 
-    /// The books, if the stack keeps any.
-    pub(crate) fn new(p: &TcpParams) -> Option<Box<Self>> {
-        (p.undo != UndoAxis::None || p.frto).then(Box::default)
+    /// The stack keeps books.
+    pub(crate) fn is_kept(p: &TcpParams) -> bool {
+        p.undo != UndoAxis::None || p.frto
     }
 
     /// Something is to be judged.

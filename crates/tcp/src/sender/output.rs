@@ -223,7 +223,7 @@ impl Sender {
         if self.board.retransmitted(piece, micros(cx.now), rescue) {
             self.detection.note_resent(&mut self.board, piece, micros(cx.now));
         }
-        self.note_resent(cx.now);
+        self.note_resent(cx.p, cx.now);
         cx.stats.retransmits += 1;
         if piece.seq == self.una {
             self.rack_head_resent(cx.p, cx.now);

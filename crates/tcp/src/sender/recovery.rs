@@ -115,7 +115,7 @@ impl Sender {
 
     pub(super) fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
         let p = cx.p;
-        self.begin_episode(self.state != State::Cwr);
+        self.begin_episode(p, self.state != State::Cwr);
         if self.state == State::Cwr {
             self.recover = self.next;
         } else {
@@ -218,7 +218,7 @@ impl Sender {
         let base = (!paid).then(|| self.reduction_base(p));
         let first = self.timeouts > 0 || matches!(self.state, State::Open | State::Cwr);
         if !paid {
-            self.begin_episode(true);
+            self.begin_episode(p, true);
         }
         if let Some(base) = base {
             self.congested(p, Congestion::Loss, base);

@@ -1,11 +1,11 @@
-//! What the sender does by [`Undo`](crate::undo::Undo): it keeps its books, and takes reductions back.
+//! What the sender does by [`Undo`]: it keeps its books, and takes reductions back.
 
 use super::Sender;
 use crate::detection::rack::Probe;
 use crate::params::TcpParams;
 use crate::segment::{Segment, micros};
 use crate::stats::State;
-use crate::undo::{Evidence, duplicate};
+use crate::undo::{Evidence, Undo, duplicate};
 use units::Time;
 
 impl Sender {
@@ -14,26 +14,35 @@ impl Sender {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
 
+    /// The books, if the stack keeps any; opened when first needed.
+    fn books(&mut self, p: &TcpParams) -> Option<&mut Undo> {
+        Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
+    }
+
     /// A fast recovery or a timeout begins; `reduces` if it takes the window down.
-    pub(super) fn begin_episode(&mut self, reduces: bool) {
-        let Some(undo) = &mut self.undo else { return };
+    pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
+        if !Undo::is_kept(p) {
+            return;
+        }
         let probe = self.detection.as_rack().and_then(|rack| rack.probe);
         let probes = u32::from(matches!(probe, Some(Probe { is_retransmission: true, .. })));
-        undo.begin(self.una, self.board.resent_in_flight() + probes, reduces.then_some(self.window));
+        let (una, out, window) = (self.una, self.board.resent_in_flight() + probes, self.window);
+        let Some(undo) = self.books(p) else { return };
+        undo.begin(una, out, reduces.then_some(window));
         self.doubt = true;
     }
 
     /// A segment was sent again.
     #[inline]
-    pub(super) fn note_resent(&mut self, now: Time) {
-        if let Some(undo) = &mut self.undo {
+    pub(super) fn note_resent(&mut self, p: &TcpParams, now: Time) {
+        if let Some(undo) = self.books(p) {
             undo.note_resent(micros(now));
         }
     }
 
     /// A timeout has put the sender into the loss state.   Source: RFC 5682 §3.1 step 1.
     pub(super) fn begin_frto(&mut self, p: &TcpParams, first: bool) {
-        let Some(undo) = &mut self.undo else { return };
+        let Some(undo) = self.books(p) else { return };
         undo.frto = p.frto && first;
         self.doubt = undo.is_open();
         if let Some(rack) = self.detection.rack() {
