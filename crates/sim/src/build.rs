@@ -1,13 +1,15 @@
 //! From a scenario to a world.
 
+use crate::codec::Bodies;
 use crate::conn::Way;
 use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Room};
 use crate::meter::LinkMeter;
-use crate::net::{Bodies, Kind, Link, NO_LINK, Net, link_id};
+use crate::net::{Kind, Link, NO_LINK, Net, link_id};
 use crate::pages;
-use crate::world::{AppDesk, AppSlot, Chore, Core, START, World};
+use crate::table::{AppDesk, Core};
+use crate::world::{AppSlot, Chore, START, World};
 use measure::{LinkMeterParams, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::Port;

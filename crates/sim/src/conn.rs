@@ -1,18 +1,13 @@
-//! Connections: two TCP ends and what the host knows about them, and the way between segments and packets.
-//!
-//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless it follows from what both
-//! ends know. Two kinds of segments make up nearly all traffic and need no arena: a plain data segment of a side that has
-//! received nothing but the other's SYN (its ACK field is 1), which carries its time stamp inline; and a pure ACK without
-//! SACK blocks or ECN echo, which carries the echoed time stamp inline. `tcp` promises not to read the rest, but for the time
-//! stamp of an ACK to a sender that measures one-way delay: such ACKs take the arena. (One with SACK blocks has lost it.)
+//! Connections: two TCP ends and what the host knows about them.
 
-use crate::net::{Body, Net, Sacks, is_sack};
+use crate::codec::{Envelope, Form, encode};
+use crate::net::Net;
 use measure::tally::{self, SenderCounts, Tally};
-use packet::{Flags, FlowId, NodeId, PacketMeta};
+use packet::{Flags, FlowId, NodeId};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
-use units::{Duration, Time};
+use units::Time;
 
 /// What a slot of the connection table holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,18 +140,6 @@ pub(crate) enum What {
     Failed,
 }
 
-/// Microseconds since the start, modulo 2^32: the clock of time stamps.
-#[inline]
-pub(crate) fn clock_us(now: Time) -> u32 {
-    (now.0 / 1000) as u32
-}
-
-/// The delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes.
-#[inline]
-pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
-    Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
-}
-
 /// Takes what an end sends and says.
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
@@ -170,50 +153,17 @@ pub(crate) struct Wire<'a, S> {
     pub delivered: bool,
 }
 
-/// Flags that make a segment more than plain data or a plain ACK.
-const SPECIAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ECE.0 | Flags::CWR.0);
-
 impl<S: Sink> Io for Wire<'_, S> {
     #[inline]
     fn send(&mut self, segment: &Segment) {
         let now = self.net.now();
         let way = self.way;
-        let mut packet = PacketMeta {
-            stamp: now,
-            seq: segment.seq,
-            flow: self.flow,
-            body: 0,
-            size: self.stack.wire_size(segment),
-            dst: way.peer,
-            tos: way.dscp << 2 | segment.ecn as u8,
-            class: 0,
-            flags: segment.flags.with(way.direction),
-            segs: 1,
-        };
-        let plain = !segment.flags.any(SPECIAL);
-        let after_apps = self.delivered && self.stack.ack_after_delivery;
-        let mut waits = false;
-        if plain && segment.flags.has(Flags::PURE_ACK) && !way.ack_time {
-            packet.seq = segment.ack;
-            packet.body = segment.ts_ecr;
-            packet.flags = packet.flags.with(Flags::INLINE);
-            waits = after_apps;
-        } else if plain && segment.ack == 1 && !segment.flags.has(Flags::PURE_ACK) {
-            packet.body = clock_us(now);
-            packet.flags = packet.flags.with(Flags::INLINE);
-        } else {
-            if segment.flags.has(Flags::PURE_ACK) {
-                packet.seq = segment.ack;
-            }
-            if segment.flags.has(Flags::SYN) && !segment.has_ack {
-                self.tally.syn(way.app, self.rest.number, now);
-            }
-            packet.body = if is_sack(packet.flags) {
-                self.net.bodies.sacks.put(Sacks::new(segment))
-            } else {
-                self.net.bodies.whole.put(Body { segment: *segment, sent: now })
-            };
-            waits = plain && way.ack_time && after_apps;
+        let envelope = Envelope { flow: self.flow, way, size: self.stack.wire_size(segment) };
+        let form = Form::of(segment, way.ack_time);
+        let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
+        let waits = self.delivered && self.stack.ack_after_delivery && form.answers(segment, way.ack_time);
+        if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
+            self.tally.syn(way.app, self.rest.number, now);
         }
         if S::PACKETS {
             self.net.covers.put(&mut packet, Some(segment));
@@ -260,7 +210,5 @@ mod tests {
     fn sizes() {
         // what a connection costs, and what its packets touch
         assert_eq!((std::mem::offset_of!(End, tcp), size_of::<Conn>()), (32, (8 + 8 + 1) * 64));
-        // in the arena without a word for "none"
-        assert_eq!(size_of::<Option<Sacks>>(), 32);
     }
 }

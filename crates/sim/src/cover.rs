@@ -1,6 +1,6 @@
 //! Packets whole, for runs that look at them ([`record::Sink::PACKETS`]).
 //!
-//! A packet leaves out what its receiver does not read or already knows (see `conn`). A capture wants it all: so in a run
+//! A packet leaves out what its receiver does not read or already knows (see `codec`). A capture wants it all: so in a run
 //! that looks at packets every one carries a number in `body` in place of its own, under which its segment and its own
 //! `body` lie. Where it is delivered or dropped it gets that back, and nobody who reads it can tell.
 

@@ -1,7 +1,8 @@
 //! What an application asks of its host, done.
 
-use crate::conn::{Use, clock_us};
-use crate::world::Core;
+use crate::codec::clock_us;
+use crate::conn::Use;
+use crate::table::Core;
 use measure::FileDone;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;

@@ -5,10 +5,12 @@
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
 //! | `net` | nodes, routes, links, packets in flight |
-//! | `conn` | TCP ends on their hosts; segments to packets and back |
+//! | `conn` | TCP ends on their hosts |
+//! | `codec` | segments to packets and back |
 //! | `pages` | room for many connections |
 //! | `host` | what applications ask for |
-//! | [`World`] | the loop |
+//! | [`World`] | the loop: a step, the applications, the clock |
+//! | `table`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `cover` | a run as capture files; packets that carry all that their segments say |
 //! | `account` | what a run gives account of: an [`Outcome`] |
 //!
@@ -18,8 +20,10 @@ mod account;
 pub mod arena;
 mod build;
 pub mod capture;
+mod codec;
 mod conn;
 mod cover;
+mod deliver;
 pub mod event;
 pub mod fifo;
 mod host;
@@ -27,6 +31,7 @@ pub mod meter;
 mod net;
 mod pages;
 pub mod ring;
+mod table;
 mod world;
 
 pub use conn::CONNECTION_BYTES;

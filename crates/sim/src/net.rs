@@ -1,6 +1,6 @@
 //! Nodes, links and packets in flight: everything below the end hosts.
 
-use crate::arena::Arena;
+use crate::codec::Bodies;
 use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Offered};
@@ -8,8 +8,6 @@ use crate::meter::LinkMeter;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
 use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink};
-use std::num::NonZeroU32;
-use tcp::{SackBlock, Segment};
 use units::{Duration, Time};
 
 /// No link leads there.
@@ -48,96 +46,6 @@ impl Link {
                 let gone = c.transmit_dropped.packets + c.lost.packets + c.delivered.packets;
                 (u64::from(port.backlog().packets), c.queue.delivered.packets - gone)
             }
-        }
-    }
-}
-
-/// What a segment keeps in the arena while its packet is in flight.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Body {
-    pub segment: Segment,
-    /// When its host sent it.
-    pub sent: Time,
-}
-
-/// What a pure ACK with SACK blocks keeps: half a cache line, for the ACKs of thousands of flows that lose packets.
-///
-/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it tells of a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
-/// hold no more), or else the echoed stamp.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sacks {
-    first: (u32, NonZeroU32),
-    more: [(u32, u32); 2],
-    /// A fourth block, or the stamp and no length.
-    last: (u32, u32),
-}
-
-impl Sacks {
-    /// The blocks lie within a receive window (2 GiB at most) of the ACK: differences fit into 32 bits.
-    pub fn new(segment: &Segment) -> Self {
-        let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
-        let mut parts = segment.sack.as_slice().iter().map(part);
-        let (start, len) = parts.next().unwrap_or_default();
-        let mut next = || parts.next().unwrap_or_default();
-        let more = [next(), next()];
-        let last = parts.next().unwrap_or((segment.ts_ecr, 0));
-        Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
-    }
-
-    /// The segment of a packet with this `ack` and these `flags`.
-    pub fn segment(&self, ack: u64, flags: Flags) -> Segment {
-        let mut s = Segment { ack, flags, has_ack: true, ..Segment::default() };
-        let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
-        for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
-            let start = ack.wrapping_add_signed(i64::from(start as i32));
-            s.sack.push(SackBlock { start, end: start + u64::from(len) });
-        }
-        s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
-        s
-    }
-}
-
-/// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
-#[inline]
-pub(crate) fn is_sack(flags: Flags) -> bool {
-    flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(Flags::SYN.with(Flags::FIN).with(Flags::CWR))
-}
-
-/// What only end hosts read of the packets in flight.
-#[derive(Default)]
-pub(crate) struct Bodies {
-    pub whole: Arena<Body>,
-    pub sacks: Arena<Sacks>,
-}
-
-impl Bodies {
-    pub fn len(&self) -> usize {
-        self.whole.len() + self.sacks.len()
-    }
-
-    /// A packet will soon be delivered.
-    #[inline]
-    pub fn expect(&self, packet: &PacketMeta) {
-        if packet.flags.has(Flags::INLINE) {
-            return;
-        }
-        if is_sack(packet.flags) {
-            self.sacks.expect(packet.body);
-        } else {
-            self.whole.expect(packet.body);
-        }
-    }
-
-    /// Gives back the slot of a packet that goes no further.
-    #[inline]
-    pub fn free(&mut self, packet: &PacketMeta) {
-        if packet.flags.has(Flags::INLINE) {
-            return;
-        }
-        if is_sack(packet.flags) {
-            self.sacks.take(packet.body);
-        } else {
-            self.whole.take(packet.body);
         }
     }
 }
@@ -452,28 +360,4 @@ impl<S: Sink> Net<S> {
 /// Index of a link as records name it.
 pub(crate) fn link_id(i: u16) -> LinkId {
     LinkId(i)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sacks_keep_a_segment() {
-        let flags = Flags::PURE_ACK.with(Flags::SACK).with(Flags::ECE);
-        for blocks in 1..=4_u64 {
-            let ts_ecr = if blocks < 4 { 0xffff_fff0 } else { 0 };
-            let mut s = Segment { ack: 1 << 40, ts_ecr, flags, has_ack: true, ..Segment::default() };
-            for i in 0..blocks {
-                let start = (1 << 40) + 1 + i * 500_000_000;
-                s.sack.push(SackBlock { start, end: start + 1 + i });
-            }
-            assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
-        }
-        // a duplicate far below the ACK
-        let start = (1 << 40) - (1 << 31);
-        let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
-        s.sack.push(SackBlock { start, end: start + 1448 });
-        assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
-    }
 }

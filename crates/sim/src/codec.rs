@@ -1,0 +1,347 @@
+//! Segments to packets and back.
+//!
+//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless it follows from what both
+//! ends know. `tcp` promises not to read what a form leaves out.
+//!
+//! | form | of which segment | `seq` | `body` | left out |
+//! |---|---|---|---|---|
+//! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
+//! | plain data | of a side that received only the other's SYN | its number | its stamp | ACK 1, the echo |
+//! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
+//! | whole | any other | its number, of a pure ACK that | [`Body`] | nothing |
+//!
+//! The first two make up nearly all traffic and need no arena. A sender that measures one-way delay reads the stamp of ACKs:
+//! its plain ones are whole.
+
+use crate::arena::Arena;
+use crate::conn::Way;
+use packet::{Flags, FlowId, PacketMeta};
+use std::num::NonZeroU32;
+use tcp::{PlainData, SackBlock, Segment};
+use units::{Duration, Time};
+
+/// Flags that make a segment more than plain data or a plain ACK.
+const SPECIAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ECE.0 | Flags::CWR.0);
+
+/// How a segment travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    PlainAck,
+    PlainData,
+    Sack,
+    Whole,
+}
+
+impl Form {
+    /// That of a segment; `ack_time` says that the other side reads the stamps of ACKs.
+    #[inline]
+    pub fn of(segment: &Segment, ack_time: bool) -> Self {
+        let (plain, pure) = (!segment.flags.any(SPECIAL), segment.flags.has(Flags::PURE_ACK));
+        if plain && pure && !ack_time {
+            Self::PlainAck
+        } else if plain && !pure && segment.ack == 1 {
+            Self::PlainData
+        } else if is_sack(segment.flags) {
+            Self::Sack
+        } else {
+            Self::Whole
+        }
+    }
+
+    /// That of a packet's flags.
+    #[inline]
+    pub fn of_packet(flags: Flags) -> Self {
+        match (flags.has(Flags::INLINE), flags.has(Flags::PURE_ACK)) {
+            (true, true) => Self::PlainAck,
+            (true, false) => Self::PlainData,
+            (false, _) if is_sack(flags) => Self::Sack,
+            (false, _) => Self::Whole,
+        }
+    }
+
+    /// A plain answer, which a preset may hold back until the application has heard (`tcp::TcpParams::ack_after_delivery`).
+    #[inline]
+    pub fn answers(self, segment: &Segment, ack_time: bool) -> bool {
+        match self {
+            Self::PlainAck => true,
+            Self::PlainData | Self::Sack => false,
+            Self::Whole => ack_time && !segment.flags.any(SPECIAL),
+        }
+    }
+}
+
+/// What a packet says besides its segment.
+pub(crate) struct Envelope<'a> {
+    pub flow: FlowId,
+    pub way: &'a Way,
+    /// Bytes on the wire.
+    pub size: u16,
+}
+
+/// The packet of a segment that its host sends at `now`. Inline, so that it stays in registers.
+#[inline(always)]
+pub(crate) fn encode(
+    segment: &Segment,
+    form: Form,
+    now: Time,
+    envelope: &Envelope<'_>,
+    bodies: &mut Bodies,
+) -> PacketMeta {
+    let &Envelope { flow, way, size } = envelope;
+    let flags = segment.flags.with(way.direction);
+    let seq = if flags.has(Flags::PURE_ACK) { segment.ack } else { segment.seq };
+    let (flags, body) = match form {
+        Form::PlainAck => (flags.with(Flags::INLINE), segment.ts_ecr),
+        Form::PlainData => (flags.with(Flags::INLINE), clock_us(now)),
+        Form::Sack => (flags, bodies.sacks.put(Sacks::new(segment))),
+        Form::Whole => (flags, bodies.whole.put(Body { segment: *segment, sent: now })),
+    };
+    let tos = way.dscp << 2 | segment.ecn as u8;
+    PacketMeta { stamp: now, seq, flow, body, size, dst: way.peer, tos, class: 0, flags, segs: 1 }
+}
+
+/// Of a plain ACK: everything before which byte has arrived, and the stamp that it echoes.
+#[inline]
+pub(crate) fn plain_ack(packet: &PacketMeta) -> (u64, u32) {
+    (packet.seq, packet.body)
+}
+
+/// Plain data that arrives at `now`, and how long it took; the other side's have `peer_header` bytes of headers.
+#[inline]
+pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
+    let len = u32::from(packet.size - peer_header);
+    let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
+    (data, inline_delay(now, packet.body))
+}
+
+/// Microseconds since the start, modulo 2^32: the clock of time stamps.
+#[inline]
+pub(crate) fn clock_us(now: Time) -> u32 {
+    (now.0 / 1000) as u32
+}
+
+/// The delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes.
+#[inline]
+pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
+    Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
+}
+
+/// What a segment keeps in the arena while its packet is in flight.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    segment: Segment,
+    /// When its host sent it.
+    sent: Time,
+}
+
+/// What a pure ACK with SACK blocks keeps: half a cache line, for the ACKs of thousands of flows that lose packets.
+///
+/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it tells of a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
+/// hold no more), or else the echoed stamp.
+#[derive(Clone, Copy, Debug)]
+struct Sacks {
+    first: (u32, NonZeroU32),
+    more: [(u32, u32); 2],
+    /// A fourth block, or the stamp and no length.
+    last: (u32, u32),
+}
+
+impl Sacks {
+    /// The blocks lie within a receive window (2 GiB at most) of the ACK: differences fit into 32 bits.
+    fn new(segment: &Segment) -> Self {
+        let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
+        let mut parts = segment.sack.as_slice().iter().map(part);
+        let (start, len) = parts.next().unwrap_or_default();
+        let mut next = || parts.next().unwrap_or_default();
+        let more = [next(), next()];
+        let last = parts.next().unwrap_or((segment.ts_ecr, 0));
+        Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
+    }
+
+    /// The segment of a packet with this `ack` and these `flags`.
+    fn segment(&self, ack: u64, flags: Flags) -> Segment {
+        let mut s = Segment { ack, flags, has_ack: true, ..Segment::default() };
+        let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
+        for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
+            let start = ack.wrapping_add_signed(i64::from(start as i32));
+            s.sack.push(SackBlock { start, end: start + u64::from(len) });
+        }
+        s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
+        s
+    }
+}
+
+/// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
+#[inline]
+fn is_sack(flags: Flags) -> bool {
+    flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(Flags::SYN.with(Flags::FIN).with(Flags::CWR))
+}
+
+/// What only end hosts read of the packets in flight.
+#[derive(Default)]
+pub(crate) struct Bodies {
+    whole: Arena<Body>,
+    sacks: Arena<Sacks>,
+}
+
+impl Bodies {
+    pub fn len(&self) -> usize {
+        self.whole.len() + self.sacks.len()
+    }
+
+    /// The segment of a SACK. It is no longer here.
+    #[inline]
+    pub fn sack(&mut self, packet: &PacketMeta) -> Segment {
+        self.sacks.take(packet.body).segment(packet.seq, packet.flags)
+    }
+
+    /// A whole segment that arrives at `now`, and how long it took. It is no longer here.
+    #[inline]
+    pub fn whole(&mut self, packet: &PacketMeta, now: Time) -> (Segment, Duration) {
+        let Body { mut segment, sent } = self.whole.take(packet.body);
+        segment.ecn = packet.ecn();
+        (segment, now.since(sent))
+    }
+
+    /// A packet will soon be delivered.
+    #[inline]
+    pub fn expect(&self, packet: &PacketMeta) {
+        if packet.flags.has(Flags::INLINE) {
+            return;
+        }
+        if is_sack(packet.flags) {
+            self.sacks.expect(packet.body);
+        } else {
+            self.whole.expect(packet.body);
+        }
+    }
+
+    /// Gives back the slot of a packet that goes no further.
+    #[inline]
+    pub fn free(&mut self, packet: &PacketMeta) {
+        if packet.flags.has(Flags::INLINE) {
+            return;
+        }
+        if is_sack(packet.flags) {
+            self.sacks.take(packet.body);
+        } else {
+            self.whole.take(packet.body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{Ecn, NodeId};
+    use units::Rng;
+
+    #[test]
+    fn sacks_keep_a_segment() {
+        let flags = Flags::PURE_ACK.with(Flags::SACK).with(Flags::ECE);
+        for blocks in 1..=4_u64 {
+            let ts_ecr = if blocks < 4 { 0xffff_fff0 } else { 0 };
+            let mut s = Segment { ack: 1 << 40, ts_ecr, flags, has_ack: true, ..Segment::default() };
+            for i in 0..blocks {
+                let start = (1 << 40) + 1 + i * 500_000_000;
+                s.sack.push(SackBlock { start, end: start + 1 + i });
+            }
+            assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
+        }
+        // a duplicate far below the ACK
+        let start = (1 << 40) - (1 << 31);
+        let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
+        s.sack.push(SackBlock { start, end: start + 1448 });
+        assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
+    }
+
+    /// Segments as ends send them, drawn at random, through a packet and back: what the form keeps is what was sent.
+    #[test]
+    fn a_segment_comes_out_as_it_went_in() {
+        let mut rng = Rng::named(1, "codec");
+        let mut bodies = Bodies::default();
+        let mut seen = [0_u32; 4];
+        for _ in 0..20_000 {
+            let (ack_time, peer_header) = (rng.below(4) == 0, 52);
+            let way = Way {
+                at: NodeId(0),
+                peer: NodeId(1),
+                direction: if rng.below(2) == 0 { Flags::default() } else { Flags::REVERSE },
+                dscp: rng.below(64) as u8,
+                stack: 0,
+                peer_header,
+                app: 0,
+                counts: false,
+                series: false,
+                ack_time,
+            };
+            let sent = Time(rng.below(1 << 40));
+            let segment = drawn(&mut rng, sent);
+            let size = (u32::from(peer_header) + segment.len) as u16;
+            let envelope = Envelope { flow: FlowId::new(7, 3), way: &way, size };
+            let packet = encode(&segment, Form::of(&segment, ack_time), sent, &envelope, &mut bodies);
+            assert_eq!((packet.flow, packet.size, packet.dst, packet.stamp), (envelope.flow, size, way.peer, sent));
+            assert_eq!((packet.tos >> 2, packet.ecn()), (way.dscp, segment.ecn));
+
+            let took = Duration(rng.below(1 << 36));
+            let flags = segment.flags.with(way.direction);
+            match Form::of_packet(packet.flags) {
+                Form::PlainAck => {
+                    seen[0] += 1;
+                    assert_eq!(plain_ack(&packet), (segment.ack, segment.ts_ecr));
+                    assert!(segment.flags == Flags::PURE_ACK && !ack_time, "{segment:?}");
+                }
+                Form::PlainData => {
+                    seen[1] += 1;
+                    let (data, delay) = plain_data(&packet, sent + took, peer_header);
+                    let sent =
+                        PlainData { seq: segment.seq, len: segment.len, ts_val: segment.ts_val, ecn: segment.ecn };
+                    assert_eq!((data, segment.ack), (sent, 1));
+                    assert!(delay.0.abs_diff(took.0) < 1000, "inline stamps are exact to a microsecond");
+                }
+                Form::Sack => {
+                    seen[2] += 1;
+                    // with four blocks there is no room for the echo
+                    let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
+                    let kept = Segment { seq: 0, ts_val: 0, ecn: Ecn::default(), ts_ecr, flags, ..segment };
+                    assert_eq!(bodies.sack(&packet), kept);
+                }
+                Form::Whole => {
+                    seen[3] += 1;
+                    assert_eq!(bodies.whole(&packet, sent + took), (segment, took));
+                }
+            }
+            assert_eq!(bodies.len(), 0, "nothing stays in the arena");
+        }
+        assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
+    }
+
+    /// A pure ACK with or without SACK blocks and echo, or data that may carry a FIN.
+    fn drawn(rng: &mut Rng, sent: Time) -> Segment {
+        let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
+        let mut s = Segment {
+            seq: rng.below(1 << 40),
+            ack,
+            ts_val: clock_us(sent),
+            ts_ecr: rng.below(1 << 32) as u32,
+            has_ack: true,
+            ..Segment::default()
+        };
+        let echo = if rng.below(4) == 0 { Flags::ECE } else { Flags::default() };
+        if rng.below(2) == 0 {
+            s.len = 1 + rng.below(1448) as u32;
+            s.ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::Ce };
+            s.flags = if rng.below(8) == 0 { Flags::FIN } else { Flags::default() }.with(echo);
+            return s;
+        }
+        s.flags = Flags::PURE_ACK.with(echo);
+        if rng.below(2) == 0 {
+            s.flags = s.flags.with(Flags::SACK);
+            for n in 0..=rng.below(4) {
+                let start = s.ack + 1 + n * (1 << 20) + rng.below(1 << 18);
+                s.sack.push(SackBlock { start, end: start + 1 + rng.below(1 << 18) });
+            }
+        }
+        s
+    }
+}

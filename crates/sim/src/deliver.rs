@@ -1,0 +1,218 @@
+//! Packets and timers reach the ends of connections.
+
+use crate::codec::{Form, inline_delay, plain_ack, plain_data};
+use crate::conn::{End, Notice, Use, Way, What, Wire};
+use crate::event::Target;
+use crate::net::Kind;
+use crate::table::Core;
+use packet::{DropReason, Flags, PacketMeta};
+use record::{Mask, Record, Sink};
+use tcp::{Endpoint, TcpParams};
+use units::{Duration, Time, prefetch};
+
+/// Connections that the second level of a cache holds: with more, those of the next packets are asked for.
+const HELD: usize = 128;
+/// How many packets reach a host before one whose connection is asked for, and before it is asked for what its lines
+/// point to.
+const AHEAD: [usize; 2] = [5, 2];
+
+impl<S: Sink> Core<S> {
+    /// A packet has come to its host over link `i`: asks for the connections of those behind it.
+    ///
+    /// Of ten thousand connections each is cold when a packet comes for it, and a packet touches half a dozen of their
+    /// lines; but the packets of the next moments wait in the link's ring.
+    #[inline]
+    pub(crate) fn expect_more(&self, i: u16) {
+        if self.conns.len() <= HELD {
+            return;
+        }
+        let Kind::Fifo(fifo) = &self.net.links[usize::from(i)].kind else { return };
+        if let Some(packet) = fifo.ahead(AHEAD[0]) {
+            let end = self.end_of(&packet);
+            prefetch(end, 0);
+            end.tcp.expect(packet.flags.has(Flags::PURE_ACK), 2);
+            self.net.bodies.expect(&packet);
+        }
+        if let Some(packet) = fifo.ahead(AHEAD[1]) {
+            self.end_of(&packet).tcp.expect(packet.flags.has(Flags::PURE_ACK), 1);
+        }
+    }
+
+    /// The same for the connection of the next timer.
+    #[inline]
+    pub(crate) fn expect_timer(&self) {
+        if self.conns.len() > HELD
+            && let Some(i) = self.net.events.next_timer()
+        {
+            let end = &self.conns[i as usize / 2].ends[i as usize % 2];
+            prefetch(end, 0);
+            end.tcp.expect(true, 2);
+        }
+    }
+
+    /// The end that a packet is for.
+    #[inline]
+    fn end_of(&self, packet: &PacketMeta) -> &End {
+        &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
+    }
+
+    /// A packet has reached its host.
+    #[inline]
+    pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
+        if S::PACKETS {
+            self.net.covers.take(&mut packet);
+        }
+        let slot = packet.flow.slot();
+        let way = usize::from(packet.flags.has(Flags::REVERSE));
+        let side = 1 - way;
+        let now = self.net.now();
+        let end = &mut self.conns[slot].ends[side];
+        if end.flow != packet.flow || end.used != Use::Tcp {
+            return self.deliver_other(packet);
+        }
+        let Way { app, peer_header, series, .. } = self.ways[usize::from(end.way)];
+        end.heard.packets += 1;
+        end.heard.wire_bytes += packet.bytes();
+        if series {
+            self.tally.arrived_series(end.rest.row, way, now, packet.size);
+        }
+        match Form::of_packet(packet.flags) {
+            Form::PlainAck => {
+                let (ack, ts_ecr) = plain_ack(&packet);
+                self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, ack, ts_ecr, wire));
+            }
+            Form::PlainData => {
+                let (data, delay) = plain_data(&packet, now, peer_header);
+                self.took(slot, side, (app, series), &packet, delay);
+                self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
+            }
+            Form::Sack => {
+                let segment = self.net.bodies.sack(&packet);
+                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
+            }
+            Form::Whole => {
+                let (segment, delay) = self.net.bodies.whole(&packet, now);
+                if segment.len > 0 {
+                    self.took(slot, side, (app, series), &packet, delay);
+                }
+                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
+            }
+        }
+        self.after(slot, side);
+    }
+
+    /// Payload of `app` has come to `side` of a connection after `delay`; with `series` its row has series.
+    #[inline(always)]
+    fn took(&mut self, slot: usize, side: usize, (app, series): (u16, bool), packet: &PacketMeta, delay: Duration) {
+        let now = self.net.now();
+        self.tally.delay(app, 1 - side, now, delay);
+        if series {
+            self.tally.delay_series(self.conns[slot].ends[side].rest.row, 1 - side, now, delay);
+        }
+        self.net.tell_delivered(packet, delay);
+    }
+
+    /// A packet that no TCP end waits for.
+    #[inline(never)]
+    fn deliver_other(&mut self, packet: PacketMeta) {
+        let side = usize::from(!packet.flags.has(Flags::REVERSE));
+        let end = &self.conns[packet.flow.slot()].ends[side];
+        if end.flow != packet.flow || end.used == Use::Free {
+            return self.flow_gone(&packet);
+        }
+        let now = self.net.now();
+        let delay = inline_delay(now, packet.body);
+        let Way { app, counts, .. } = self.ways[usize::from(end.way)];
+        self.tally.datagram(end.rest.row, 1 - side, now, &packet, delay);
+        self.net.tell_delivered(&packet, delay);
+        if counts {
+            let what = What::Datagram(packet.seq);
+            self.notices.push_back(Notice { app, flow: packet.flow, side: side as u8, what });
+        }
+    }
+
+    /// Lets one end act, with the wire to its peer.
+    #[inline(always)]
+    fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
+        let end = &mut self.conns[slot].ends[side];
+        let way = &self.ways[usize::from(end.way)];
+        let stack = &self.stacks[usize::from(way.stack)];
+        let mut wire = Wire {
+            net: &mut self.net,
+            flow: end.flow,
+            way,
+            rest: &mut end.rest,
+            stack,
+            tally: &mut self.tally,
+            notices: &mut self.notices,
+            delivered: false,
+        };
+        act(&mut end.tcp, stack, &mut wire);
+    }
+
+    #[cold]
+    fn flow_gone(&mut self, packet: &PacketMeta) {
+        self.net.bodies.free(packet);
+        self.tally.flow_gone += u64::from(self.net.now() >= self.tally.warm_up);
+        if self.net.sink.mask().has(Mask::DROPPED) {
+            let record = Record::Dropped {
+                link: record::LinkId(u16::MAX),
+                flow: packet.flow,
+                size: packet.size,
+                reason: DropReason::FlowGone,
+                point: packet::Point::Dequeue,
+            };
+            self.net.sink.put(self.net.now(), record);
+        }
+    }
+
+    /// After any call into an end: its timer is scheduled, the sink hears of its state.
+    #[inline]
+    fn after(&mut self, slot: usize, side: usize) {
+        let end = &mut self.conns[slot].ends[side];
+        let deadline = end.tcp.deadline();
+        if deadline < end.timer {
+            end.timer = deadline;
+            let at = deadline.max(self.net.now());
+            self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
+        }
+        if self.net.sink.mask().has(Mask::SENDER) {
+            let probe = end.tcp.probe(&self.stacks[usize::from(self.ways[usize::from(end.way)].stack)]);
+            let record = Record::Sender {
+                flow: end.flow,
+                reverse: side == 1,
+                cwnd: probe.cwnd_bytes.min(u64::from(u32::MAX)) as u32,
+                ssthresh: probe.ssthresh_bytes.min(u64::from(u32::MAX)) as u32,
+                srtt_us: probe.srtt.0.div_ceil(1000).min(u64::from(u32::MAX)) as u32,
+            };
+            let now = self.net.now();
+            self.net.sink.put(now, record);
+        }
+    }
+
+    /// Lets one end of a connection do something.
+    pub(crate) fn with_end(
+        &mut self,
+        slot: usize,
+        side: usize,
+        act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Wire<'_, S>),
+    ) {
+        let now = self.net.now();
+        self.act(slot, side, |tcp, stack, wire| act(tcp, stack, now, wire));
+        self.after(slot, side);
+    }
+
+    pub(crate) fn timer(&mut self, i: u32) {
+        let (slot, side) = (i as usize / 2, i as usize % 2);
+        let end = &mut self.conns[slot].ends[side];
+        if end.timer != self.net.now() {
+            return; // lazy: a later event, or nobody, has taken its place
+        }
+        end.timer = Time::NEVER;
+        if end.tcp.deadline() <= self.net.now() {
+            self.with_end(slot, side, |tcp, stack, now, wire| tcp.on_timer(stack, now, wire));
+        } else {
+            self.after(slot, side);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Order, against a sorted list.
+
+use super::*;
+use units::Rng;
+
+#[test]
+fn equal_times_leave_in_the_order_they_came() {
+    let target = |i: u32| match i % 3 {
+        0 => Target::Timer(i),
+        1 => Target::App(i as u16),
+        _ => Target::Link(i as u16),
+    };
+    let mut e = Events::new(1);
+    for i in 0..50 {
+        e.push(Time(7), target(i));
+    }
+    for i in 0..50 {
+        assert_eq!(e.take(Time(7)).unwrap(), target(i));
+    }
+    assert_eq!(e.take(Time::NEVER), None);
+}
+
+#[test]
+fn agrees_with_a_sorted_list() {
+    // reference: a plain vector of (time, order of scheduling, target), searched for its least
+    // within a slot of the wheel, over some, and beyond all
+    for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
+        let mut rng = Rng::named(3, "events");
+        let mut e = Events::new(links as usize);
+        let mut reference: Vec<(u64, usize, Target)> = Vec::new();
+        let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
+        let is_set = |r: &[(u64, usize, Target)], t| is_line(t) && r.iter().any(|e| e.2 == t);
+        for n in 0..20_000 {
+            let at = e.now().0 + rng.below(span);
+            if rng.below(5) < 3 || reference.is_empty() {
+                let target = match rng.below(4) {
+                    0 => Target::Link((links - 1 - rng.below(links.min(9))) as u16),
+                    1 => Target::Link(100 + rng.below(9) as u16),
+                    2 => Target::Timer(rng.below(1 << 21) as u32),
+                    _ => Target::Clock,
+                };
+                match target {
+                    _ if is_set(&reference, target) => continue,
+                    Target::Link(l) if is_line(target) => e.set_line(Time(at), l),
+                    _ => e.push(Time(at), target),
+                }
+                reference.push((at, n, target));
+            } else {
+                let i = (0..reference.len()).min_by_key(|&i| (reference[i].0, reference[i].1)).unwrap();
+                let (at, _, target) = reference.swap_remove(i);
+                assert_eq!(e.take(Time::NEVER), Some(target));
+                assert_eq!(e.now(), Time(at));
+                if let Target::Link(l) = target
+                    && is_line(target)
+                {
+                    if rng.below(2) == 0 {
+                        let again = at + rng.below(span / 2);
+                        e.set_line(Time(again), l);
+                        reference.push((again, n, target));
+                    } else {
+                        e.clear_line(l);
+                    }
+                }
+            }
+            assert_eq!(e.pending(), reference.len());
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "in the past")]
+fn the_past_is_closed() {
+    let mut e = Events::new(1);
+    e.push(Time(5), Target::Clock);
+    e.take(Time(5));
+    e.push(Time(4), Target::Clock);
+}

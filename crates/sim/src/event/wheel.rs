@@ -1,0 +1,128 @@
+//! Timers: a wheel of slots before a heap.
+
+use super::heap::Heap;
+
+/// Width of a wheel's slot as a power of two of nanoseconds (4 ms), and how many there are: 4.3 s ahead.
+pub(super) const SLOT_SHIFT: u32 = 64 + 22;
+pub(super) const SLOTS: usize = 1024;
+
+/// Many timers: sorted only when they are near.
+///
+/// Time is cut into slots. Keys of the slots up to `cursor` are in a small heap, which alone is asked for the least; those
+/// of the next [`SLOTS`] lie unsorted, slot by slot; those beyond are in a heap of their own. When the small heap is empty,
+/// the cursor moves on to the next slot with keys. So a timer costs two writes to places that are known, and its part of a
+/// heap that fits in the first level of the cache, where one heap of tens of thousands would cost a miss per level.
+#[derive(Clone, Debug)]
+pub(super) struct Wheel {
+    near: Heap,
+    slots: Vec<Vec<u128>>,
+    /// Room of slots that were emptied, for those that are filled next.
+    spare: Vec<Vec<u128>>,
+    /// Which slots have keys: a bit each.
+    used: [u64; SLOTS / 64],
+    /// Keys in `slots`.
+    held: usize,
+    cursor: u64,
+    far: Heap,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        let (near, far) = (Heap::default(), Heap::default());
+        let slots = vec![Vec::new(); SLOTS];
+        Self { near, slots, spare: Vec::new(), used: [0; SLOTS / 64], held: 0, cursor: 0, far }
+    }
+}
+
+impl Wheel {
+    pub(super) fn len(&self) -> usize {
+        self.near.len() + self.held + self.far.len()
+    }
+
+    /// The least key. The small heap is empty only if there is none.
+    #[inline]
+    pub(super) fn top(&self) -> u128 {
+        self.near.top()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, key: u128) {
+        let slot = (key >> SLOT_SHIFT) as u64;
+        let ahead = slot.wrapping_sub(self.cursor);
+        if slot <= self.cursor {
+            self.near.push(key);
+        } else if ahead < SLOTS as u64 && self.near.len() > 0 {
+            let i = slot as usize % SLOTS;
+            let keys = &mut self.slots[i];
+            if keys.is_empty()
+                && let Some(room) = self.spare.pop()
+            {
+                *keys = room;
+            }
+            keys.push(key);
+            self.used[i / 64] |= 1 << (i % 64);
+            self.held += 1;
+        } else {
+            self.push_far(key);
+        }
+    }
+
+    #[cold]
+    fn push_far(&mut self, key: u128) {
+        self.far.push(key);
+        if self.near.len() == 0 {
+            self.advance();
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        self.near.pop();
+        if self.near.len() == 0 {
+            self.advance();
+        }
+    }
+
+    /// Moves the cursor to the next slot with keys, and its keys to the small heap.
+    fn advance(&mut self) {
+        let far = |far: &Heap| (far.top() >> SLOT_SHIFT) as u64;
+        let next = self.next_used().min(far(&self.far));
+        if self.len() == 0 {
+            return;
+        }
+        self.cursor = next;
+        let i = next as usize % SLOTS;
+        self.used[i / 64] &= !(1 << (i % 64));
+        let mut keys = std::mem::take(&mut self.slots[i]);
+        self.held -= keys.len();
+        for key in keys.drain(..) {
+            self.near.push(key);
+        }
+        if keys.capacity() > 0 {
+            self.spare.push(keys);
+        }
+        // bounded: each turn takes one out
+        while far(&self.far) <= next && self.far.len() > 0 {
+            self.near.push(self.far.top());
+            self.far.pop();
+        }
+    }
+
+    /// The first slot after the cursor that has keys; the end of time if none has.
+    fn next_used(&self) -> u64 {
+        if self.held == 0 {
+            return u64::MAX;
+        }
+        let start = self.cursor as usize + 1;
+        // bounded: once around, the first word a second time for its lower bits
+        for word in 0..=SLOTS / 64 {
+            let at = start / 64 + word;
+            let mask = if word == 0 { u64::MAX << (start % 64) } else { u64::MAX };
+            let bits = self.used[at % (SLOTS / 64)] & mask;
+            if bits != 0 {
+                return (at * 64) as u64 + u64::from(bits.trailing_zeros());
+            }
+        }
+        u64::MAX
+    }
+}
