@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -460,78 +459,3 @@ def test_a_bad_device_is_one_line(small: Path, was: str, now: str, told: str, ca
     err = capsys.readouterr().err
     assert told in err
     assert len(err.splitlines()) == 1
-
-
-# ------------------------------------------------------------------------------------------------- the papers
-
-CABLELABS: dict[str, Any] = {
-    "up": "5mbit", "peak": "20mbit", "burst": "10MB", "rtt": "20ms,100ms", "device": "cablelabs2012",
-    "load": "cablelabs2012",
-}  # fmt: skip
-ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "objective": "scte2013"}
-
-#: The whole of it takes a minute or two: BLOATLAB_SLOW=1 make test
-slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
-
-
-def by_discipline(done: Recommendation) -> dict[str, Judged]:
-    return {j.option.name: j for j in done.judged}
-
-
-def mean(of: Value) -> float:
-    assert of.of is not None
-    return of.of.mean
-
-
-def check_cablelabs(done: Recommendation):
-    """An AQM or 50 ms before 417 packets, in MOS and seconds."""
-    at = by_discipline(done)
-    assert done.best.option.name in {"codel 417 p", "droptail 21 p"}
-    assert "droptail 417 p" in {b.judged.option.name for b in done.behind}
-    for good in ("codel 417 p", "droptail 21 p"):
-        assert mean(at[good].values["call"]) > mean(at["droptail 417 p"].values["call"]) + 1.5
-    assert mean(at["codel 417 p"].values["pages"]) < mean(at["droptail 417 p"].values["pages"]) / 2.0
-    assert re.search(r"[Cc]all MOS [\d.]+ instead of MOS 1\.\d\d; page [\d.]+ s instead of [\d.]+ s", done.sentence)
-
-
-def test_cablelabs_2012_in_short():
-    check_cablelabs(recommend(**CABLELABS, seeds=3, seconds=60.0))
-
-
-def test_arris_2013_in_short():
-    """Type C: around the bandwidth-delay product (50 ms), not a second. Type A: a law in SFQ's queues, before none."""
-    tail = recommend(**ARRIS, device="scte2013-c", seeds=4, seconds=60.0)
-    assert 25.0 <= tail.best.option.ms <= 200.0
-    assert "droptail 960 ms" in {b.judged.option.name for b in tail.behind}
-    fair = recommend(**ARRIS, device="scte2013-a", seeds=4, seconds=60.0)
-    at = by_discipline(fair)
-    assert not fair.best.option.name.startswith("droptail")
-    assert at["sfq+lred700 960 ms"].points.mean > at["droptail 960 ms"].points.mean + 20.0
-
-
-@slow
-def test_cablelabs_2012():
-    done = recommend(**CABLELABS)
-    check_cablelabs(done)
-    assert done.best.option.name == "codel 417 p"
-    assert not done.tied
-
-
-@slow
-def test_arris_2013_type_c():
-    done = recommend(**ARRIS, device="scte2013-c", seeds=20)
-    alike = [done.best.option.ms, *(b.judged.option.ms for b in done.tied)]
-    assert all(25.0 <= ms <= 200.0 for ms in alike)  # 50 ms is one bandwidth-delay product
-    assert {b.judged.option.name for b in done.behind} >= {"droptail 12.5 ms", "droptail 400 ms", "droptail 960 ms"}
-
-
-@slow
-def test_arris_2013_type_a():
-    done = recommend(**ARRIS, device="scte2013-a", seeds=20)
-    assert done.best.option.name.startswith("sfq+lred")
-    assert {b.judged.option.name for b in done.behind} >= {
-        "sfq 960 ms",
-        "sfq 50 ms",
-        "droptail 50 ms",
-        "droptail 960 ms",
-    }

@@ -14,8 +14,7 @@
 //! its plain ones are whole.
 
 use crate::arena::Arena;
-use crate::conn::Way;
-use packet::{Flags, FlowId, PacketMeta};
+use packet::{Flags, FlowId, NodeId, PacketMeta};
 use std::num::NonZeroU32;
 use tcp::{PlainData, SackBlock, Segment};
 use units::{Duration, Time};
@@ -71,24 +70,20 @@ impl Form {
 }
 
 /// What a packet says besides its segment.
-pub(crate) struct Envelope<'a> {
+pub(crate) struct Envelope {
     pub flow: FlowId,
-    pub way: &'a Way,
+    pub direction: Flags,
+    pub to: NodeId,
+    pub dscp: u8,
     /// Bytes on the wire.
     pub size: u16,
 }
 
 /// The packet of a segment that its host sends at `now`. Inline, so that it stays in registers.
 #[inline(always)]
-pub(crate) fn encode(
-    segment: &Segment,
-    form: Form,
-    now: Time,
-    envelope: &Envelope<'_>,
-    bodies: &mut Bodies,
-) -> PacketMeta {
-    let &Envelope { flow, way, size } = envelope;
-    let flags = segment.flags.with(way.direction);
+pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelope, bodies: &mut Bodies) -> PacketMeta {
+    let &Envelope { flow, direction, to, dscp, size } = envelope;
+    let flags = segment.flags.with(direction);
     let seq = if flags.has(Flags::PURE_ACK) { segment.ack } else { segment.seq };
     let (flags, body) = match form {
         Form::PlainAck => (flags.with(Flags::INLINE), segment.ts_ecr),
@@ -96,8 +91,8 @@ pub(crate) fn encode(
         Form::Sack => (flags, bodies.sacks.put(Sacks::new(segment))),
         Form::Whole => (flags, bodies.whole.put(Body { segment: *segment, sent: now })),
     };
-    let tos = way.dscp << 2 | segment.ecn as u8;
-    PacketMeta { stamp: now, seq, flow, body, size, dst: way.peer, tos, class: 0, flags, segs: 1 }
+    let tos = dscp << 2 | segment.ecn as u8;
+    PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags, segs: 1 }
 }
 
 /// Of a plain ACK: everything before which byte has arrived, and the stamp that it echoes.
@@ -233,7 +228,7 @@ impl Bodies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::{Ecn, NodeId};
+    use packet::Ecn;
     use units::Rng;
 
     #[test]
@@ -263,28 +258,18 @@ mod tests {
         let mut seen = [0_u32; 4];
         for _ in 0..20_000 {
             let (ack_time, peer_header) = (rng.below(4) == 0, 52);
-            let way = Way {
-                at: NodeId(0),
-                peer: NodeId(1),
-                direction: if rng.below(2) == 0 { Flags::default() } else { Flags::REVERSE },
-                dscp: rng.below(64) as u8,
-                stack: 0,
-                peer_header,
-                app: 0,
-                counts: false,
-                series: false,
-                ack_time,
-            };
+            let direction = if rng.below(2) == 0 { Flags::default() } else { Flags::REVERSE };
             let sent = Time(rng.below(1 << 40));
             let segment = drawn(&mut rng, sent);
             let size = (u32::from(peer_header) + segment.len) as u16;
-            let envelope = Envelope { flow: FlowId::new(7, 3), way: &way, size };
+            let (flow, dscp) = (FlowId::new(7, 3), rng.below(64) as u8);
+            let envelope = Envelope { flow, direction, to: NodeId(1), dscp, size };
             let packet = encode(&segment, Form::of(&segment, ack_time), sent, &envelope, &mut bodies);
-            assert_eq!((packet.flow, packet.size, packet.dst, packet.stamp), (envelope.flow, size, way.peer, sent));
-            assert_eq!((packet.tos >> 2, packet.ecn()), (way.dscp, segment.ecn));
+            assert_eq!((packet.flow, packet.size, packet.dst, packet.stamp), (flow, size, NodeId(1), sent));
+            assert_eq!((packet.tos >> 2, packet.ecn()), (dscp, segment.ecn));
 
             let took = Duration(rng.below(1 << 36));
-            let flags = segment.flags.with(way.direction);
+            let flags = segment.flags.with(direction);
             match Form::of_packet(packet.flags) {
                 Form::PlainAck => {
                     seen[0] += 1;

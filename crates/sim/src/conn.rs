@@ -158,7 +158,8 @@ impl<S: Sink> Io for Wire<'_, S> {
     fn send(&mut self, segment: &Segment) {
         let now = self.net.now();
         let way = self.way;
-        let envelope = Envelope { flow: self.flow, way, size: self.stack.wire_size(segment) };
+        let size = self.stack.wire_size(segment);
+        let envelope = Envelope { flow: self.flow, direction: way.direction, to: way.peer, dscp: way.dscp, size };
         let form = Form::of(segment, way.ack_time);
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
         let waits = self.delivered && self.stack.ack_after_delivery && form.answers(segment, way.ack_time);
