@@ -23,6 +23,7 @@ from bloatlab.cli.main import call
 from bloatlab.statistics import interval
 from bloatlab.sweep import Store
 from browser import opened, serious
+from judged import by_discipline, mean
 
 #: A quick question: one round trip, few options, short runs.
 SMALL = """

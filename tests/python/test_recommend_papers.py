@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bloatlab.advice import Recommendation, recommend
-from bloatlab.advice.score import Judged, Value
+from judged import by_discipline, mean
 
 CABLELABS: dict[str, Any] = {
     "up": "5mbit", "peak": "20mbit", "burst": "10MB", "rtt": "20ms,100ms", "device": "cablelabs2012",
@@ -19,15 +19,6 @@ ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "obje
 
 #: The whole of it takes a minute or two: BLOATLAB_SLOW=1 make test
 slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
-
-
-def by_discipline(done: Recommendation) -> dict[str, Judged]:
-    return {j.option.name: j for j in done.judged}
-
-
-def mean(of: Value) -> float:
-    assert of.of is not None
-    return of.of.mean
 
 
 def check_cablelabs(done: Recommendation):
