@@ -28,14 +28,25 @@ fn cases() -> Vec<(String, String)> {
 }
 
 fn line(name: &str, outcome: &Outcome) -> String {
-    let sum = |key: &str| {
-        let links = outcome.summary["links"].as_object().unwrap();
-        links.values().map(|l| l[key].as_u64().unwrap()).sum::<u64>()
+    let sum = |part: &str, key: &str| {
+        let parts = outcome.summary[part].as_object().unwrap();
+        parts.values().map(|of| of[key].as_u64().unwrap()).sum::<u64>()
     };
-    let mut outcome = outcome.clone();
-    outcome.summary.as_object_mut().unwrap().remove("version");
-    let hash = hash(&said(&outcome));
-    format!("{name:<16} {:>8} {:>8} {hash:016x}", sum("delivered_packets"), sum("dropped_packets"))
+    let links = |key| sum("links", key);
+    let apps = |key| sum("apps", key);
+    let p99 = outcome.summary["links"].as_object().unwrap().values();
+    let p99 = p99.filter_map(|l| l["sojourn_ms"]["p99"].as_f64()).fold(0.0, f64::max);
+    let goodput = (apps("goodput_bytes") + apps("goodput_bytes_reverse")) as f64 / 1e6;
+    let mut bare = outcome.clone();
+    bare.summary.as_object_mut().unwrap().remove("version");
+    format!(
+        "{name:<16} {:>8} {:>7} {goodput:>8.3} {:>7} {:>5} {p99:>9.3} {:016x}",
+        links("delivered_packets"),
+        links("dropped_packets"),
+        apps("retransmits"),
+        apps("timeouts"),
+        hash(&said(&bare))
+    )
 }
 
 #[test]
