@@ -298,7 +298,7 @@ class _Sending:
                 "install the same one everywhere"
             )
         if not there and not self.idle:
-            self.notice("no Dask workers yet; waiting for some")
+            self.notice("no Dask workers; waiting for some")
         self.idle = not there
 
     def _send(self) -> None:
