@@ -34,6 +34,7 @@ impl FloorResult {
 
 /// CPU time of this process so far, in nanoseconds.
 #[allow(unsafe_code, reason = "there is no safe way to read a process's CPU clock")]
+#[allow(clippy::disallowed_methods, reason = "a benchmark measures CPU time")]
 pub fn cpu_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is a valid timespec for the duration of the call, which writes nothing else.
