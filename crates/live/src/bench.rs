@@ -132,7 +132,7 @@ impl FateSink for Fates<'_> {
         let (flow, back) = (packet.flow.slot(), packet.flags.has(Flags::REVERSE));
         self.fated.push(Fated { at: self.now, flow, back });
         if let Some(flow) = self.flows.get_mut(flow) {
-            flow.ways[usize::from(back)].dropped += 1;
+            flow.directions[usize::from(back)].dropped += 1;
         }
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
@@ -415,9 +415,9 @@ impl<S: Sink> Bench<S> {
         let back = packet.flags.has(Flags::REVERSE);
         let flow = packet.flow.slot();
         if let Some(f) = self.flows.all.get_mut(flow) {
-            let way = &mut f.ways[usize::from(back)];
-            way.packets += 1;
-            way.bytes += packet.bytes();
+            let direction = &mut f.directions[usize::from(back)];
+            direction.packets += 1;
+            direction.bytes += packet.bytes();
         }
         let (came, payload) = self.came[packet.body as usize];
         let bytes = self.store.get_mut(packet.body);

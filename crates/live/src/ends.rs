@@ -105,14 +105,14 @@ impl Ends {
     pub fn delivered(&mut self, slot: usize, back: bool, now: Time, size: usize, payload: usize, delay: Duration) {
         self.tally.begin_if_due(now);
         let Some(owner) = self.owner(slot) else { return };
-        let way = usize::from(back);
-        let total = &mut self.tally.rows[owner.row as usize].ways[way].total;
+        let direction = usize::from(back);
+        let total = &mut self.tally.rows[owner.row as usize].directions[direction].total;
         total.packets += 1;
         total.wire_bytes += size as u64;
-        self.tally.arrived_series(owner.row, way, now, size as u16);
+        self.tally.arrived_series(owner.row, direction, now, size as u16);
         if payload > 0 {
-            self.tally.delay(owner.app, way, now, delay);
-            self.tally.delay_series(owner.row, way, now, delay);
+            self.tally.delay(owner.app, direction, now, delay);
+            self.tally.delay_series(owner.row, direction, now, delay);
         }
     }
 }
@@ -126,11 +126,11 @@ pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
         app.delay = other.delay;
     }
     for (row, other) in programs.rows.iter_mut().zip(bench.rows) {
-        for (way, other) in row.ways.iter_mut().zip(other.ways) {
-            for (mine, its) in [(&mut way.total, other.total), (&mut way.before, other.before)] {
+        for (direction, other) in row.directions.iter_mut().zip(other.directions) {
+            for (mine, its) in [(&mut direction.total, other.total), (&mut direction.before, other.before)] {
                 (mine.packets, mine.wire_bytes, mine.dropped) = (its.packets, its.wire_bytes, its.dropped);
             }
-            if let (Some(series), Some(other)) = (&mut way.series, other.series) {
+            if let (Some(series), Some(other)) = (&mut direction.series, other.series) {
                 series.wire = other.wire;
                 series.delay = other.delay;
                 series.delay_max = other.delay_max;

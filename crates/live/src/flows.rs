@@ -31,7 +31,7 @@ pub struct Key {
 
 /// One direction's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct Direction {
     /// Packets that left the bench.
     pub packets: u64,
     /// Their bytes.
@@ -48,7 +48,7 @@ pub struct Flow {
     /// Its 5-tuple.
     pub key: Key,
     /// Forward and back.
-    pub ways: [Way; 2],
+    pub directions: [Direction; 2],
 }
 
 /// All flows seen.
@@ -78,7 +78,7 @@ impl Flows {
         }
         let slot = self.all.len() as u32;
         self.index.insert(key, slot);
-        self.all.push(Flow { key, ways: [Way::default(); 2] });
+        self.all.push(Flow { key, directions: [Direction::default(); 2] });
         let id = FlowId::new(slot, 0);
         let tuple = FlowTuple {
             src: fold(key.src),
@@ -98,7 +98,7 @@ impl Flows {
             return u64::from(h.seq);
         }
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
-        let last = &mut f.ways[usize::from(back)].last[usize::from(pure_ack)];
+        let last = &mut f.directions[usize::from(back)].last[usize::from(pure_ack)];
         let number = match *last {
             // half of the number space above zero, so that an older segment than the first one seen stays positive
             None => u64::from(h.seq) + (1 << 32),

@@ -27,7 +27,7 @@ const SPIN: Duration = Duration::from_micros(60);
 /// How long the thread may go on without sleeping, and how long it then sleeps at least. Linux takes a real-time thread off
 /// its processor for 50 ms in a second in which others got less than 5 % of it; 100 us in 1.6 ms is 6 %.
 const AWAKE: Duration = Duration::from_micros(1500);
-const REST: Duration = Duration::from_micros(100);
+const SLEEP: Duration = Duration::from_micros(100);
 
 /// Most packets that are read from one side before the other side, and the bench, have their turn.
 const BATCH: usize = 64;
@@ -157,8 +157,8 @@ impl<S: Sink> LinkThread<S> {
             }
             let next = self.bench.deadline().min(next_glance).min(end);
             if now.since(slept) > AWAKE {
-                // a signal only cuts the rest short
-                let _ = poll(&mut [], Some(&at_most_100ms(REST)));
+                // a signal only cuts the sleep short
+                let _ = poll(&mut [], Some(&at_most_100ms(SLEEP)));
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();

@@ -108,12 +108,12 @@ fn conversations(flows: &[Flow]) -> Table {
         ("sport", number(|f| f.key.sport.into())),
         ("dst", text(|f| f.key.dst.to_string())),
         ("dport", number(|f| f.key.dport.into())),
-        ("packets", number(|f| f.ways[0].packets)),
-        ("wire_bytes", number(|f| f.ways[0].bytes)),
-        ("dropped_packets", number(|f| f.ways[0].dropped)),
-        ("packets_reverse", number(|f| f.ways[1].packets)),
-        ("wire_bytes_reverse", number(|f| f.ways[1].bytes)),
-        ("dropped_packets_reverse", number(|f| f.ways[1].dropped)),
+        ("packets", number(|f| f.directions[0].packets)),
+        ("wire_bytes", number(|f| f.directions[0].bytes)),
+        ("dropped_packets", number(|f| f.directions[0].dropped)),
+        ("packets_reverse", number(|f| f.directions[1].packets)),
+        ("wire_bytes_reverse", number(|f| f.directions[1].bytes)),
+        ("dropped_packets_reverse", number(|f| f.directions[1].dropped)),
     ];
     Table { name: "conversations", columns }
 }

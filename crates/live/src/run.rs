@@ -187,7 +187,7 @@ fn inside(
     }
     let bench = Bench::build(scenario, plan, duration, ())?;
     let captures = captures(options)?;
-    let (claims, heard) = channel();
+    let (claims, claimed) = channel();
     let end = Time(duration.0);
     let shared = Shared::default();
     let environment = environment(plan);
@@ -203,7 +203,7 @@ fn inside(
             let (link, shared) = (&mut link, &shared);
             move || {
                 crate::fault::at("link")?;
-                link.run(clock, end, shared, &heard)
+                link.run(clock, end, shared, &claimed)
             }
         })?;
         let handles = [spaces[0].again()?, spaces[1].again()?];

@@ -14,9 +14,9 @@ const ROWS_WITH_SERIES: usize = 32;
 /// Most SYNs whose moments are kept: those of several hundred pages.
 pub const SYNS_KEPT: usize = 65_536;
 
-/// What one end of a connection heard of the other.
+/// What has arrived at one end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceiverCounts {
     /// Packets that arrived.
     pub packets: u64,
     /// Their bytes on the wire.
@@ -102,11 +102,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What the far end heard of this direction.
-    fn heard(&mut self, heard: Heard) {
-        self.packets += heard.packets;
-        self.wire_bytes += heard.wire_bytes;
-        self.goodput_bytes += heard.goodput_bytes;
+    /// What has arrived at the far end.
+    fn received(&mut self, receiver: ReceiverCounts) {
+        self.packets += receiver.packets;
+        self.wire_bytes += receiver.wire_bytes;
+        self.goodput_bytes += receiver.goodput_bytes;
     }
 
     /// What the near end did as its sender.
@@ -201,7 +201,7 @@ pub struct Row {
     /// Its latest connection, whose windows go into the series.
     pub latest: FlowId,
     /// Forward and back.
-    pub ways: [Direction; 2],
+    pub directions: [Direction; 2],
 }
 
 /// An application.
@@ -305,21 +305,21 @@ impl Tally {
             probes: None,
         });
         for _ in 0..rows {
-            let mut ways = [Direction::default(), Direction::default()];
+            let mut directions = [Direction::default(), Direction::default()];
             if let Some((duration, bin)) = series.filter(|_| rows <= ROWS_WITH_SERIES) {
-                for way in &mut ways {
-                    way.series = Some(Box::new(RowSeries::new(duration, bin)?));
+                for direction in &mut directions {
+                    direction.series = Some(Box::new(RowSeries::new(duration, bin)?));
                 }
                 self.has_series = true;
             }
-            self.rows.push(Row { app, latest: FlowId::default(), ways });
+            self.rows.push(Row { app, latest: FlowId::default(), directions });
         }
         Ok(first_row)
     }
 
     /// A packet of a row with series has arrived at its end host.
-    pub fn arrived_series(&mut self, row: u32, way: usize, now: Time, size: u16) {
-        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+    pub fn arrived_series(&mut self, row: u32, direction: usize, now: Time, size: u16) {
+        if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.wire.add(now, u64::from(size));
         }
     }
@@ -332,31 +332,31 @@ impl Tally {
     }
 
     /// Payload of a row with series has arrived in order.
-    pub fn goodput_series(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
-        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+    pub fn goodput_series(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
+        if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.goodput.add(now, bytes);
         }
     }
 
     /// A packet with payload that arrives `now` took `delay` one way.
     #[inline]
-    pub fn delay(&mut self, app: u16, way: usize, now: Time, delay: Duration) {
+    pub fn delay(&mut self, app: u16, direction: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {
-            self.apps[usize::from(app)].delay[way].record(delay);
+            self.apps[usize::from(app)].delay[direction].record(delay);
         }
     }
 
     /// The same, of a row with series.
-    pub fn delay_series(&mut self, row: u32, way: usize, now: Time, delay: Duration) {
-        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+    pub fn delay_series(&mut self, row: u32, direction: usize, now: Time, delay: Duration) {
+        if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.delay.mean(now, delay.0);
             series.delay_max.max(now, delay.0);
         }
     }
 
     /// `packets` of a row were dropped in the bin that `now` ends or lies in.
-    pub fn dropped(&mut self, row: u32, way: usize, now: Time, packets: u64) {
-        let direction = &mut self.rows[row as usize].ways[way];
+    pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
+        let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
         if let Some(series) = &mut direction.series {
             series.dropped.add(Time(now.0.saturating_sub(1)), packets);
@@ -364,41 +364,44 @@ impl Tally {
     }
 
     /// A datagram has arrived.
-    pub fn datagram(&mut self, row: u32, way: usize, now: Time, packet: &PacketMeta, delay: Duration) {
+    pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
         // IPv4 and UDP headers are no payload; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
-        let direction = &mut self.rows[row as usize].ways[way];
+        let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.packets += 1;
         direction.total.wire_bytes += packet.bytes();
         direction.total.goodput_bytes += payload;
-        self.arrived_series(row, way, now, packet.size);
-        self.goodput_series(row, way, now, payload);
+        self.arrived_series(row, direction, now, packet.size);
+        self.goodput_series(row, direction, now, payload);
         let app = self.rows[row as usize].app;
-        self.delay(app, way, now, delay);
-        self.delay_series(row, way, now, delay);
+        self.delay(app, direction, now, delay);
+        self.delay_series(row, direction, now, delay);
         if now < self.warm_up {
             return;
         }
         let app = &mut self.apps[usize::from(app)];
-        app.jitter[way].arrival(delay);
+        app.jitter[direction].arrival(delay);
         if let Some(voip) = &mut app.voip {
             voip.arrival(packet.seq, now - delay, now);
         }
     }
 
-    /// The sender of direction `way` is no more, or the run is over: its counters are added up, and what it heard of the
+    /// The sender of `direction` is no more, or the run is over: its counters are added up, and what it received in the
     /// other direction.
-    pub fn retire(&mut self, row: u32, way: usize, heard: Heard, sender: SenderCounts) {
-        let ways = &mut self.rows[row as usize].ways;
-        ways[1 - way].total.heard(heard);
-        ways[way].total.sent(sender);
+    pub fn retire(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
+        let directions = &mut self.rows[row as usize].directions;
+        directions[1 - direction].total.received(receiver);
+        directions[direction].total.sent(sender);
     }
 
     /// The warm-up ends: what has been counted so far is left out. Those whose counters are not yet added up follow by
     /// [`Tally::under_way`].
     pub fn begin(&mut self) {
         self.begun = true;
-        self.rows.iter_mut().flat_map(|row| &mut row.ways).for_each(|way| way.before = way.total);
+        self.rows
+            .iter_mut()
+            .flat_map(|row| &mut row.directions)
+            .for_each(|direction| direction.before = direction.total);
         self.apps.iter_mut().for_each(|app| app.datagrams_before = app.datagrams);
     }
 
@@ -410,10 +413,10 @@ impl Tally {
     }
 
     /// A sender goes on beyond the warm-up, whose counters [`Tally::retire`] will give: so much they were at its end.
-    pub fn under_way(&mut self, row: u32, way: usize, heard: Heard, sender: SenderCounts) {
-        let ways = &mut self.rows[row as usize].ways;
-        ways[1 - way].before.heard(heard);
-        ways[way].before.sent(sender);
+    pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
+        let directions = &mut self.rows[row as usize].directions;
+        directions[1 - direction].before.received(receiver);
+        directions[direction].before.sent(sender);
     }
 
     /// An echo request of `app` leaves (no `rtt`), or its answer has come.
@@ -427,8 +430,8 @@ impl Tally {
     }
 
     /// The sender's state at the end of a bin.
-    pub fn sample(&mut self, row: u32, way: usize, bin_end: Time, window: Window) {
-        if let Some(series) = &mut self.rows[row as usize].ways[way].series {
+    pub fn sample(&mut self, row: u32, direction: usize, bin_end: Time, window: Window) {
+        if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             let within = bin_end - Duration::from_nanos(1);
             series.cwnd.put(within, window.cwnd_bytes);
             series.ssthresh.put(within, window.ssthresh_bytes);

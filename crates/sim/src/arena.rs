@@ -39,9 +39,9 @@ impl<T> Arena<T> {
         value
     }
 
-    /// The value at `index` will be taken soon.
+    /// Fetches the slot of a value that will be taken soon.
     #[inline]
-    pub fn expect(&self, index: u32) {
+    pub fn prefetch(&self, index: u32) {
         if let Some(slot) = self.slots.get(index as usize) {
             prefetch(slot, 0);
         }

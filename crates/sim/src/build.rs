@@ -1,15 +1,15 @@
 //! From a scenario to a world.
 
 use crate::codec::Bodies;
-use crate::conn::Way;
-use crate::cover::Covers;
+use crate::conn::Path;
 use crate::event::{Events, Target};
-use crate::fifo::{Fifo, Room};
+use crate::fifo::{Capacity, Fifo};
 use crate::meter::LinkMeter;
 use crate::net::{Kind, Link, NO_LINK, Net, link_id};
 use crate::pages;
-use crate::table::{AppDesk, Core};
-use crate::world::{AppSlot, Chore, START, World};
+use crate::table::{AppState, Core};
+use crate::tags::Tags;
+use crate::world::{AppSlot, ClockTask, START, World};
 use measure::{LinkMeterParams, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::Port;
@@ -43,10 +43,10 @@ impl<S: Sink> World<S> {
         let bin = scenario.bin();
 
         let mut events = Events::new(links.len());
-        let mut chores = Vec::new();
+        let mut tasks = Vec::new();
         if !scenario.record.warm_up.is_zero() {
             // first among the chores of its moment, and before every event of it
-            chores.push((Time(scenario.record.warm_up.0), Chore::Begin));
+            tasks.push((Time(scenario.record.warm_up.0), ClockTask::Begin));
         }
         let mut built = Vec::new();
         let unwatched = sink.mask() == Mask::NONE && !S::PACKETS;
@@ -76,14 +76,14 @@ impl<S: Sink> World<S> {
                 },
                 meter: LinkMeter::new(recorded.then_some(params))?,
             });
-            chores.extend(link.changes.iter().map(|c| (Time(c.at.0), Chore::Change(i as u16, c.for_port()))));
+            tasks.extend(link.changes.iter().map(|c| (Time(c.at.0), ClockTask::Change(i as u16, c.for_port()))));
         }
         // stable: changes of one moment happen in the order of link names; the list is taken from its end
-        chores.sort_by_key(|(at, _)| *at);
-        for (at, _) in &chores {
+        tasks.sort_by_key(|(at, _)| *at);
+        for (at, _) in &tasks {
             events.push(*at, Target::Clock);
         }
-        chores.reverse();
+        tasks.reverse();
 
         let nodes = node.len();
         let mut next = vec![NO_LINK; nodes * nodes];
@@ -98,17 +98,16 @@ impl<S: Sink> World<S> {
             next,
             nodes,
             bodies: Bodies::default(),
-            covers: Covers::default(),
+            tags: Tags::default(),
             flows: FlowTable::default(),
             sink,
-            fated: Vec::new(),
-            after_apps: Vec::new(),
-            landed: Vec::new(),
+            flow_drops: Vec::new(),
+            arrived: Vec::new(),
             ports,
             unwatched,
         };
         let mut world =
-            Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), chores };
+            Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), tasks };
         world.core.tally.warm_up = Time(scenario.record.warm_up.0);
         world.add_apps(scenario, &node)?;
         world.core.conns = pages::table(world.core.tally.rows.len());
@@ -145,14 +144,14 @@ impl<S: Sink> World<S> {
             let rows = app.traffic.rows();
             let series = listed.then_some((scenario.duration, self.bin));
             let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
-            let first_way = self.add_ways(i, name, app, node, [client, server_stack], machine.counts())?;
-            let mut desk = AppDesk {
+            let first_path = self.add_paths(i, name, app, node, [client, server_stack], machine.counts())?;
+            let mut state = AppState {
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
                 controllers: Rng::named(scenario.seed, &format!("app.{name}.tcp")).bits(),
                 timers: BinaryHeap::new(),
                 asked: 0,
                 pending: Time::NEVER,
-                first_way,
+                first_path,
                 page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
                 stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
                 first_row,
@@ -161,16 +160,16 @@ impl<S: Sink> World<S> {
                 rows_full: 0,
                 udp: vec![None; app.to.len()],
             };
-            desk.timers.push(Reverse((scenario.begins(name, app), 0, START)));
-            self.core.desks.push(desk);
+            state.timers.push(Reverse((scenario.begins(name, app), 0, START)));
+            self.core.apps.push(state);
             self.apps.push(AppSlot { machine });
             self.core.arm_app(i);
         }
         Ok(())
     }
 
-    /// What the flows of application `i` to each server have in common, there and back; returns the index of the first.
-    fn add_ways(
+    /// The paths of application `i` to each server, there and back; returns the index of the first.
+    fn add_paths(
         &mut self,
         i: u16,
         name: &str,
@@ -180,17 +179,17 @@ impl<S: Sink> World<S> {
         counts: bool,
     ) -> Result<u16, Problem> {
         let core = &mut self.core;
-        let first = core.ways.len();
+        let first = core.paths.len();
         if first + 2 * app.to.len() > usize::from(u16::MAX) {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{name}.to"), message));
         }
         // rows are added in order, so the last one is of this application, and all of one application have series or none has
-        let series = core.tally.rows.last().is_some_and(|row| row.ways[0].series.is_some());
+        let series = core.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = stacks.map(|stack| core.headers[usize::from(stack)]);
         let reads = stacks.map(|stack| core.stacks[usize::from(stack)].reads_ack_time());
         for server in &app.to {
-            let there = Way {
+            let there = Path {
                 at: NodeId(node[app.from.as_str()]),
                 peer: NodeId(node[server.as_str()]),
                 direction: Flags::default(),
@@ -203,7 +202,7 @@ impl<S: Sink> World<S> {
                 ack_time: reads[1],
             };
             let (direction, stack) = (Flags::REVERSE, stacks[1]);
-            let back = Way {
+            let back = Path {
                 at: there.peer,
                 peer: there.at,
                 direction,
@@ -212,7 +211,7 @@ impl<S: Sink> World<S> {
                 ack_time: reads[0],
                 ..there
             };
-            core.ways.extend([there, back]);
+            core.paths.extend([there, back]);
         }
         Ok(first as u16)
     }
@@ -222,12 +221,13 @@ fn empty_core<S>(net: Net<S>) -> Core<S> {
     Core {
         net,
         conns: Vec::new(),
-        ways: Vec::new(),
+        paths: Vec::new(),
         free_slots: Vec::new(),
         stacks: Vec::<TcpParams>::new(),
         headers: Vec::new(),
-        desks: Vec::new(),
-        notices: VecDeque::new(),
+        apps: Vec::new(),
+        app_events: VecDeque::new(),
+        deferred_acks: Vec::new(),
         tally: Tally::default(),
         next_port: 1024,
     }
@@ -251,10 +251,10 @@ fn fast_path(link: &scenario::Link) -> Option<Fifo> {
         return None;
     }
     let short = u64::from(p.ns2_off_by_one);
-    let room = match p.limit {
-        Limit::Packets(n) => Room::Packets(n - short as u32),
-        Limit::Bytes(b) => Room::Bytes(b.0 - short),
-        Limit::Time(t) => Room::Bytes(link.rate?.bytes_in(t).saturating_sub(short)),
+    let capacity = match p.limit {
+        Limit::Packets(n) => Capacity::Packets(n - short as u32),
+        Limit::Bytes(b) => Capacity::Bytes(b.0 - short),
+        Limit::Time(t) => Capacity::Bytes(link.rate?.bytes_in(t).saturating_sub(short)),
     };
-    Some(Fifo::new(link.rate, link.delay, room))
+    Some(Fifo::new(link.rate, link.delay, capacity))
 }

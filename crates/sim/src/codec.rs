@@ -57,16 +57,6 @@ impl Form {
             (false, _) => Self::Whole,
         }
     }
-
-    /// A plain answer, which a preset may hold back until the application has heard (`tcp::TcpParams::ack_after_delivery`).
-    #[inline]
-    pub fn answers(self, segment: &Segment, ack_time: bool) -> bool {
-        match self {
-            Self::PlainAck => true,
-            Self::PlainData | Self::Sack => false,
-            Self::Whole => ack_time && !segment.flags.any(SPECIAL),
-        }
-    }
 }
 
 /// What a packet says besides its segment.
@@ -198,16 +188,16 @@ impl Bodies {
         (segment, now.since(sent))
     }
 
-    /// A packet will soon be delivered.
+    /// Fetches the slot of a packet that will soon be delivered.
     #[inline]
-    pub fn expect(&self, packet: &PacketMeta) {
+    pub fn prefetch(&self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
             return;
         }
         if is_sack(packet.flags) {
-            self.sacks.expect(packet.body);
+            self.sacks.prefetch(packet.body);
         } else {
-            self.whole.expect(packet.body);
+            self.whole.prefetch(packet.body);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
 use measure::tally::{self, SenderCounts, Tally};
-use packet::{Flags, FlowId, NodeId};
+use packet::{Flags, FlowId, NodeId, PacketMeta};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
@@ -17,9 +17,9 @@ pub(crate) enum Use {
     Udp,
 }
 
-/// What the packets of one side of an application's flows to one server have in common. A few for a whole world.
+/// The path from one side of an application's flows to the other: what its packets have in common. A few for a whole world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct Path {
     /// Where this side is, and where the other is.
     pub at: NodeId,
     pub peer: NodeId,
@@ -44,17 +44,17 @@ pub(crate) struct Way {
 pub(crate) struct End {
     pub timer: Time,
     pub flow: FlowId,
-    /// Index into the world's ways.
-    pub way: u16,
+    /// Index into the world's paths.
+    pub path: u16,
     pub used: Use,
-    pub heard: Heard,
+    pub rx: RxCounts,
     pub tcp: Endpoint,
-    pub rest: Rest,
+    pub cold: Cold,
 }
 
-/// What few packets need to know of their end.
+/// The cold part of an end, which few packets read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct Cold {
     /// The row of counters that this connection adds to.
     pub row: u32,
     /// Its number among the application's flows.
@@ -63,24 +63,24 @@ pub(crate) struct Rest {
     pub closed: bool,
 }
 
-/// What has arrived at one end. The row of counters gets it when the connection is no more: rows are many, and far away.
+/// Packets received at one end. The row of counters gets it when the connection is no more: rows are many, and far away.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct RxCounts {
     pub packets: u64,
     pub wire_bytes: u64,
 }
 
 impl End {
-    /// What this end heard of the other, and what it did as a sender.
-    pub(crate) fn account(&self) -> (tally::Heard, SenderCounts) {
-        let (Heard { packets, wire_bytes }, stats) = (self.heard, self.tcp.stats());
-        let heard = tally::Heard { packets, wire_bytes, goodput_bytes: stats.bytes_received };
+    /// What this end received from the other, and what it did as a sender.
+    pub(crate) fn account(&self) -> (tally::ReceiverCounts, SenderCounts) {
+        let (RxCounts { packets, wire_bytes }, stats) = (self.rx, self.tcp.stats());
+        let rx = tally::ReceiverCounts { packets, wire_bytes, goodput_bytes: stats.bytes_received };
         let sender = SenderCounts {
             retransmits: u64::from(stats.retransmits),
             timeouts: u64::from(stats.timeouts),
             fast_recoveries: u64::from(stats.fast_recoveries),
         };
-        (heard, sender)
+        (rx, sender)
     }
 
     /// The state of this end as a sender.
@@ -120,23 +120,23 @@ impl Conn {
     }
 }
 
-/// Something an application must hear, in order.
+/// What an application is to be told, in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notice {
+pub(crate) struct AppEvent {
     pub app: u16,
     pub flow: FlowId,
     pub side: u8,
-    pub what: What,
+    pub what: AppEventKind,
 }
 
-/// What it must hear.
+/// What has happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+pub(crate) enum AppEventKind {
     Connected,
     Received(u64),
     Datagram(u64),
     Closed,
-    /// This side gave up: the other will never hear of it.
+    /// This side gave up; no segment tells the other.
     Failed,
 }
 
@@ -144,62 +144,75 @@ pub(crate) enum What {
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
     pub flow: FlowId,
-    pub way: &'a Way,
-    pub rest: &'a mut Rest,
+    pub path: &'a Path,
+    pub cold: &'a mut Cold,
     pub stack: &'a TcpParams,
     pub tally: &'a mut Tally,
-    pub notices: &'a mut VecDeque<Notice>,
+    pub app_events: &'a mut VecDeque<AppEvent>,
+    pub deferred_acks: &'a mut Vec<(NodeId, PacketMeta)>,
     /// Payload has gone up in this call.
     pub delivered: bool,
+}
+
+impl<S: Sink> Wire<'_, S> {
+    /// The packet of a segment that leaves now.
+    #[inline(always)]
+    fn packet(&mut self, segment: &Segment) -> PacketMeta {
+        let (now, path) = (self.net.now(), self.path);
+        let size = self.stack.wire_size(segment);
+        let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
+        let form = Form::of(segment, path.ack_time);
+        let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
+        if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
+            self.tally.syn(path.app, self.cold.number, now);
+        }
+        if S::PACKETS {
+            self.net.tags.put(&mut packet, Some(segment));
+        }
+        packet
+    }
 }
 
 impl<S: Sink> Io for Wire<'_, S> {
     #[inline]
     fn send(&mut self, segment: &Segment) {
-        let now = self.net.now();
-        let way = self.way;
-        let size = self.stack.wire_size(segment);
-        let envelope = Envelope { flow: self.flow, direction: way.direction, to: way.peer, dscp: way.dscp, size };
-        let form = Form::of(segment, way.ack_time);
-        let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
-        let waits = self.delivered && self.stack.ack_after_delivery && form.answers(segment, way.ack_time);
-        if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
-            self.tally.syn(way.app, self.rest.number, now);
-        }
-        if S::PACKETS {
-            self.net.covers.put(&mut packet, Some(segment));
-        }
-        if waits {
-            self.net.after_apps.push((way.at, packet));
+        let packet = self.packet(segment);
+        self.net.send(self.path.at, packet);
+    }
+
+    fn send_after_delivery(&mut self, segment: &Segment) {
+        let packet = self.packet(segment);
+        if self.delivered {
+            self.deferred_acks.push((self.path.at, packet));
         } else {
-            self.net.send(way.at, packet);
+            self.net.send(self.path.at, packet);
         }
     }
 
     #[inline]
     fn event(&mut self, event: Event) {
-        let side = u8::from(self.way.direction.has(Flags::REVERSE));
+        let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let what = match event {
             Event::Received { bytes } => {
                 // what this side receives was sent by the other; its counter is the endpoint's own
-                if self.way.series {
-                    self.tally.goodput_series(self.rest.row, usize::from(1 - side), self.net.now(), bytes);
+                if self.path.series {
+                    self.tally.goodput_series(self.cold.row, usize::from(1 - side), self.net.now(), bytes);
                 }
-                if !self.way.counts {
+                if !self.path.counts {
                     return;
                 }
                 self.delivered = true;
-                What::Received(bytes)
+                AppEventKind::Received(bytes)
             }
-            Event::Connected => What::Connected,
+            Event::Connected => AppEventKind::Connected,
             Event::Closed => {
-                self.rest.closed = true;
-                What::Closed
+                self.cold.closed = true;
+                AppEventKind::Closed
             }
-            Event::Failed => What::Failed,
+            Event::Failed => AppEventKind::Failed,
             Event::PeerFinished | Event::Acked { .. } => return,
         };
-        self.notices.push_back(Notice { app: self.way.app, flow: self.flow, side, what });
+        self.app_events.push_back(AppEvent { app: self.path.app, flow: self.flow, side, what });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packets and timers reach the ends of connections.
 
 use crate::codec::{Form, inline_delay, plain_ack, plain_data};
-use crate::conn::{End, Notice, Use, Way, What, Wire};
+use crate::conn::{AppEvent, AppEventKind, End, Path, Use, Wire};
 use crate::event::Target;
 use crate::net::Kind;
 use crate::table::Core;
@@ -10,43 +10,42 @@ use record::{Mask, Record, Sink};
 use tcp::{Endpoint, TcpParams};
 use units::{Duration, Time, prefetch};
 
-/// Connections that the second level of a cache holds: with more, those of the next packets are asked for.
-const HELD: usize = 128;
-/// How many packets reach a host before one whose connection is asked for, and before it is asked for what its lines
-/// point to.
-const AHEAD: [usize; 2] = [5, 2];
+/// Connections that the second level of a cache holds: with more, those of the next packets are prefetched.
+const IN_CACHE: usize = 128;
+/// How many packets reach a host before one whose connection is prefetched, and before what its lines point to is.
+const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Core<S> {
-    /// A packet has come to its host over link `i`: asks for the connections of those behind it.
+    /// A packet has come to its host over link `i`: prefetches the connections of those behind it.
     ///
     /// Of ten thousand connections each is cold when a packet comes for it, and a packet touches half a dozen of their
     /// lines; but the packets of the next moments wait in the link's ring.
     #[inline]
-    pub(crate) fn expect_more(&self, i: u16) {
-        if self.conns.len() <= HELD {
+    pub(crate) fn prefetch_next(&self, i: u16) {
+        if self.conns.len() <= IN_CACHE {
             return;
         }
         let Kind::Fifo(fifo) = &self.net.links[usize::from(i)].kind else { return };
-        if let Some(packet) = fifo.ahead(AHEAD[0]) {
+        if let Some(packet) = fifo.ahead(LOOKAHEAD[0]) {
             let end = self.end_of(&packet);
             prefetch(end, 0);
-            end.tcp.expect(packet.flags.has(Flags::PURE_ACK), 2);
-            self.net.bodies.expect(&packet);
+            end.tcp.prefetch(packet.flags.has(Flags::PURE_ACK), 2);
+            self.net.bodies.prefetch(&packet);
         }
-        if let Some(packet) = fifo.ahead(AHEAD[1]) {
-            self.end_of(&packet).tcp.expect(packet.flags.has(Flags::PURE_ACK), 1);
+        if let Some(packet) = fifo.ahead(LOOKAHEAD[1]) {
+            self.end_of(&packet).tcp.prefetch(packet.flags.has(Flags::PURE_ACK), 1);
         }
     }
 
     /// The same for the connection of the next timer.
     #[inline]
-    pub(crate) fn expect_timer(&self) {
-        if self.conns.len() > HELD
+    pub(crate) fn prefetch_timer(&self) {
+        if self.conns.len() > IN_CACHE
             && let Some(i) = self.net.events.next_timer()
         {
             let end = &self.conns[i as usize / 2].ends[i as usize % 2];
             prefetch(end, 0);
-            end.tcp.expect(true, 2);
+            end.tcp.prefetch(true, 2);
         }
     }
 
@@ -60,21 +59,21 @@ impl<S: Sink> Core<S> {
     #[inline]
     pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
         if S::PACKETS {
-            self.net.covers.take(&mut packet);
+            self.net.tags.take(&mut packet);
         }
         let slot = packet.flow.slot();
-        let way = usize::from(packet.flags.has(Flags::REVERSE));
-        let side = 1 - way;
+        let direction = usize::from(packet.flags.has(Flags::REVERSE));
+        let side = 1 - direction;
         let now = self.net.now();
         let end = &mut self.conns[slot].ends[side];
         if end.flow != packet.flow || end.used != Use::Tcp {
             return self.deliver_other(packet);
         }
-        let Way { app, peer_header, series, .. } = self.ways[usize::from(end.way)];
-        end.heard.packets += 1;
-        end.heard.wire_bytes += packet.bytes();
+        let Path { app, peer_header, series, .. } = self.paths[usize::from(end.path)];
+        end.rx.packets += 1;
+        end.rx.wire_bytes += packet.bytes();
         if series {
-            self.tally.arrived_series(end.rest.row, way, now, packet.size);
+            self.tally.arrived_series(end.cold.row, direction, now, packet.size);
         }
         match Form::of_packet(packet.flags) {
             Form::PlainAck => {
@@ -83,7 +82,7 @@ impl<S: Sink> Core<S> {
             }
             Form::PlainData => {
                 let (data, delay) = plain_data(&packet, now, peer_header);
-                self.took(slot, side, (app, series), &packet, delay);
+                self.payload_arrived(slot, side, (app, series), &packet, delay);
                 self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
             }
             Form::Sack => {
@@ -93,7 +92,7 @@ impl<S: Sink> Core<S> {
             Form::Whole => {
                 let (segment, delay) = self.net.bodies.whole(&packet, now);
                 if segment.len > 0 {
-                    self.took(slot, side, (app, series), &packet, delay);
+                    self.payload_arrived(slot, side, (app, series), &packet, delay);
                 }
                 self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
             }
@@ -103,11 +102,18 @@ impl<S: Sink> Core<S> {
 
     /// Payload of `app` has come to `side` of a connection after `delay`; with `series` its row has series.
     #[inline(always)]
-    fn took(&mut self, slot: usize, side: usize, (app, series): (u16, bool), packet: &PacketMeta, delay: Duration) {
+    fn payload_arrived(
+        &mut self,
+        slot: usize,
+        side: usize,
+        (app, series): (u16, bool),
+        packet: &PacketMeta,
+        delay: Duration,
+    ) {
         let now = self.net.now();
         self.tally.delay(app, 1 - side, now, delay);
         if series {
-            self.tally.delay_series(self.conns[slot].ends[side].rest.row, 1 - side, now, delay);
+            self.tally.delay_series(self.conns[slot].ends[side].cold.row, 1 - side, now, delay);
         }
         self.net.tell_delivered(packet, delay);
     }
@@ -122,12 +128,12 @@ impl<S: Sink> Core<S> {
         }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
-        let Way { app, counts, .. } = self.ways[usize::from(end.way)];
-        self.tally.datagram(end.rest.row, 1 - side, now, &packet, delay);
+        let Path { app, counts, .. } = self.paths[usize::from(end.path)];
+        self.tally.datagram(end.cold.row, 1 - side, now, &packet, delay);
         self.net.tell_delivered(&packet, delay);
         if counts {
-            let what = What::Datagram(packet.seq);
-            self.notices.push_back(Notice { app, flow: packet.flow, side: side as u8, what });
+            let what = AppEventKind::Datagram(packet.seq);
+            self.app_events.push_back(AppEvent { app, flow: packet.flow, side: side as u8, what });
         }
     }
 
@@ -135,16 +141,17 @@ impl<S: Sink> Core<S> {
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let end = &mut self.conns[slot].ends[side];
-        let way = &self.ways[usize::from(end.way)];
-        let stack = &self.stacks[usize::from(way.stack)];
+        let path = &self.paths[usize::from(end.path)];
+        let stack = &self.stacks[usize::from(path.stack)];
         let mut wire = Wire {
             net: &mut self.net,
             flow: end.flow,
-            way,
-            rest: &mut end.rest,
+            path,
+            cold: &mut end.cold,
             stack,
             tally: &mut self.tally,
-            notices: &mut self.notices,
+            app_events: &mut self.app_events,
+            deferred_acks: &mut self.deferred_acks,
             delivered: false,
         };
         act(&mut end.tcp, stack, &mut wire);
@@ -177,7 +184,7 @@ impl<S: Sink> Core<S> {
             self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
         }
         if self.net.sink.mask().has(Mask::SENDER) {
-            let probe = end.tcp.probe(&self.stacks[usize::from(self.ways[usize::from(end.way)].stack)]);
+            let probe = end.tcp.probe(&self.stacks[usize::from(self.paths[usize::from(end.path)].stack)]);
             let record = Record::Sender {
                 flow: end.flow,
                 reverse: side == 1,

@@ -18,15 +18,15 @@ use units::{BitRate, Duration, Time};
 
 /// How much may wait; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Capacity {
     /// So many packets.
     Packets(u32),
     /// So many bytes.
     Bytes(u64),
 }
 
-/// How far ahead places of the ring are asked for: some cache lines.
-const SOON: usize = 8;
+/// How many entries ahead the ring is prefetched: some cache lines.
+const LOOKAHEAD: usize = 8;
 
 /// Sizes whose serialisation times are remembered at once.
 const SIZES: usize = 32;
@@ -56,7 +56,7 @@ impl TxTime {
 
 /// A packet on the link.
 #[derive(Clone, Copy, Debug, Default)]
-struct Carried {
+struct Entry {
     /// When its transmission starts.
     start: Time,
     packet: Packed,
@@ -66,7 +66,7 @@ struct Carried {
 #[derive(Clone, Debug)]
 pub struct Fifo {
     /// Who waits, is sent or travels.
-    ring: Ring<Carried>,
+    ring: Ring<Entry>,
     /// How long those who wait will have waited, if the meter wants to know.
     sojourns: Ring<Duration>,
     /// How many at the front of the ring have started to be sent, and when the next one will; `NEVER` if none waits.
@@ -76,7 +76,7 @@ pub struct Fifo {
     free_at: Time,
     tx: TxTime,
     delay: Duration,
-    room: Room,
+    capacity: Capacity,
 }
 
 /// What became of an arrival.
@@ -92,7 +92,7 @@ pub enum Offered {
 
 impl Fifo {
     /// An idle link. No rate: serialisation takes no time.
-    pub fn new(rate: Option<BitRate>, delay: Duration, room: Room) -> Self {
+    pub fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
             ring: Ring::default(),
@@ -103,7 +103,7 @@ impl Fifo {
             free_at: Time::ZERO,
             tx,
             delay,
-            room,
+            capacity,
         }
     }
 
@@ -128,10 +128,10 @@ impl Fifo {
 
     #[inline]
     fn start_next(&mut self, meter: &mut LinkMeter) {
-        let Some(&Carried { start, packet }) = self.ring.get(self.started) else {
+        let Some(&Entry { start, packet }) = self.ring.get(self.started) else {
             return self.next_start = Time::NEVER;
         };
-        self.ring.expect(self.started + SOON);
+        self.ring.prefetch(self.started + LOOKAHEAD);
         self.started += 1;
         self.waiting.packets -= 1;
         self.waiting.bytes -= u64::from(packet.size());
@@ -155,9 +155,9 @@ impl Fifo {
         let packet = Packed { seq, whose, what };
         let (size, bytes) = (packet.size(), u64::from(packet.size()));
         self.settle(now, meter);
-        let full = match self.room {
-            Room::Packets(n) => self.waiting.packets >= n,
-            Room::Bytes(n) => self.waiting.bytes + bytes > n,
+        let full = match self.capacity {
+            Capacity::Packets(n) => self.waiting.packets >= n,
+            Capacity::Bytes(n) => self.waiting.bytes + bytes > n,
         };
         if full {
             return Offered::Full;
@@ -166,7 +166,7 @@ impl Fifo {
         let sent = start + self.tx.of(size);
         self.free_at = sent;
         let first = self.ring.is_empty();
-        self.ring.push(Carried { start, packet });
+        self.ring.push(Entry { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
         meter.enqueued(now, with.packets);
         if start <= now {
@@ -187,8 +187,8 @@ impl Fifo {
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
         self.settle(now, meter);
-        let Carried { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
-        self.ring.expect(SOON);
+        let Entry { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
+        self.ring.prefetch(LOOKAHEAD);
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
         (packet.at(start), self.next_arrival())
@@ -203,7 +203,7 @@ impl Fifo {
     /// When the first packet on the link reaches the far end.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<Time> {
-        let &Carried { start, packet } = self.ring.get(0)?;
+        let &Entry { start, packet } = self.ring.get(0)?;
         Some(start + self.tx.of(packet.size()) + self.delay)
     }
 }

@@ -38,11 +38,11 @@ impl<S: Sink> Host for AppHost<'_, S> {
     }
 
     fn rng(&mut self) -> &mut Rng {
-        &mut self.core.desks[usize::from(self.app)].rng
+        &mut self.core.apps[usize::from(self.app)].rng
     }
 
     fn open(&mut self, peer: usize) -> ConnId {
-        let flow = self.core.claim(self.app, peer, Use::Tcp);
+        let flow = self.core.allocate(self.app, peer, Use::Tcp);
         self.core.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
         ConnId(flow.0)
     }
@@ -60,15 +60,15 @@ impl<S: Sink> Host for AppHost<'_, S> {
     }
 
     fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
-        let flow = match self.core.desks[usize::from(self.app)].udp[peer] {
+        let flow = match self.core.apps[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {
-                let flow = self.core.claim(self.app, peer, Use::Udp);
-                self.core.desks[usize::from(self.app)].udp[peer] = Some(flow);
+                let flow = self.core.allocate(self.app, peer, Use::Udp);
+                self.core.apps[usize::from(self.app)].udp[peer] = Some(flow);
                 flow
             }
         };
-        let way = self.core.ways[usize::from(self.core.conns[flow.slot()].ends[index(side)].way)];
+        let path = self.core.paths[usize::from(self.core.conns[flow.slot()].ends[index(side)].path)];
         let now = self.core.net.now();
         let mut packet = PacketMeta {
             stamp: now,
@@ -76,30 +76,30 @@ impl<S: Sink> Host for AppHost<'_, S> {
             flow,
             body: clock_us(now),
             size,
-            dst: way.peer,
-            tos: way.dscp << 2,
+            dst: path.peer,
+            tos: path.dscp << 2,
             class: 0,
-            flags: Flags::INLINE.with(way.direction),
+            flags: Flags::INLINE.with(path.direction),
             segs: 1,
         };
         self.core.tally.apps[usize::from(self.app)].datagrams += 1;
         if S::PACKETS {
-            self.core.net.covers.put(&mut packet, None);
+            self.core.net.tags.put(&mut packet, None);
         }
-        self.core.net.send(way.at, packet);
+        self.core.net.send(path.at, packet);
     }
 
     fn timer(&mut self, at: Time, token: u64) {
-        let desk = &mut self.core.desks[usize::from(self.app)];
-        desk.asked += 1;
+        let state = &mut self.core.apps[usize::from(self.app)];
+        state.asked += 1;
         let at = at.max(self.core.net.events.now());
-        desk.timers.push(Reverse((at, desk.asked, token)));
+        state.timers.push(Reverse((at, state.asked, token)));
         self.core.arm_app(self.app);
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
         let now = self.core.net.now();
-        let whole = objects >= self.core.desks[usize::from(self.app)].page_objects;
+        let whole = objects >= self.core.apps[usize::from(self.app)].page_objects;
         if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
             if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
         }

@@ -11,7 +11,7 @@
 //! | `host` | what applications ask for |
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `table`, `deliver` | the tables of connections and counters; packets and timers reach connections |
-//! | [`capture`], `cover` | a run as capture files; packets that carry all that their segments say |
+//! | [`capture`], `tags` | a run as capture files; tags that hold what packets leave out of their segments |
 //! | `account` | what a run gives account of: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
@@ -22,7 +22,6 @@ mod build;
 pub mod capture;
 mod codec;
 mod conn;
-mod cover;
 mod deliver;
 pub mod event;
 pub mod fifo;
@@ -32,6 +31,7 @@ mod net;
 mod pages;
 pub mod ring;
 mod table;
+mod tags;
 mod world;
 
 pub use conn::CONNECTION_BYTES;

@@ -1,10 +1,10 @@
 //! Nodes, links and packets in flight: everything below the end hosts.
 
 use crate::codec::Bodies;
-use crate::cover::Covers;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Offered};
 use crate::meter::LinkMeter;
+use crate::tags::Tags;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
 use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink};
@@ -59,15 +59,13 @@ pub(crate) struct Net<S> {
     pub nodes: usize,
     pub bodies: Bodies,
     /// Used by runs that look at packets.
-    pub covers: Covers,
+    pub tags: Tags,
     pub flows: FlowTable,
     pub sink: S,
     /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
-    pub fated: Vec<u64>,
-    /// Packets that wait until applications have answered (`tcp::TcpParams::ack_after_delivery`).
-    pub after_apps: Vec<(NodeId, PacketMeta)>,
+    pub flow_drops: Vec<u64>,
     /// Packets that a port has just let go; reused.
-    pub landed: Vec<PacketMeta>,
+    pub arrived: Vec<PacketMeta>,
     /// The links that are ports.
     pub ports: Vec<u16>,
     /// Nobody takes records: nobody sees when within a moment a port does its work.
@@ -78,19 +76,19 @@ pub(crate) struct Net<S> {
 struct Fates<'a> {
     bodies: &'a mut Bodies,
     /// Of a run that looks at packets.
-    covers: Option<&'a mut Covers>,
-    fated: &'a mut [u64],
+    tags: Option<&'a mut Tags>,
+    flow_drops: &'a mut [u64],
 }
 
 impl FateSink for Fates<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
-        self.fated[lane_index(packet)] += 1;
-        match &mut self.covers {
+        self.flow_drops[direction_index(packet)] += 1;
+        match &mut self.tags {
             None => self.bodies.free(packet),
-            Some(covers) => {
+            Some(tags) => {
                 let mut packet = *packet;
-                covers.take(&mut packet);
+                tags.take(&mut packet);
                 self.bodies.free(&packet);
             }
         }
@@ -98,9 +96,9 @@ impl FateSink for Fates<'_> {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// Index of a packet's flow and direction in [`Net::fated`].
+/// Index of a packet's flow and direction in [`Net::flow_drops`].
 #[inline]
-fn lane_index(packet: &PacketMeta) -> usize {
+fn direction_index(packet: &PacketMeta) -> usize {
     2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))
 }
 
@@ -147,7 +145,7 @@ impl<S: Sink> Net<S> {
         match &mut link.kind {
             Kind::Fifo(fifo) => match fifo.offer(now, packet.packed(), &mut link.meter) {
                 Offered::Behind => {}
-                Offered::First(at) => self.events.set_line(at, i),
+                Offered::First(at) => self.events.set_arrival(at, i),
                 Offered::Full => {
                     let Packed { seq, whose, what } = packet.packed();
                     self.full(i, seq, whose, what);
@@ -161,7 +159,7 @@ impl<S: Sink> Net<S> {
     #[inline]
     fn passing(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
         if S::PACKETS {
-            let (tuple, segment) = (self.flows.get(packet.flow), self.covers.segment(packet));
+            let (tuple, segment) = (self.flows.get(packet.flow), self.tags.segment(packet));
             self.sink.packet(self.events.now(), &Passing { link: link_id(i), end, packet, tuple, segment });
         }
     }
@@ -173,7 +171,7 @@ impl<S: Sink> Net<S> {
         let (reason, point) = (DropReason::TailFull, Point::Enqueue);
         let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
         self.links[usize::from(i)].meter.put(self.events.now(), record);
-        self.fated[lane_index(packet)] += 1;
+        self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
     }
 
@@ -188,8 +186,8 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
         let Kind::Port { port, work, armed } = &mut link.kind else { return };
-        let covers = if S::PACKETS { Some(&mut self.covers) } else { None };
-        let mut fates = Fates { bodies: &mut self.bodies, covers, fated: &mut self.fated };
+        let tags = if S::PACKETS { Some(&mut self.tags) } else { None };
+        let mut fates = Fates { bodies: &mut self.bodies, tags, flow_drops: &mut self.flow_drops };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
         let work_at = if self.unwatched && port.can_wait() { Time::NEVER } else { port.work_at() };
@@ -215,7 +213,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// The event of link `i` has been taken. A packet that has reached its host is returned, or left in `landed` if
+    /// The event of link `i` has been taken. A packet that has reached its host is returned, or left in `arrived` if
     /// a port let several go at once; others travel on.
     #[inline]
     pub fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
@@ -231,8 +229,8 @@ impl<S: Sink> Net<S> {
                     return None;
                 }
                 match next {
-                    Some(at) => self.events.set_line(at, i),
-                    None => self.events.clear_line(i),
+                    Some(at) => self.events.set_arrival(at, i),
+                    None => self.events.clear_arrival(i),
                 }
                 if packet.dst == to {
                     return Some(packet);
@@ -244,18 +242,18 @@ impl<S: Sink> Net<S> {
                     return None; // overtaken: that arrival has happened
                 }
                 *armed = Time::NEVER;
-                let mut landed = std::mem::take(&mut self.landed);
-                self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| landed.push(packet)));
-                for packet in &landed {
+                let mut arrived = std::mem::take(&mut self.arrived);
+                self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| arrived.push(packet)));
+                for packet in &arrived {
                     self.links[usize::from(i)].meter.delivered(packet.size);
                     self.passing(i, LinkEnd::Far, packet);
                 }
-                if landed.len() > 1 {
-                    self.go_on(to, landed);
+                if arrived.len() > 1 {
+                    self.forward(to, arrived);
                     return None;
                 }
-                let packet = landed.pop();
-                self.landed = landed;
+                let packet = arrived.pop();
+                self.arrived = arrived;
                 let packet = packet?;
                 if packet.dst == to {
                     return Some(packet);
@@ -272,8 +270,8 @@ impl<S: Sink> Net<S> {
     #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
         let now = self.events.now();
-        let mut landed = std::mem::take(&mut self.landed);
-        landed.push(first);
+        let mut arrived = std::mem::take(&mut self.arrived);
+        arrived.push(first);
         let link = &mut self.links[usize::from(i)];
         let Kind::Fifo(fifo) = &mut link.kind else { return };
         let mut next = fifo.next_arrival();
@@ -281,25 +279,25 @@ impl<S: Sink> Net<S> {
             let packet;
             (packet, next) = fifo.arrive(now, &mut link.meter);
             link.meter.delivered(packet.size);
-            landed.push(packet);
+            arrived.push(packet);
         }
         match next {
-            Some(at) => self.events.set_line(at, i),
-            None => self.events.clear_line(i),
+            Some(at) => self.events.set_arrival(at, i),
+            None => self.events.clear_arrival(i),
         }
-        self.go_on(to, landed);
+        self.forward(to, arrived);
     }
 
-    /// Those that travel on leave in order; those that are home stay in `landed`.
-    fn go_on(&mut self, to: NodeId, mut landed: Vec<PacketMeta>) {
-        landed.retain(|packet| {
+    /// Those that travel on leave in order; those that are home stay in `arrived`.
+    fn forward(&mut self, to: NodeId, mut arrived: Vec<PacketMeta>) {
+        arrived.retain(|packet| {
             let home = packet.dst == to;
             if !home {
                 self.send(to, *packet);
             }
             home
         });
-        self.landed = landed;
+        self.arrived = arrived;
     }
 
     /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].

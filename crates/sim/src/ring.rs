@@ -59,9 +59,9 @@ impl<T: Copy + Default> Ring<T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
-    /// The place of the `i`-th oldest entry will be needed soon.
+    /// Fetches the place of the `i`-th oldest entry, which will be needed soon.
     #[inline]
-    pub fn expect(&self, i: usize) {
+    pub fn prefetch(&self, i: usize) {
         prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Nothing here depends on anything but the scenario and its seed.
 
-use crate::conn::{Notice, Use, What};
+use crate::conn::{AppEvent, AppEventKind, Use};
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::table::Core;
@@ -20,9 +20,9 @@ pub(crate) struct AppSlot {
     pub machine: traffic::App,
 }
 
-/// Something that the world's own clock does.
+/// A task of the world's own clock.
 #[derive(Clone, Debug)]
-pub(crate) enum Chore {
+pub(crate) enum ClockTask {
     /// The warm-up is over.
     Begin,
     /// Change this link.
@@ -39,7 +39,7 @@ pub struct World<S: Sink = ()> {
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
     /// What is to be done at which moment, last first.
-    pub(crate) chores: Vec<(Time, Chore)>,
+    pub(crate) tasks: Vec<(Time, ClockTask)>,
 }
 
 /// What became of the packets that were offered to a link: `offered = delivered + dropped + queued + in_flight`.
@@ -99,9 +99,9 @@ impl<S: Sink> World<S> {
         self.core.net.bodies.len()
     }
 
-    /// Packets that a run that looks at packets has under way.
-    pub fn covered(&self) -> usize {
-        self.core.net.covers.len()
+    /// Packets under way that carry a tag: all, in a run that looks at packets.
+    pub fn tagged(&self) -> usize {
+        self.core.net.tags.len()
     }
 
     /// Slots of the connection table, free ones included: as many as there were connections at once.
@@ -142,33 +142,33 @@ impl<S: Sink> World<S> {
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
-                    self.core.expect_more(i);
+                    self.core.prefetch_next(i);
                     self.core.deliver(packet);
-                } else if !self.core.net.landed.is_empty() {
-                    let mut landed = std::mem::take(&mut self.core.net.landed);
-                    for packet in landed.drain(..) {
+                } else if !self.core.net.arrived.is_empty() {
+                    let mut arrived = std::mem::take(&mut self.core.net.arrived);
+                    for packet in arrived.drain(..) {
                         self.core.deliver(packet);
                     }
-                    self.core.net.landed = landed;
+                    self.core.net.arrived = arrived;
                 }
             }
             Target::Port(i) => self.core.net.port_work(i),
             Target::Timer(i) => {
-                self.core.expect_timer();
+                self.core.prefetch_timer();
                 self.core.timer(i);
             }
             Target::App(i) => self.app_timer(i),
             Target::Clock => self.clock(),
         }
-        while let Some(notice) = self.core.notices.pop_front() {
-            self.tell(notice);
+        while let Some(event) = self.core.app_events.pop_front() {
+            self.notify(event);
         }
-        if !self.core.net.after_apps.is_empty() {
-            let mut waiting = std::mem::take(&mut self.core.net.after_apps);
-            for (node, packet) in waiting.drain(..) {
+        if !self.core.deferred_acks.is_empty() {
+            let mut acks = std::mem::take(&mut self.core.deferred_acks);
+            for (node, packet) in acks.drain(..) {
                 self.core.net.send(node, packet);
             }
-            self.core.net.after_apps = waiting;
+            self.core.deferred_acks = acks;
         }
         true
     }
@@ -208,29 +208,29 @@ impl<S: Sink> World<S> {
         }
         self.core.net.settle(self.last(), self.end);
         for slot in 0..self.core.conns.len() {
-            self.core.settle_fates(slot);
+            self.core.settle_drops(slot);
         }
         for conn in self.core.conns.iter().filter(|c| c.used() != Use::Free) {
-            for (way, end) in conn.ends.iter().enumerate() {
-                let (heard, sender) = end.account();
-                self.core.tally.retire(end.rest.row, way, heard, sender);
+            for (direction, end) in conn.ends.iter().enumerate() {
+                let (rx, sender) = end.account();
+                self.core.tally.retire(end.cold.row, direction, rx, sender);
             }
         }
     }
 
     fn app_timer(&mut self, i: u16) {
         let now = self.now();
-        if self.core.desks[usize::from(i)].pending != now {
+        if self.core.apps[usize::from(i)].pending != now {
             return;
         }
-        self.core.desks[usize::from(i)].pending = Time::NEVER;
+        self.core.apps[usize::from(i)].pending = Time::NEVER;
         // bounded: each turn takes one timer that was due when it was asked for
-        while let Some(&Reverse((at, _, token))) = self.core.desks[usize::from(i)].timers.peek() {
+        while let Some(&Reverse((at, _, token))) = self.core.apps[usize::from(i)].timers.peek() {
             if at > now {
                 break;
             }
-            self.core.desks[usize::from(i)].timers.pop();
-            if at >= self.core.desks[usize::from(i)].stop {
+            self.core.apps[usize::from(i)].timers.pop();
+            if at >= self.core.apps[usize::from(i)].stop {
                 continue;
             }
             let machine = &mut self.apps[usize::from(i)].machine;
@@ -240,19 +240,19 @@ impl<S: Sink> World<S> {
         self.core.arm_app(i);
     }
 
-    fn tell(&mut self, notice: Notice) {
-        let machine = &mut self.apps[usize::from(notice.app)].machine;
-        let conn = ConnId(notice.flow.0);
-        let side = if notice.side == 0 { Side::Client } else { Side::Server };
-        let host = &mut AppHost { core: &mut self.core, app: notice.app };
-        match notice.what {
-            What::Connected => machine.connected(conn, side, host),
-            What::Received(bytes) => machine.received(conn, side, bytes, host),
-            What::Datagram(number) => machine.datagram_received(side, number, host),
-            What::Failed => self.core.give_up(notice.flow),
-            What::Closed => {
-                if self.core.release(notice.flow) {
-                    let host = &mut AppHost { core: &mut self.core, app: notice.app };
+    fn notify(&mut self, event: AppEvent) {
+        let machine = &mut self.apps[usize::from(event.app)].machine;
+        let conn = ConnId(event.flow.0);
+        let side = if event.side == 0 { Side::Client } else { Side::Server };
+        let host = &mut AppHost { core: &mut self.core, app: event.app };
+        match event.what {
+            AppEventKind::Connected => machine.connected(conn, side, host),
+            AppEventKind::Received(bytes) => machine.received(conn, side, bytes, host),
+            AppEventKind::Datagram(number) => machine.datagram_received(side, number, host),
+            AppEventKind::Failed => self.core.abort(event.flow),
+            AppEventKind::Closed => {
+                if self.core.release(event.flow) {
+                    let host = &mut AppHost { core: &mut self.core, app: event.app };
                     machine.closed(conn, host);
                 }
             }
@@ -261,11 +261,11 @@ impl<S: Sink> World<S> {
 
     fn clock(&mut self) {
         let now = self.now();
-        while let Some((at, chore)) = self.chores.pop_if(|(at, _)| *at <= now) {
-            debug_assert_eq!(at, now, "chores happen at their moment");
-            match chore {
-                Chore::Begin => self.core.begin(),
-                Chore::Change(link, change) => self.core.net.change(link, change),
+        while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {
+            debug_assert_eq!(at, now, "tasks happen at their moment");
+            match task {
+                ClockTask::Begin => self.core.begin(),
+                ClockTask::Change(link, change) => self.core.net.change(link, change),
             }
         }
         if now >= self.next_sample && !self.bin.is_zero() {

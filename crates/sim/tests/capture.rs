@@ -35,7 +35,7 @@ fn captured(toml: &str, link: Option<&str>, kept: u32) -> ([Vec<u8>; 2], sim::Ou
     let mut world = World::with_sink(&s, &mut capture).unwrap();
     world.run(|_| true);
     let inside: u64 = world.books().map(|b| b.queued + b.in_flight).sum();
-    assert_eq!(world.covered() as u64, inside, "every packet under way, and no other, is kept");
+    assert_eq!(world.tagged() as u64, inside, "every packet under way, and no other, is kept");
     let outcome = world.outcome(&s);
     (capture.finish().unwrap(), outcome)
 }

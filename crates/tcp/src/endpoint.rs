@@ -212,12 +212,12 @@ impl Endpoint {
     /// A segment will arrive soon, a pure ACK or one with payload: asks for the cache lines that it will need. `steps` counts
     /// down to 0 as it comes nearer; what the lines of one step point to is asked for in the next. Changes nothing.
     #[inline]
-    pub fn expect(&self, ack: bool, steps: u32) {
+    pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
-            (2, true) => self.tx.expect(),
-            (1, true) => self.tx.expect_more(),
-            (2, false) => self.rx.expect(),
-            (1, false) => self.rx.expect_ranges(),
+            (2, true) => self.tx.prefetch(),
+            (1, true) => self.tx.prefetch_more(),
+            (2, false) => self.rx.prefetch(),
+            (1, false) => self.rx.prefetch_ranges(),
             _ => {}
         }
     }
@@ -293,7 +293,11 @@ impl Endpoint {
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
-        io.send(&s);
+        if p.ack_after_delivery && !s.flags.any(Flags::SACK.with(Flags::ECE)) {
+            io.send_after_delivery(&s);
+        } else {
+            io.send(&s);
+        }
     }
 
     /// The end of every call: an ACK that is still due, the end of the connection.

@@ -113,13 +113,13 @@ impl Receiver {
 
     /// Asks for what a segment needs if there are holes.
     #[inline]
-    pub(crate) fn expect(&self) {
+    pub(crate) fn prefetch(&self) {
         prefetch(&self.few, 0);
     }
 
     /// The same for ranges on the heap.
     #[inline]
-    pub(crate) fn expect_ranges(&self) {
+    pub(crate) fn prefetch_ranges(&self) {
         if self.held == ON_HEAP
             && let Some(many) = &self.many
         {

@@ -121,11 +121,17 @@ pub enum Event {
 
 /// Where an endpoint's segments and events go.
 ///
-/// Both are called from inside the endpoint, in the order in which things happen; the host answers an event (writes,
+/// All are called from inside the endpoint, in the order in which things happen; the host answers an event (writes,
 /// closes) after the call that raised it has returned.
 pub trait Io {
     /// Puts a segment on the wire.
     fn send(&mut self, segment: &Segment);
+    /// The same, of an ACK that waits until the application has been told what it acknowledges
+    /// ([`TcpParams::ack_after_delivery`](crate::TcpParams::ack_after_delivery)), if this call delivers anything. A host that
+    /// knows no applications sends it at once.
+    fn send_after_delivery(&mut self, segment: &Segment) {
+        self.send(segment);
+    }
     /// Something happened.
     fn event(&mut self, event: Event);
 }

@@ -145,7 +145,7 @@ impl Sender {
 
     /// Asks for what every ACK needs.
     #[inline]
-    pub(crate) fn expect(&self) {
+    pub(crate) fn prefetch(&self) {
         for line in 0..5 {
             prefetch(self, line * LINE);
         }
@@ -153,8 +153,8 @@ impl Sender {
 
     /// Asks for what it needs besides: entries on the heap; the books of a reduction, and the counters beside them.
     #[inline]
-    pub(crate) fn expect_more(&self) {
-        self.board.expect();
+    pub(crate) fn prefetch_more(&self) {
+        self.board.prefetch();
         if self.state != State::Open {
             prefetch(&self.shrink, LINE / 2);
         }

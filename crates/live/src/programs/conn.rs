@@ -1,6 +1,6 @@
 //! One TCP connection of an application: two sockets, one in each namespace.
 
-use super::{Core, Notice, Token};
+use super::{AppEvent, Core, Token};
 use crate::sys::{TcpInfo, tcp_info};
 use measure::tally::Window;
 use rustix::event::epoll::{self, EventFlags};
@@ -103,7 +103,7 @@ impl Core {
         blocked |= e.to_send > 0;
         if blocked != e.wants_out && !failed {
             let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            // an end that has heard everything is not asked again for input
+            // an end that has received everything is not asked again for input
             let flags = if e.eof { flags - EventFlags::IN } else { flags };
             failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
             e.wants_out = blocked;
@@ -129,7 +129,7 @@ impl Core {
             match sockopt::socket_error(socket) {
                 Ok(Ok(())) => {
                     (e.connected, e.wants_out) = (true, true);
-                    self.notices.push_back((app, Notice::Connected(id, SIDES[end])));
+                    self.app_events.push_back((app, AppEvent::Connected(id, SIDES[end])));
                 }
                 _ => return self.over(slot),
             }
@@ -170,12 +170,12 @@ impl Core {
             let (app, id, row) = (conn.app, conn.id, conn.row);
             // what arrives at the server went forward
             self.arrived(row, 1 - end, self.now, got);
-            self.notices.push_back((app, Notice::Received(id, SIDES[end], got)));
+            self.app_events.push_back((app, AppEvent::Received(id, SIDES[end], got)));
         }
         good
     }
 
-    /// Both ends have sent and heard everything.
+    /// Both ends have sent and received everything.
     fn end_if_done(&mut self, slot: usize) {
         let Some(conn) = &self.conns[slot] else { return };
         if conn.ends.iter().all(|e| e.shut && e.eof) {
@@ -196,7 +196,7 @@ impl Core {
             self.awaited.remove(&key);
         }
         if had {
-            self.notices.push_back((app, Notice::Closed(id)));
+            self.app_events.push_back((app, AppEvent::Closed(id)));
         }
     }
 
@@ -204,8 +204,8 @@ impl Core {
     pub(super) fn forget(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
         if let Some(conn) = self.conns[slot].take() {
-            let desk = &mut self.desks[conn.app];
-            if let Some(used) = desk.rows_used.get_mut(conn.row as usize - desk.first_row) {
+            let state = &mut self.apps[conn.app];
+            if let Some(used) = state.rows_used.get_mut(conn.row as usize - state.first_row) {
                 *used = false;
             }
             self.free.push(slot as u32);
@@ -215,9 +215,9 @@ impl Core {
     /// Adds what the kernel has counted since the last look.
     pub(super) fn count(&mut self, slot: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
-        for (way, end) in conn.ends.iter_mut().enumerate() {
+        for (direction, end) in conn.ends.iter_mut().enumerate() {
             let Some(info) = end.socket.as_ref().and_then(|s| tcp_info(s).ok()) else { continue };
-            let total = &mut self.tally.rows[conn.row as usize].ways[way].total;
+            let total = &mut self.tally.rows[conn.row as usize].directions[direction].total;
             total.retransmits += u64::from(info.retransmits.saturating_sub(end.counted.retransmits));
             total.timeouts += u64::from(info.timeouts.saturating_sub(end.counted.timeouts));
             end.counted = info;
@@ -232,10 +232,10 @@ impl Core {
         }
     }
 
-    /// Payload of direction `way` has been read.
-    pub(super) fn arrived(&mut self, row: u32, way: usize, now: Time, bytes: u64) {
-        self.tally.rows[row as usize].ways[way].total.goodput_bytes += bytes;
-        self.tally.goodput_series(row, way, now, bytes);
+    /// Payload of `direction` has been read.
+    pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
+        self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
+        self.tally.goodput_series(row, direction, now, bytes);
     }
 
     /// End of a bin: windows go into the series.
@@ -244,13 +244,13 @@ impl Core {
             let Some(conn) = &self.conns[slot] else { continue };
             let (id, number) = (conn.id, conn.row);
             let row = &self.tally.rows[number as usize];
-            if row.latest.0 != id.0 || row.ways[0].series.is_none() {
+            if row.latest.0 != id.0 || row.directions[0].series.is_none() {
                 continue;
             }
             self.count(slot);
             let Some(conn) = &self.conns[slot] else { continue };
-            for (way, end) in conn.ends.iter().enumerate().filter(|(_, e)| e.connected) {
-                self.tally.sample(number, way, now, window(&end.counted));
+            for (direction, end) in conn.ends.iter().enumerate().filter(|(_, e)| e.connected) {
+                self.tally.sample(number, direction, now, window(&end.counted));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What an application asks of its host, done with sockets.
 
-use super::{Core, Notice, Service};
+use super::{AppEvent, Core, Service};
 use measure::FileDone;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ impl Host for LiveHost<'_> {
     }
 
     fn rng(&mut self) -> &mut Rng {
-        &mut self.core.desks[self.app].rng
+        &mut self.core.apps[self.app].rng
     }
 
     fn open(&mut self, peer: usize) -> ConnId {
@@ -44,7 +44,7 @@ impl Host for LiveHost<'_> {
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
-        let whole = objects >= self.core.desks[self.app].page_objects;
+        let whole = objects >= self.core.apps[self.app].page_objects;
         let now = self.core.now;
         if let Some(pages) = &mut self.core.tally.apps[self.app].pages {
             if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
@@ -77,7 +77,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 impl Core {
     /// Sends a datagram of `size` bytes, IPv4 and UDP (or ICMP) headers included.
     fn datagram_out(&mut self, app: usize, peer: usize, side: Side, size: u16, number: u64) {
-        let (service, end) = (self.desks[app].services + peer, side as usize);
+        let (service, end) = (self.apps[app].services + peer, side as usize);
         if self.datagram_socket(service, end).is_err() {
             return;
         }
@@ -100,7 +100,7 @@ impl Core {
     }
 
     /// The next datagram at a socket, and whom it concerns.
-    pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, Notice)> {
+    pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, AppEvent)> {
         let Service { app, echo, datagram, .. } = &self.services[service];
         let socket = datagram[end].as_ref()?;
         let (length, _) = recv(socket, &mut self.buffer[..], RecvFlags::empty()).ok()?;
@@ -110,15 +110,15 @@ impl Core {
         let delay = now.since(Time(word(&self.buffer[..length], header + 8)?));
         let (app, echo, side) = (*app, *echo, if end == 0 { Side::Client } else { Side::Server });
         self.now = now;
-        let way = 1 - end;
+        let direction = 1 - end;
         let row = self.services[service].row;
-        self.arrived(row, way, now, (length - header) as u64);
+        self.arrived(row, direction, now, (length - header) as u64);
         self.echo_rtt = echo.then_some(delay);
         if now >= self.tally.warm_up
             && let Some(voip) = &mut self.tally.apps[app].voip
         {
             voip.arrival(number, now - delay, now);
         }
-        Some((app, Notice::Datagram(side, number)))
+        Some((app, AppEvent::Datagram(side, number)))
     }
 }

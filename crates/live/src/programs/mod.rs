@@ -90,7 +90,7 @@ impl Token {
 
 /// What an application is to be told once the call that caused it is over.
 #[derive(Clone, Copy, Debug)]
-enum Notice {
+enum AppEvent {
     Connected(ConnId, traffic::Side),
     Received(ConnId, traffic::Side, u64),
     Datagram(traffic::Side, u64),
@@ -112,7 +112,7 @@ struct Service {
 }
 
 /// What the host keeps for an application.
-struct Desk {
+struct AppState {
     plan: AppPlan,
     rng: Rng,
     /// First of its services.
@@ -141,10 +141,10 @@ pub(crate) struct Core {
     generation: Vec<u32>,
     /// Connections that wait to be accepted, by (service, client's port).
     awaited: BTreeMap<(usize, u16), u32>,
-    desks: Vec<Desk>,
+    apps: Vec<AppState>,
     timers: BinaryHeap<Reverse<(Time, u64, usize, u64)>>,
     asked: u64,
-    notices: VecDeque<(usize, Notice)>,
+    app_events: VecDeque<(usize, AppEvent)>,
     /// The round trip of the echo reply that is being handled.
     echo_rtt: Option<Duration>,
     pub(crate) tally: Tally,
@@ -188,10 +188,10 @@ impl Programs {
             free: Vec::new(),
             generation: Vec::new(),
             awaited: BTreeMap::new(),
-            desks: Vec::new(),
+            apps: Vec::new(),
             timers: BinaryHeap::new(),
             asked: 0,
-            notices: VecDeque::new(),
+            app_events: VecDeque::new(),
             echo_rtt: None,
             tally: crate::ends::tally(scenario, plan, duration).map_err(|p| io::Error::other(p.to_string()))?,
             buffer: vec![0; READ],
@@ -252,12 +252,12 @@ impl Programs {
             // what a machine does at its start or timer happens at the moment for which it asked
             self.core.now = at;
             self.core.begin_if_due();
-            if at < self.core.desks[app].stop {
+            if at < self.core.apps[app].stop {
                 let host = &mut LiveHost { core: &mut self.core, app };
                 let machine = &mut self.machines[app];
                 if token == START { machine.start(host) } else { machine.timer(token, host) }
             }
-            self.tell();
+            self.notify();
         }
     }
 
@@ -269,29 +269,29 @@ impl Programs {
             Token::Conn(slot, end) => self.core.ready(slot, end, flags),
             Token::Datagram(service, end) => {
                 // each datagram is told before the next is read: an echo's round trip belongs to it alone
-                while let Some((app, notice)) = self.core.datagram_in(service, end) {
-                    self.core.notices.push_back((app, notice));
-                    self.tell();
+                while let Some((app, event)) = self.core.datagram_in(service, end) {
+                    self.core.app_events.push_back((app, event));
+                    self.notify();
                 }
             }
             Token::PageListener(i) => self.pages.accept(&self.core.epoll, i),
             Token::Page(i) => self.pages.ready(i, &mut self.core.buffer),
         }
-        self.tell();
+        self.notify();
     }
 
-    /// Tells applications what has happened. Bound: a notice comes of a system call's answer, or ends a connection.
-    fn tell(&mut self) {
-        while let Some((app, notice)) = self.core.notices.pop_front() {
-            let counts = self.core.desks[app].counts;
+    /// Tells applications what has happened. Bound: an event comes of a system call's answer, or ends a connection.
+    fn notify(&mut self) {
+        while let Some((app, event)) = self.core.app_events.pop_front() {
+            let counts = self.core.apps[app].counts;
             let host = &mut LiveHost { core: &mut self.core, app };
             let machine = &mut self.machines[app];
-            match notice {
-                Notice::Connected(conn, side) => machine.connected(conn, side, host),
-                Notice::Received(conn, side, bytes) if counts => machine.received(conn, side, bytes, host),
-                Notice::Datagram(side, number) if counts => machine.datagram_received(side, number, host),
-                Notice::Received(..) | Notice::Datagram(..) => {}
-                Notice::Closed(conn) => {
+            match event {
+                AppEvent::Connected(conn, side) => machine.connected(conn, side, host),
+                AppEvent::Received(conn, side, bytes) if counts => machine.received(conn, side, bytes, host),
+                AppEvent::Datagram(side, number) if counts => machine.datagram_received(side, number, host),
+                AppEvent::Received(..) | AppEvent::Datagram(..) => {}
+                AppEvent::Closed(conn) => {
                     self.core.forget(conn);
                     let host = &mut LiveHost { core: &mut self.core, app };
                     machine.closed(conn, host);
@@ -324,7 +324,7 @@ impl Core {
             }
             self.services.push(Service { app: i, at, listener, datagram: [None, None], row: 0, echo });
         }
-        self.desks.push(Desk {
+        self.apps.push(AppState {
             plan: app.clone(),
             rng: Rng::named(scenario.seed, &format!("app.{}", app.name)),
             services,
@@ -364,14 +364,14 @@ impl Core {
 
     /// A row for a new flow: the first that is free, else the last one, shared.
     fn take_row(&mut self, app: usize) -> (u32, u32) {
-        let desk = &mut self.desks[app];
-        desk.opened += 1;
-        let free = desk.rows_used.iter().position(|used| !used);
+        let state = &mut self.apps[app];
+        state.opened += 1;
+        let free = state.rows_used.iter().position(|used| !used);
         if let Some(row) = free {
-            desk.rows_used[row] = true;
+            state.rows_used[row] = true;
         }
-        let row = desk.first_row + free.unwrap_or(desk.rows_used.len().saturating_sub(1));
-        (row as u32, desk.opened)
+        let row = state.first_row + free.unwrap_or(state.rows_used.len().saturating_sub(1));
+        (row as u32, state.opened)
     }
 
     /// Tells the bench whose packets these ports' are; before the first of them.
@@ -390,7 +390,7 @@ impl Core {
         });
         self.generation[slot as usize] = (self.generation[slot as usize] + 1) & 0xfff;
         let id = ConnId(slot | self.generation[slot as usize] << 20);
-        let service = self.desks[app].services + peer;
+        let service = self.apps[app].services + peer;
         let mut conn = Conn { id, app, service, row, port: 0, ends: [End::default(), End::default()] };
         match self.connect(slot as usize, &mut conn, number) {
             Ok(()) => {
@@ -399,15 +399,15 @@ impl Core {
             }
             Err(_) => {
                 self.conns[slot as usize] = Some(conn);
-                self.notices.push_back((app, Notice::Closed(id)));
+                self.app_events.push_back((app, AppEvent::Closed(id)));
             }
         }
         id
     }
 
     fn connect(&mut self, slot: usize, conn: &mut Conn, number: u32) -> io::Result<()> {
-        let desk = &self.desks[conn.app];
-        let (node, dscp, cc) = (desk.plan.from, desk.plan.app.dscp, desk.plan.congestion[0].clone());
+        let state = &self.apps[conn.app];
+        let (node, dscp, cc) = (state.plan.from, state.plan.app.dscp, state.plan.congestion[0].clone());
         self.enter_node(node)?;
         let fd = tcp_socket()?;
         congestion(&fd, &cc)?;
@@ -443,7 +443,7 @@ impl Core {
             let end = &mut conn.ends[1];
             (end.socket, end.connected) = (Some(fd), true);
             let (app, id) = (conn.app, conn.id);
-            self.notices.push_back((app, Notice::Connected(id, traffic::Side::Server)));
+            self.app_events.push_back((app, AppEvent::Connected(id, traffic::Side::Server)));
             self.push(slot, 1);
         }
     }
@@ -454,9 +454,9 @@ impl Core {
             return Ok(());
         }
         let Service { app, at, echo, .. } = self.services[service];
-        let desk = &self.desks[app];
-        let (from, dscp) = (desk.plan.from, desk.plan.app.dscp);
-        let to = desk.plan.to[service - desk.services];
+        let state = &self.apps[app];
+        let (from, dscp) = (state.plan.from, state.plan.app.dscp);
+        let to = state.plan.to[service - state.services];
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let protocol = if echo { Some(ipproto::ICMP) } else { None };

@@ -37,7 +37,7 @@ fn class_json([offered, delivered, dropped]: &[Count; 3]) -> Value {
 
 /// The payload of a flow, both directions.
 fn goodput(row: &Row) -> u64 {
-    row.ways.iter().map(|d| d.counts().goodput_bytes).sum()
+    row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
 /// Jain's index over the goodput of flows; `None` for fewer than two, and before anything has arrived.
@@ -110,7 +110,9 @@ impl Account<'_> {
     fn app_summary(&self, i: usize) -> Value {
         let app = &self.tally.apps[i];
         let rows = self.rows(app);
-        let sum = |way: usize, of: fn(Counts) -> u64| rows.iter().map(|r| of(r.ways[way].counts())).sum::<u64>();
+        let sum = |direction: usize, of: fn(Counts) -> u64| {
+            rows.iter().map(|r| of(r.directions[direction].counts())).sum::<u64>()
+        };
         let both = |of: fn(Counts) -> u64| sum(0, of) + sum(1, of);
         let mut v = json!({
             "kind": app.kind, "flows": app.rows,

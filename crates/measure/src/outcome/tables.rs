@@ -37,8 +37,8 @@ impl Account<'_> {
             .enumerate()
             .flat_map(|(i, r)| {
                 let app = &tally.apps[usize::from(r.app)];
-                let way = |name, way: usize| (app, i - app.first_row, name, r.ways[way].counts());
-                [way("forward", 0), way("reverse", 1)]
+                let counted = |name, direction: usize| (app, i - app.first_row, name, r.directions[direction].counts());
+                [counted("forward", 0), counted("reverse", 1)]
             })
             .collect();
         let mut flows = table!("flows", rows, {
@@ -142,19 +142,19 @@ impl Account<'_> {
             .rows
             .iter()
             .enumerate()
-            .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
+            .flat_map(|(i, row)| row.directions.iter().enumerate().map(move |(direction, d)| (i, row, direction, d)))
             .filter(|(.., d)| d.total.packets > 0)
-            .flat_map(|(i, row, way, d)| {
+            .flat_map(|(i, row, direction, d)| {
                 let app = &tally.apps[usize::from(row.app)];
                 let bins = d.series.as_deref().map_or(0, |s| s.wire.len());
                 let series = d.series.as_deref();
-                (0..bins).filter_map(move |bin| series.map(|s| (app, i - app.first_row, way, s, bin)))
+                (0..bins).filter_map(move |bin| series.map(|s| (app, i - app.first_row, direction, s, bin)))
             })
             .collect();
         table!("flow_series", rows, {
             "app": Text = |(app, ..)| app.name.clone(),
             "flow": U64 = |(_, flow, ..)| *flow as u64,
-            "direction": Text = |(_, _, way, ..)| ["forward", "reverse"][*way].to_owned(),
+            "direction": Text = |(_, _, direction, ..)| ["forward", "reverse"][*direction].to_owned(),
             "t_s": F64 = |(_, _, _, s, bin)| s.wire.begin(*bin).secs(),
             "wire_bytes": F64 = |(_, _, _, s, bin)| s.wire.get(*bin),
             "goodput_bytes": F64 = |(_, _, _, s, bin)| s.goodput.get(*bin),
@@ -173,18 +173,18 @@ impl Account<'_> {
             .rows
             .iter()
             .enumerate()
-            .flat_map(|(i, row)| row.ways.iter().enumerate().map(move |(way, d)| (i, row, way, d)))
-            .filter_map(|(i, row, way, d)| Some((i, row, way, d.series.as_deref()?.model.as_deref()?)))
-            .flat_map(|(i, row, way, m)| {
+            .flat_map(|(i, row)| row.directions.iter().enumerate().map(move |(direction, d)| (i, row, direction, d)))
+            .filter_map(|(i, row, direction, d)| Some((i, row, direction, d.series.as_deref()?.model.as_deref()?)))
+            .flat_map(|(i, row, direction, m)| {
                 let app = &tally.apps[usize::from(row.app)];
                 let known = (0..m.mode.len()).filter(|bin| m.mode.get(*bin).is_finite());
-                known.map(move |bin| (app, i - app.first_row, way, m, bin))
+                known.map(move |bin| (app, i - app.first_row, direction, m, bin))
             })
             .collect();
         table!("model_series", rows, {
             "app": Text = |(app, ..)| app.name.clone(),
             "flow": U64 = |(_, flow, ..)| *flow as u64,
-            "direction": Text = |(_, _, way, ..)| ["forward", "reverse"][*way].to_owned(),
+            "direction": Text = |(_, _, direction, ..)| ["forward", "reverse"][*direction].to_owned(),
             "t_s": F64 = |(.., m, bin)| m.mode.begin(*bin).secs(),
             "mode": Text = |(.., m, bin)| Model::MODES[m.mode.get(*bin) as usize].to_owned(),
             "pacing_bps": F64 = |(.., m, bin)| m.pacing.get(*bin),

@@ -6,7 +6,7 @@
 //!
 //! | part | who | how |
 //! |---|---|---|
-//! | lines | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
+//! | arrivals | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
 //! | ports | links with a discipline: few, several events each | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel before a 4-ary heap |
 //!
@@ -19,7 +19,7 @@ mod tournament;
 mod wheel;
 
 use heap::Heap;
-use tournament::{LINES, Tournament, lesser};
+use tournament::{LEAVES, Tournament, lesser};
 use units::Time;
 use wheel::Wheel;
 
@@ -69,7 +69,7 @@ impl Target {
 /// The pending events of a world.
 #[derive(Clone, Debug)]
 pub struct Events {
-    lines: Tournament,
+    arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
     /// The lesser of the two heaps' tops.
@@ -83,7 +83,7 @@ impl Events {
     /// No events, for a world with so many links.
     pub fn new(links: usize) -> Self {
         Self {
-            lines: Tournament::new(links),
+            arrivals: Tournament::new(links),
             ports: Heap::default(),
             timers: Wheel::default(),
             other: u128::MAX,
@@ -106,7 +106,7 @@ impl Events {
 
     /// How many events are pending.
     pub fn pending(&self) -> usize {
-        self.lines.pending() + self.ports.len() + self.timers.len()
+        self.arrivals.pending() + self.ports.len() + self.timers.len()
     }
 
     #[inline]
@@ -119,7 +119,7 @@ impl Events {
     }
 
     /// Schedules `target` at `at`, after everything already scheduled for that moment. A plain link's event is set by
-    /// [`Events::set_line`] instead.
+    /// [`Events::set_arrival`] instead.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
@@ -135,10 +135,10 @@ impl Events {
     ///
     /// A taken event stays in its leaf until it is set anew or cleared; one of the two must come before the next is taken.
     #[inline]
-    pub fn set_line(&mut self, at: Time, link: u16) {
-        if usize::from(link) < LINES {
+    pub fn set_arrival(&mut self, at: Time, link: u16) {
+        if usize::from(link) < LEAVES {
             let key = self.key(at, Target::Link(link));
-            self.lines.set(usize::from(link), key);
+            self.arrivals.set(usize::from(link), key);
         } else {
             self.push(at, Target::Link(link));
         }
@@ -146,16 +146,16 @@ impl Events {
 
     /// A plain link is empty.
     #[inline]
-    pub fn clear_line(&mut self, link: u16) {
-        if usize::from(link) < LINES {
-            self.lines.set(usize::from(link), u128::MAX);
+    pub fn clear_arrival(&mut self, link: u16) {
+        if usize::from(link) < LEAVES {
+            self.arrivals.set(usize::from(link), u128::MAX);
         }
     }
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Target> {
-        let line = self.lines.top();
+        let line = self.arrivals.top();
         let key = lesser(line, self.other);
         let at = Time((key >> 64) as u64);
         // nothing ever happens at the end of time: that is an empty set

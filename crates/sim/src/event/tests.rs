@@ -41,7 +41,7 @@ fn agrees_with_a_sorted_list() {
                 };
                 match target {
                     _ if is_set(&reference, target) => continue,
-                    Target::Link(l) if is_line(target) => e.set_line(Time(at), l),
+                    Target::Link(l) if is_line(target) => e.set_arrival(Time(at), l),
                     _ => e.push(Time(at), target),
                 }
                 reference.push((at, n, target));
@@ -55,10 +55,10 @@ fn agrees_with_a_sorted_list() {
                 {
                     if rng.below(2) == 0 {
                         let again = at + rng.below(span / 2);
-                        e.set_line(Time(again), l);
+                        e.set_arrival(Time(again), l);
                         reference.push((again, n, target));
                     } else {
-                        e.clear_line(l);
+                        e.clear_arrival(l);
                     }
                 }
             }

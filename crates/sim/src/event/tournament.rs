@@ -14,16 +14,16 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Changing a leaf plays the games on its way up: one comparison for each level, and nothing to mispredict.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    keys: [u128; 2 * LINES],
+    keys: [u128; 2 * LEAVES],
     first: usize,
 }
 
 /// Links that the tournament admits; those beyond are pushed like ports. Fixed, so that indices need no check.
-pub(super) const LINES: usize = 64;
+pub(super) const LEAVES: usize = 64;
 
 impl Tournament {
     pub(super) fn new(leaves: usize) -> Self {
-        Self { keys: [u128::MAX; 2 * LINES], first: leaves.min(LINES).next_power_of_two() }
+        Self { keys: [u128::MAX; 2 * LEAVES], first: leaves.min(LEAVES).next_power_of_two() }
     }
 
     #[inline]
@@ -33,7 +33,7 @@ impl Tournament {
 
     #[inline]
     pub(super) fn set(&mut self, leaf: usize, key: u128) {
-        let mut i = (self.first + leaf) % (2 * LINES);
+        let mut i = (self.first + leaf) % (2 * LEAVES);
         let mut best = key;
         self.keys[i] = key;
         // bounded: each turn goes one level up

@@ -13,7 +13,7 @@ const LEAST_ROOM: usize = 8;
 impl Scoreboard {
     /// Asks for the entries that an ACK will need, if they are in the ring: the oldest, and those that SACK blocks tell of.
     #[inline]
-    pub(crate) fn expect(&self) {
+    pub(crate) fn prefetch(&self) {
         if self.held == IN_RING {
             self.ring.front().into_iter().chain(self.ring.back()).for_each(|e| prefetch(e, 0));
         }

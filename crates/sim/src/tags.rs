@@ -1,16 +1,16 @@
 //! Packets whole, for runs that look at them ([`record::Sink::PACKETS`]).
 //!
 //! A packet leaves out what its receiver does not read or already knows (see `codec`). A capture wants it all: so in a run
-//! that looks at packets every one carries a number in `body` in place of its own, under which its segment and its own
-//! `body` lie. Where it is delivered or dropped it gets that back, and nobody who reads it can tell.
+//! that looks at packets every one carries, in `body`, the index of a tag that holds its segment and its own `body`. Where
+//! it is delivered or dropped it gets that back.
 
 use crate::arena::Arena;
 use packet::{Flags, FlowId, PacketMeta};
 use tcp::Segment;
 
-/// What lies under a packet's number.
+/// The tag of a packet in flight.
 #[derive(Clone, Copy, Debug)]
-struct Cover {
+struct Tag {
     body: u32,
     /// None of a datagram.
     segment: Option<Segment>,
@@ -18,17 +18,17 @@ struct Cover {
 
 /// The packets in flight.
 #[derive(Debug, Default)]
-pub(crate) struct Covers {
-    all: Arena<Cover>,
+pub(crate) struct Tags {
+    all: Arena<Tag>,
     /// By flow and direction: the next new byte. A pure ACK's `seq` is left out by its sender, who would have to look it up.
     next: Vec<(FlowId, u64)>,
 }
 
-impl Covers {
+impl Tags {
     /// `packet` sets out; `segment` is what its sender meant by it.
     pub fn put(&mut self, packet: &mut PacketMeta, segment: Option<&Segment>) {
         let segment = segment.map(|s| self.numbered(packet, *s));
-        packet.body = self.all.put(Cover { body: packet.body, segment });
+        packet.body = self.all.put(Tag { body: packet.body, segment });
     }
 
     /// `packet` is at the end of its way.
@@ -48,11 +48,11 @@ impl Covers {
 
     /// The segment with a sequence number, also if it is a pure ACK: that of the next new byte.
     fn numbered(&mut self, packet: &PacketMeta, mut segment: Segment) -> Segment {
-        let lane = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
-        if lane >= self.next.len() {
-            self.next.resize(lane + 1, (packet.flow, 1));
+        let direction = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
+        if direction >= self.next.len() {
+            self.next.resize(direction + 1, (packet.flow, 1));
         }
-        let (flow, next) = &mut self.next[lane];
+        let (flow, next) = &mut self.next[direction];
         if *flow != packet.flow {
             // the first byte behind the SYN; without a handshake it begins there, too
             (*flow, *next) = (packet.flow, 1);
