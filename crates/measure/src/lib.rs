@@ -28,6 +28,7 @@ mod outcome;
 mod pages;
 mod percentile;
 mod probes;
+mod rows;
 mod series;
 pub mod tally;
 mod voip;
@@ -43,6 +44,7 @@ pub use outcome::{Account, Column, Count, LinkAccount, LinkCounts, Outcome, Tabl
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile, variation};
 pub use probes::{Probe, Probes};
+pub use rows::Rows;
 pub use series::{Channel, Series};
 pub use tally::Tally;
 pub use voip::{VoipMeter, VoipSummary};

@@ -3,7 +3,7 @@
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
 use crate::emodel::Codec;
-use crate::{Channel, Files, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
+use crate::{Channel, FileDone, Files, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
@@ -223,6 +223,8 @@ pub struct AppTally {
     pub voip: Option<Box<VoipMeter>>,
     /// Page loads.
     pub pages: Option<PageLoads>,
+    /// Objects of a whole page, if it loads pages.
+    page_objects: u32,
     /// Datagrams sent.
     pub datagrams: u64,
     /// Of these, before the warm-up ended.
@@ -299,6 +301,7 @@ impl Tally {
             jitter: Default::default(),
             voip,
             pages: matches!(traffic, Traffic::Web(_)).then(|| PageLoads::new(self.warm_up)),
+            page_objects: if let Traffic::Web(p) = traffic { p.objects_per_page() } else { 0 },
             datagrams: 0,
             datagrams_before: 0,
             files: Box::new(Files::new(self.warm_up)),
@@ -367,10 +370,10 @@ impl Tally {
     pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
         // IPv4 and UDP headers are no payload; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
-        let direction = &mut self.rows[row as usize].directions[direction];
-        direction.total.packets += 1;
-        direction.total.wire_bytes += packet.bytes();
-        direction.total.goodput_bytes += payload;
+        let total = &mut self.rows[row as usize].directions[direction].total;
+        total.packets += 1;
+        total.wire_bytes += packet.bytes();
+        total.goodput_bytes += payload;
         self.arrived_series(row, direction, now, packet.size);
         self.goodput_series(row, direction, now, payload);
         let app = self.rows[row as usize].app;
@@ -417,6 +420,19 @@ impl Tally {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.received(receiver);
         directions[direction].before.sent(sender);
+    }
+
+    /// Nothing of a page of `app`, asked for at `started`, is under way any more: it is loaded if it has all its `objects`.
+    pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
+        let app = &mut self.apps[app];
+        if let Some(pages) = &mut app.pages {
+            if objects >= app.page_objects { pages.loaded(started, now) } else { pages.abandoned(now) }
+        }
+    }
+
+    /// A file of `app`, of `bytes` and begun at `started`, is complete.
+    pub fn file_done(&mut self, app: usize, started: Time, bytes: u64, now: Time) {
+        self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }
 
     /// An echo request of `app` leaves (no `rtt`), or its answer has come.

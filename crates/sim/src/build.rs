@@ -9,16 +9,15 @@ use crate::net::{Kind, Link, NO_LINK, Net, link_id};
 use crate::pages;
 use crate::table::{AppState, Core};
 use crate::tags::Tags;
-use crate::world::{AppSlot, ClockTask, START, World};
-use measure::{LinkMeterParams, Tally};
+use crate::world::{AppSlot, ClockTask, World};
+use measure::{LinkMeterParams, Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::Port;
 use record::{Mask, Sink};
 use scenario::Scenario;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tcp::{Segment, TcpParams};
-use traffic::Application;
+use traffic::{Application, Timers};
 use units::{Limit, Problem, Rng, Time};
 
 impl World<()> {
@@ -143,24 +142,18 @@ impl<S: Sink> World<S> {
             let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(name));
             let rows = app.traffic.rows();
             let series = listed.then_some((scenario.duration, self.bin));
-            let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)? as u32;
+            let first_row = self.core.tally.add_app(name, &app.traffic, rows, series)?;
             let first_path = self.add_paths(i, name, app, node, [client, server_stack], machine.counts())?;
-            let mut state = AppState {
+            let state = AppState {
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
                 controllers: Rng::named(scenario.seed, &format!("app.{name}.tcp")).bits(),
-                timers: BinaryHeap::new(),
-                asked: 0,
+                timers: Timers::new(scenario.begins(name, app), app.stop.map_or(Time::NEVER, |s| Time(s.0))),
                 pending: Time::NEVER,
                 first_path,
-                page_objects: if let traffic::App::Web(web) = &machine { web.objects_per_page() } else { 0 },
-                stop: app.stop.map_or(Time::NEVER, |s| Time(s.0)),
-                first_row,
-                rows_used: vec![false; rows],
+                rows: Rows::new(first_row, rows),
                 opened: 0,
-                rows_full: 0,
                 udp: vec![None; app.to.len()],
             };
-            state.timers.push(Reverse((scenario.begins(name, app), 0, START)));
             self.core.apps.push(state);
             self.apps.push(AppSlot { machine });
             self.core.arm_app(i);

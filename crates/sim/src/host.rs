@@ -3,10 +3,8 @@
 use crate::codec::clock_us;
 use crate::conn::Use;
 use crate::table::Core;
-use measure::FileDone;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
-use std::cmp::Reverse;
 use traffic::{ConnId, Host, Side};
 use units::{Duration, Rng, Time};
 
@@ -90,24 +88,19 @@ impl<S: Sink> Host for AppHost<'_, S> {
     }
 
     fn timer(&mut self, at: Time, token: u64) {
-        let state = &mut self.core.apps[usize::from(self.app)];
-        state.asked += 1;
-        let at = at.max(self.core.net.events.now());
-        state.timers.push(Reverse((at, state.asked, token)));
+        let at = at.max(self.core.net.now());
+        self.core.apps[usize::from(self.app)].timers.set(at, token);
         self.core.arm_app(self.app);
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
         let now = self.core.net.now();
-        let whole = objects >= self.core.apps[usize::from(self.app)].page_objects;
-        if let Some(pages) = &mut self.core.tally.apps[usize::from(self.app)].pages {
-            if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
-        }
+        self.core.tally.page_loaded(usize::from(self.app), started, objects, now);
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
         let now = self.core.net.now();
-        self.core.tally.apps[usize::from(self.app)].files.done(FileDone { started, took: now.since(started), bytes });
+        self.core.tally.file_done(usize::from(self.app), started, bytes, now);
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {

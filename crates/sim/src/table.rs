@@ -3,12 +3,12 @@
 use crate::conn::{AppEvent, Cold, Conn, End, Path, RxCounts, Use};
 use crate::event::Target;
 use crate::net::Net;
-use measure::Tally;
+use measure::{Rows, Tally};
 use packet::{FlowId, NodeId, PacketMeta};
 use record::Sink;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use tcp::{Endpoint, TcpParams};
+use traffic::Timers;
 use units::{Rng, Time};
 
 /// The state of an application in its host.
@@ -16,23 +16,15 @@ pub(crate) struct AppState {
     pub rng: Rng,
     /// Seed of its connections' controllers.
     pub controllers: u64,
-    /// Timers by (moment, order of asking): token.
-    pub timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
-    pub asked: u64,
+    pub timers: Timers,
     /// The moment of its earliest event in the event set.
     pub pending: Time,
     /// The first of its paths: two for each server, there and back.
     pub first_path: u16,
-    /// Objects of a whole page, if it loads pages.
-    pub page_objects: u32,
-    pub stop: Time,
-    /// First of its rows of counters, how many it has, and which are in use.
-    pub first_row: u32,
-    pub rows_used: Vec<bool>,
+    /// Its rows of counters.
+    pub rows: Rows,
     /// Flows opened so far.
     pub opened: u32,
-    /// All rows before this one are in use.
-    pub rows_full: usize,
     /// The UDP flow to each server, opened when first used.
     pub udp: Vec<Option<FlowId>>,
 }
@@ -59,9 +51,8 @@ impl<S: Sink> Core<S> {
     /// Schedules an application's earliest timer.
     pub(crate) fn arm_app(&mut self, i: u16) {
         let state = &mut self.apps[usize::from(i)];
-        if let Some(&Reverse((at, ..))) = state.timers.peek()
-            && at < state.pending
-        {
+        let at = state.timers.next();
+        if at < state.pending {
             state.pending = at;
             self.net.events.push(at, Target::App(i));
         }
@@ -71,14 +62,7 @@ impl<S: Sink> Core<S> {
     pub(crate) fn allocate(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let state = &mut self.apps[usize::from(app)];
         state.opened += 1;
-        let full = state.rows_full;
-        let free_row = state.rows_used[full..].iter().position(|used| !used).map(|row| full + row);
-        if let Some(row) = free_row {
-            state.rows_used[row] = true;
-        }
-        state.rows_full = free_row.map_or(state.rows_used.len(), |row| row + 1);
-        // an application that opens more connections than it has rows shares its last one
-        let row = state.first_row + free_row.unwrap_or(state.rows_used.len() - 1) as u32;
+        let row = state.rows.take();
         let first_path = state.first_path + 2 * server as u16;
         let (seed, number) = (state.controllers, state.opened);
         let cold = Cold { row, number: state.opened, closed: false };
@@ -159,10 +143,7 @@ impl<S: Sink> Core<S> {
         }
         self.net.catch_up();
         self.settle_drops(slot);
-        let state = &mut self.apps[usize::from(app)];
-        let row = (cold.row - state.first_row) as usize;
-        state.rows_used[row] = false;
-        state.rows_full = state.rows_full.min(row);
+        self.apps[usize::from(app)].rows.release(cold.row);
         true
     }
 

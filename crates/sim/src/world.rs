@@ -11,7 +11,6 @@ use crate::host::AppHost;
 use crate::table::Core;
 use port::Change;
 use record::Sink;
-use std::cmp::Reverse;
 use traffic::{Application, ConnId, Side};
 use units::{Duration, Time};
 
@@ -220,22 +219,14 @@ impl<S: Sink> World<S> {
 
     fn app_timer(&mut self, i: u16) {
         let now = self.now();
-        if self.core.apps[usize::from(i)].pending != now {
+        let state = &mut self.core.apps[usize::from(i)];
+        if state.pending != now {
             return;
         }
-        self.core.apps[usize::from(i)].pending = Time::NEVER;
-        // bounded: each turn takes one timer that was due when it was asked for
-        while let Some(&Reverse((at, _, token))) = self.core.apps[usize::from(i)].timers.peek() {
-            if at > now {
-                break;
-            }
-            self.core.apps[usize::from(i)].timers.pop();
-            if at >= self.core.apps[usize::from(i)].stop {
-                continue;
-            }
-            let machine = &mut self.apps[usize::from(i)].machine;
-            let host = &mut AppHost { core: &mut self.core, app: i };
-            if token == START { machine.start(host) } else { machine.timer(token, host) }
+        state.pending = Time::NEVER;
+        // bounded: each turn takes one timer that was due when it was set
+        while let Some((_, due)) = self.core.apps[usize::from(i)].timers.take(now) {
+            due.call(&mut self.apps[usize::from(i)].machine, &mut AppHost { core: &mut self.core, app: i });
         }
         self.core.arm_app(i);
     }
@@ -275,6 +266,3 @@ impl<S: Sink> World<S> {
         }
     }
 }
-
-/// The token of an application's start.
-pub(crate) const START: u64 = u64::MAX;

@@ -40,8 +40,10 @@ pub mod voip;
 pub mod web;
 
 mod app;
+mod timers;
 
 pub use demand::Demand;
+pub use timers::{Due, Timers};
 
 pub use app::{APPS, App, AppInfo, Params, Traffic};
 pub use bittorrent::{Bittorrent, BittorrentParams};

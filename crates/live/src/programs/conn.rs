@@ -204,10 +204,7 @@ impl Core {
     pub(super) fn forget(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
         if let Some(conn) = self.conns[slot].take() {
-            let state = &mut self.apps[conn.app];
-            if let Some(used) = state.rows_used.get_mut(conn.row as usize - state.first_row) {
-                *used = false;
-            }
+            self.apps[conn.app].rows.release(conn.row);
             self.free.push(slot as u32);
         }
     }

@@ -1,9 +1,7 @@
 //! What an application asks of its host, done with sockets.
 
 use super::{AppEvent, Core, Service};
-use measure::FileDone;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use std::cmp::Reverse;
 use traffic::{ConnId, Host, Side};
 use units::{Duration, Rng, Time};
 
@@ -39,21 +37,15 @@ impl Host for LiveHost<'_> {
     }
 
     fn timer(&mut self, at: Time, token: u64) {
-        self.core.asked += 1;
-        self.core.timers.push(Reverse((at, self.core.asked, self.app, token)));
+        self.core.apps[self.app].timers.set(at, token);
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
-        let whole = objects >= self.core.apps[self.app].page_objects;
-        let now = self.core.now;
-        if let Some(pages) = &mut self.core.tally.apps[self.app].pages {
-            if whole { pages.loaded(started, now) } else { pages.abandoned(now) }
-        }
+        self.core.tally.page_loaded(self.app, started, objects, self.core.now);
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
-        let took = self.core.now.since(started);
-        self.core.tally.apps[self.app].files.done(FileDone { started, took, bytes });
+        self.core.tally.file_done(self.app, started, bytes, self.core.now);
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {

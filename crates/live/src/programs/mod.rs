@@ -24,20 +24,19 @@ use crate::space::Space;
 use crate::tun::v4;
 use conn::{Conn, End};
 use host::LiveHost;
-use measure::Tally;
+use measure::{Rows, Tally};
 use packet::FlowId;
 use page::Pages;
 use rustix::event::{Timespec, epoll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto};
 use scenario::Scenario;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use traffic::{Application, ConnId};
+use traffic::{Application, ConnId, Timers};
 use units::{Duration, Rng, Time};
 
 /// Most bytes that one read takes.
@@ -117,12 +116,10 @@ struct AppState {
     rng: Rng,
     /// First of its services.
     services: usize,
-    first_row: usize,
-    rows_used: Vec<bool>,
+    timers: Timers,
+    rows: Rows,
     opened: u32,
-    page_objects: u32,
     counts: bool,
-    stop: Time,
 }
 
 /// Everything but the machines.
@@ -142,8 +139,6 @@ pub(crate) struct Core {
     /// Connections that wait to be accepted, by (service, client's port).
     awaited: BTreeMap<(usize, u16), u32>,
     apps: Vec<AppState>,
-    timers: BinaryHeap<Reverse<(Time, u64, usize, u64)>>,
-    asked: u64,
     app_events: VecDeque<(usize, AppEvent)>,
     /// The round trip of the echo reply that is being handled.
     echo_rtt: Option<Duration>,
@@ -159,9 +154,6 @@ pub(crate) struct Programs {
     next_sample: Time,
     bin: Duration,
 }
-
-/// The token of an application's start.
-const START: u64 = u64::MAX;
 
 impl Programs {
     /// Opens every listener. Call it on the thread that will run it.   Errors: a socket that cannot be made.
@@ -189,8 +181,6 @@ impl Programs {
             generation: Vec::new(),
             awaited: BTreeMap::new(),
             apps: Vec::new(),
-            timers: BinaryHeap::new(),
-            asked: 0,
             app_events: VecDeque::new(),
             echo_rtt: None,
             tally: crate::ends::tally(scenario, plan, duration).map_err(|p| io::Error::other(p.to_string()))?,
@@ -225,7 +215,7 @@ impl Programs {
                 // bins that were missed stay empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
-            let next = self.core.timers.peek().map_or(Time::NEVER, |t| t.0.0).min(self.next_sample).min(end);
+            let next = self.core.next_timer().0.min(self.next_sample).min(end);
             let wait = next.since(self.core.clock.now()).0.min(100_000_000);
             let wait = Timespec { tv_sec: 0, tv_nsec: wait as _ };
             match epoll::wait(&self.core.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
@@ -242,20 +232,18 @@ impl Programs {
         Ok(())
     }
 
-    /// Timers that are due. Bound: those that were asked for before `now`, each once.
+    /// Timers that are due, by moment, then by application. Bound: those that were set before `now`, each once.
     fn fire(&mut self, now: Time) {
-        while let Some(&Reverse((at, _, app, token))) = self.core.timers.peek() {
+        loop {
+            let (at, app) = self.core.next_timer();
             if at > now {
                 return;
             }
-            self.core.timers.pop();
-            // what a machine does at its start or timer happens at the moment for which it asked
+            // what a machine does at its start or timer happens at the moment for which it was set
             self.core.now = at;
             self.core.begin_if_due();
-            if at < self.core.apps[app].stop {
-                let host = &mut LiveHost { core: &mut self.core, app };
-                let machine = &mut self.machines[app];
-                if token == START { machine.start(host) } else { machine.timer(token, host) }
+            if let Some((_, due)) = self.core.apps[app].timers.take(at) {
+                due.call(&mut self.machines[app], &mut LiveHost { core: &mut self.core, app });
             }
             self.notify();
         }
@@ -328,14 +316,11 @@ impl Core {
             plan: app.clone(),
             rng: Rng::named(scenario.seed, &format!("app.{}", app.name)),
             services,
-            first_row,
-            rows_used: vec![false; rows],
+            timers: Timers::new(scenario.begins(&app.name, &app.app), app.app.stop.map_or(Time::NEVER, |s| Time(s.0))),
+            rows: Rows::new(first_row, rows),
             opened: 0,
-            page_objects: if let traffic::App::Web(web) = machine { web.objects_per_page() } else { 0 },
             counts: machine.counts(),
-            stop: app.app.stop.map_or(Time::NEVER, |s| Time(s.0)),
         });
-        self.timers.push(Reverse((scenario.begins(&app.name, &app.app), 0, i, START)));
         Ok(())
     }
 
@@ -362,16 +347,16 @@ impl Core {
         Ok(fd)
     }
 
-    /// A row for a new flow: the first that is free, else the last one, shared.
+    /// The row of a new flow, and its number in its application.
     fn take_row(&mut self, app: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;
-        let free = state.rows_used.iter().position(|used| !used);
-        if let Some(row) = free {
-            state.rows_used[row] = true;
-        }
-        let row = state.first_row + free.unwrap_or(state.rows_used.len().saturating_sub(1));
-        (row as u32, state.opened)
+        (state.rows.take(), state.opened)
+    }
+
+    /// The first timer of all applications: its moment, and whose it is.
+    fn next_timer(&self) -> (Time, usize) {
+        self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
 
     /// Tells the bench whose packets these ports' are; before the first of them.

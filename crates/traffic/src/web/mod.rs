@@ -93,13 +93,9 @@ pub struct Web {
 }
 
 impl Web {
-    /// Objects of a whole page, html not counted: what `Host::page_loaded` reports for a page that was loaded.
+    /// Objects of a whole page: [`WebParams::objects_per_page`].
     pub fn objects_per_page(&self) -> u32 {
-        match &self.params.page {
-            Page::Uniform(u) => u.per_server * self.params.servers,
-            Page::Listed => 100,
-            Page::Lognormal(l) => l.objects,
-        }
+        self.params.objects_per_page()
     }
 
     /// Pages reported so far.

@@ -215,6 +215,16 @@ impl Default for WebParams {
 }
 
 impl WebParams {
+    /// Objects of a whole page, html not counted: what [`Host::page_loaded`](crate::Host::page_loaded) reports for a page that
+    /// was loaded.
+    pub fn objects_per_page(&self) -> u32 {
+        match &self.page {
+            Page::Uniform(u) => u.per_server * self.servers,
+            Page::Listed => 100,
+            Page::Lognormal(l) => l.objects,
+        }
+    }
+
     /// How much longer or shorter than `think` a pause may be.
     pub(super) fn spread(&self) -> Duration {
         self.think_spread.unwrap_or(Duration(self.think.0 / 5))

@@ -1,0 +1,77 @@
+//! Which rows of the tally an application's flows add to.
+//!
+//! An application has as many rows as it has parallel transfers. A flow takes the first that is free and gives it back at its
+//! end; one for which none is free shares the last.
+
+/// The rows of one application.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    first: u32,
+    used: Vec<bool>,
+    /// All rows before this one are in use.
+    full: usize,
+}
+
+impl Rows {
+    /// `rows` rows, none in use; `first` is the number of the first in the tally.
+    pub fn new(first: usize, rows: usize) -> Self {
+        Self { first: first as u32, used: vec![false; rows], full: 0 }
+    }
+
+    /// The row of a new flow.
+    pub fn take(&mut self) -> u32 {
+        let full = self.full;
+        let free = self.used[full..].iter().position(|used| !used).map(|row| full + row);
+        if let Some(row) = free {
+            self.used[row] = true;
+        }
+        self.full = free.map_or(self.used.len(), |row| row + 1);
+        self.first + free.unwrap_or(self.used.len().saturating_sub(1)) as u32
+    }
+
+    /// The flow of this row is over. Of those that share the last one, the first to end frees it.
+    pub fn release(&mut self, row: u32) {
+        let row = (row - self.first) as usize;
+        if let Some(used) = self.used.get_mut(row) {
+            *used = false;
+            self.full = self.full.min(row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_free_row_or_the_last_shared() {
+        let mut rows = Rows::new(10, 3);
+        assert_eq!([rows.take(), rows.take(), rows.take(), rows.take()], [10, 11, 12, 12]);
+        rows.release(11);
+        rows.release(10);
+        assert_eq!([rows.take(), rows.take(), rows.take()], [10, 11, 12]);
+        // one of those that share the last row has ended
+        rows.release(12);
+        assert_eq!([rows.take(), rows.take()], [12, 12]);
+    }
+
+    /// Against a search of all rows from the first.
+    #[test]
+    fn as_by_searching_all_rows() {
+        let mut rng = units::Rng::named(3, "rows");
+        let mut rows = Rows::new(0, 7);
+        let (mut used, mut open) = ([false; 7], Vec::new());
+        for _ in 0..2000 {
+            if rng.below(2) == 0 || open.is_empty() {
+                let expected = used.iter().position(|u| !u).unwrap_or(6);
+                used[expected] = true;
+                open.push(rows.take());
+                assert_eq!(open.last(), Some(&(expected as u32)));
+            } else {
+                let row = open.swap_remove(rng.below(open.len() as u64) as usize);
+                used[row as usize] = false;
+                rows.release(row);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The timers of one application, as its host keeps them.
+//!
+//! A host that runs on events and one that waits on the clock keep the same list: what falls due, in which order, and that
+//! nothing does once the application has stopped.
+
+use crate::{Application, Host};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::Time;
+
+/// What has fallen due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Due {
+    /// The application's start.
+    Start,
+    /// A timer that it asked for, by its token.
+    Timer(u64),
+}
+
+impl Due {
+    /// Calls the application.
+    pub fn call<H: Host>(self, app: &mut impl Application, host: &mut H) {
+        match self {
+            Self::Start => app.start(host),
+            Self::Timer(token) => app.timer(token, host),
+        }
+    }
+}
+
+/// Timers by moment; those of one moment in the order in which they were set, the start before all.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    /// Timers set so far.
+    set: u64,
+    stop: Time,
+}
+
+impl Timers {
+    /// Only the start, at `start`. What falls due at `stop` or later is left out; [`Time::NEVER`]: nothing is.
+    pub fn new(start: Time, stop: Time) -> Self {
+        Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
+    }
+
+    /// Sets a timer. There is no cancelling.
+    pub fn set(&mut self, at: Time, token: u64) {
+        self.set += 1;
+        self.heap.push(Reverse((at, self.set, Due::Timer(token))));
+    }
+
+    /// The moment of the first timer, [`Time::NEVER`] if there is none. It may lie behind the stop.
+    pub fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// Takes the first timer that is due at `now`, and its moment; those that fall due after the stop are dropped.
+    pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
+        // bounded: each turn takes one timer
+        while self.next() <= now {
+            let Reverse((at, _, due)) = self.heap.pop()?;
+            if at < self.stop {
+                return Some((at, due));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_moment_then_in_the_order_of_setting() {
+        let mut timers = Timers::new(Time(5), Time::NEVER);
+        for (at, token) in [(7, 1), (5, 2), (7, 3), (6, 4)] {
+            timers.set(Time(at), token);
+        }
+        assert_eq!((timers.next(), timers.take(Time(4))), (Time(5), None));
+        let taken: Vec<_> = std::iter::from_fn(|| timers.take(Time(7))).map(|(at, due)| (at.0, due)).collect();
+        let timer = Due::Timer;
+        assert_eq!(taken, [(5, Due::Start), (5, timer(2)), (6, timer(4)), (7, timer(1)), (7, timer(3))]);
+        assert_eq!((timers.next(), timers.take(Time::NEVER)), (Time::NEVER, None));
+    }
+
+    #[test]
+    fn nothing_at_the_stop_or_later() {
+        let mut timers = Timers::new(Time(1), Time(9));
+        [8, 9, 10].into_iter().for_each(|at| timers.set(Time(at), at));
+        let taken: Vec<_> = std::iter::from_fn(|| timers.take(Time(20))).collect();
+        assert_eq!(taken, [(Time(1), Due::Start), (Time(8), Due::Timer(8))]);
+        assert_eq!(timers.next(), Time::NEVER);
+    }
+}
