@@ -9,8 +9,10 @@ mod flow;
 pub mod header;
 mod link;
 mod meta;
+mod reading;
 
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
 pub use link::{Backlog, LinkView};
 pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};
+pub use reading::{Item, Reading, Unit, Value};

@@ -4,9 +4,9 @@
 //! GIL. What goes wrong in one of them is kept ([`Trouble`]); from then on every law passes everything, and the run is ended at
 //! the next look at it. Times are whole nanoseconds in both languages.
 
-use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta};
+use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading, Unit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 use qdisc::law::{
     Law, Verdict, View,
     foreign::{AnyForeign, Maker},
@@ -205,7 +205,9 @@ impl Maker for Objects {
 
 /// Stands where an object could not be made.
 struct Passing;
-impl Law for Passing {}
+impl Law for Passing {
+    fn probe(&self, _: &mut Reading<'_>) {}
+}
 
 /// How a method failed.
 enum Wrong {
@@ -242,6 +244,7 @@ struct Object {
     overflow: Option<Py<PyAny>>,
     at_rest: Option<Py<PyAny>>,
     tick: Option<Py<PyAny>>,
+    probe: Option<Py<PyAny>>,
     /// What `next_tick_ns` said after the last call.
     next_tick: Option<Time>,
     link: String,
@@ -261,6 +264,7 @@ impl Object {
             overflow: method("overflow")?,
             at_rest: method("at_rest")?,
             tick: method("tick")?,
+            probe: method("probe")?,
             next_tick: None,
             link: from.link.clone(),
             rng: Arc::new(Mutex::new(rng)),
@@ -398,4 +402,32 @@ impl Law for Object {
             Python::attach(|py| self.trouble.keep(failure(py, &self.link, "tick", Wrong::Said(text))));
         }
     }
+    /// `probe()` of the class: a dict of names and numbers, each name with its unit at its end.
+    fn probe(&self, out: &mut Reading<'_>) {
+        let Some(method) = self.probe.as_ref().filter(|_| !self.trouble.is_there()) else { return };
+        Python::attach(|py| {
+            if let Err(wrong) = method.bind(py).call0().map_err(Wrong::from).and_then(|told| tell(&told, out)) {
+                self.trouble.keep(failure(py, &self.link, "probe", wrong));
+            }
+        });
+    }
+}
+
+/// Tells what a `probe()` returned.
+fn tell(told: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Wrong> {
+    let said = |what: String| Wrong::Said(format!("probe returned {what}; expected a dict of names and numbers"));
+    let values = told.cast::<PyDict>().map_err(|_| said(shown(told)))?;
+    for (key, value) in values {
+        let name = key.extract::<String>().map_err(|_| said(format!("the key {}", shown(&key))))?;
+        if value.is_none() {
+            out.value(&name, Unit::One, None);
+        } else if let Ok(flag) = value.cast::<PyBool>() {
+            out.flag(&name, flag.is_true());
+        } else if let Ok(number) = value.extract::<f64>() {
+            out.value(&name, Unit::One, Some(number));
+        } else {
+            return Err(said(format!("{} for \"{}\"", shown(&value), units::shown(&name))));
+        }
+    }
+    Ok(())
 }

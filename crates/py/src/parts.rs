@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use qdisc::{Cx, Queue};
 use scenario::read;
-use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, State, Stats, TcpParams};
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, Stats, TcpParams};
 use units::{BitRate, Duration, Problem, Rng, Time};
 
 /// The words for the codes of the IP header's ECN field, by code.   Source: RFC 3168 §5.
@@ -396,12 +396,7 @@ impl TcpSender {
     /// Congestion state: `"open"`, `"cwr"` (reducing after an ECN echo), `"recovery"` (fast recovery) or `"loss"` (after a timeout).
     #[getter]
     fn state(&self) -> &'static str {
-        match self.end.probe(&self.stack).state {
-            State::Open => "open",
-            State::Cwr => "cwr",
-            State::Recovery => "recovery",
-            State::Loss => "loss",
-        }
+        self.end.probe(&self.stack).state.word()
     }
 
     /// Segments taken for lost and not acknowledged since, sent again or not.

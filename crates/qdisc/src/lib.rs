@@ -24,7 +24,7 @@ pub use limit::Room;
 pub use queue::{ClassCount, ClassProbe, Count, Counters, Queue};
 pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, OUTSIDE, Params, QDISCS, Spec};
 
-use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta};
+use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading};
 use units::{Rng, Time};
 
 /// What a discipline is told on every call.
@@ -61,6 +61,9 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Cx<'_>) {}
     /// Packets and bytes that wait.
     fn backlog(&self) -> Backlog;
+    /// Tells its state, in the names of its source: always the same ones, in the same order. Where [`Reading::queues`] asks for it,
+    /// every queue in service, or class, follows.
+    fn probe(&self, out: &mut Reading<'_>);
     /// What became of each class's packets; empty for a discipline without classes.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         Vec::new()

@@ -8,7 +8,7 @@ mod words;
 
 use crate::law::{Law, LawParams, Verdict, View};
 use crate::{ClassProbe, Cx, QueueDiscipline, class, fair, law, single};
-use packet::{Backlog, PacketMeta};
+use packet::{Backlog, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Limit, Problem, Rng, Time};

@@ -16,7 +16,7 @@ use crate::segment::{Event, Io, PlainData, Segment};
 use crate::sender::{Cx, Sender};
 use crate::stats::Counters;
 use crate::stats::{Probe, Stats};
-use packet::Flags;
+use packet::{Flags, Reading, Unit};
 use units::{Duration, Rng, Time};
 
 /// One side of a TCP connection, with a sending and a receiving half.
@@ -207,6 +207,28 @@ impl Endpoint {
             state: self.tx.state,
             model: self.tx.cc.model(),
         }
+    }
+
+    /// Tells what a sender is at: the names of `ss -i` where it has them; then its controller's own.
+    pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
+        let probe = self.probe(p);
+        out.word("state", probe.state.word());
+        out.bytes("cwnd", probe.cwnd_bytes);
+        out.value(
+            "ssthresh",
+            Unit::Bytes,
+            Some(probe.ssthresh_bytes as f64).filter(|_| probe.ssthresh_bytes != u64::MAX),
+        );
+        out.bytes("in_flight", probe.in_flight);
+        out.bytes("unacked", self.tx.next - self.tx.una);
+        out.duration("srtt", Some(probe.srtt).filter(|srtt| !srtt.is_zero()));
+        out.duration("rttvar", Some(self.tx.rtt.rttvar()).filter(|_| !probe.srtt.is_zero()));
+        out.duration("rto", probe.rto);
+        out.rate("pacing_rate", self.tx.pacing_rate().map(|rate| 8.0 * rate));
+        out.bytes("acked", self.acked());
+        out.number("retransmits", self.stats.retransmits);
+        out.number("timeouts", self.stats.timeouts);
+        self.tx.cc.probe(out);
     }
 
     /// A segment will arrive soon, a pure ACK or one with payload: asks for the cache lines that it will need. `steps` counts

@@ -55,6 +55,11 @@ impl Pacer {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
+    /// Payload bytes per second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.rate
+    }
+
     /// `bytes` of payload leave.
     pub(crate) fn spend(&mut self, now: Time, bytes: u64) {
         if self.next_at <= now {

@@ -72,6 +72,11 @@ impl Rtt {
         }
     }
 
+    /// How much round trips vary; zero before the first.
+    pub(crate) fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+
     /// The timeout in force.
     #[inline]
     pub(crate) fn rto(&self, max: Duration) -> Duration {

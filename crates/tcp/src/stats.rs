@@ -17,6 +17,18 @@ pub enum State {
     Loss,
 }
 
+impl State {
+    /// Its name in a trace.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Cwr => "cwr",
+            Self::Recovery => "recovery",
+            Self::Loss => "loss",
+        }
+    }
+}
+
 /// What a controller that models the path believes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {

@@ -19,7 +19,7 @@ use super::average::Sampling;
 use super::classify::{Classifier, Match, Transport};
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
 use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, LinkView, PacketMeta, Point};
+use packet::{Backlog, DropReason, LinkView, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -295,6 +295,20 @@ impl QueueDiscipline for Cbq {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.number("active_classes", self.turns.len() as u32);
+        let told = if out.queues() { &self.leaves[..] } else { &[] };
+        for leaf in told {
+            let (unit, queued) = (leaf.occupancy.unit().told(), leaf.fifo.backlog());
+            out.queue(&leaf.name);
+            out.packets("backlog", queued.packets.into());
+            out.bytes("backlog", queued.bytes);
+            out.value("avg", unit, Some(leaf.occupancy.average()));
+            out.bytes("deficit", leaf.deficit);
+            out.moment("clear", Some(leaf.clear).filter(|_| !leaf.borrow));
+        }
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {

@@ -20,7 +20,7 @@ use super::classify::{Classifier, Match, Transport};
 use super::dcbt::Active;
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight, threshold};
 use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, PacketMeta, Point};
+use packet::{Backlog, DropReason, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit, Problem};
@@ -258,6 +258,21 @@ impl QueueDiscipline for Cbt {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        if let Some(active) = &self.active {
+            active.probe(out);
+        }
+        let told = if out.queues() { &self.accounts[..] } else { &[] };
+        for (i, account) in told.iter().enumerate() {
+            let (unit, queued) = (account.occupancy.unit().told(), account.occupancy.queued());
+            out.queue(&account.name);
+            out.packets("backlog", queued.packets.into());
+            out.bytes("backlog", queued.bytes);
+            out.value("avg", unit, Some(account.occupancy.average()));
+            out.value("threshold", unit, self.threshold(i));
+        }
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {

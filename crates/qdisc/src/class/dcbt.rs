@@ -19,7 +19,7 @@ use super::average::{Average, Sampling};
 use super::cbt::{self, Cbt, Class, Test};
 use super::occupancy::{RedTest, Unit, WEIGHT, check_weight, threshold};
 use crate::Params;
-use packet::{Backlog, Flags, LinkView, PacketMeta};
+use packet::{Backlog, Flags, LinkView, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,6 +148,12 @@ impl Active {
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
+    }
+
+    /// Tells the average that flows share, and how many share it.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        out.value("avg", self.unit.told(), Some(self.total.get()));
+        out.number("active_flows", self.flows.len() as u32);
     }
 
     /// So much waits from now on.

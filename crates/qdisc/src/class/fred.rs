@@ -17,7 +17,7 @@
 use super::average::{Average, Sampling};
 use super::occupancy::{Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
 use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, Flags, PacketMeta, Point};
+use packet::{Backlog, DropReason, Flags, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -227,5 +227,14 @@ impl QueueDiscipline for Fred {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let most = self.flows.values().map(|flow| flow.qlen).max().unwrap_or(0);
+        out.value("avg", packet::Unit::Packets, Some(self.average.get()));
+        out.value("avgcq", packet::Unit::Packets, Some(self.avgcq()));
+        out.number("active_flows", self.flows.len() as u32);
+        out.packets("longest_queue", most.into());
+        out.number("strikes", self.flows.values().map(|flow| flow.strike).sum::<u32>());
     }
 }

@@ -53,6 +53,14 @@ impl Unit {
             Self::Bytes => backlog.bytes as f64,
         }
     }
+
+    /// The unit of a value that a probe tells.
+    pub fn told(self) -> packet::Unit {
+        match self {
+            Self::Packets => packet::Unit::Packets,
+            Self::Bytes => packet::Unit::Bytes,
+        }
+    }
 }
 
 /// A threshold's value and unit.   Errors: a time, nothing, or more than the `buffer` can hold, where both have one unit.
@@ -230,6 +238,11 @@ impl Occupancy {
     /// What waits.
     pub fn queued(&self) -> Backlog {
         self.queued
+    }
+
+    /// What it counts in.
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// The average, in the account's unit.

@@ -50,7 +50,7 @@ pub use sfq_hss::SfqHssParams;
 use crate::law::{Law, Verdict, View};
 use crate::{AnyLaw, Cx, QueueDiscipline, Room};
 use classifier::Classifier;
-use packet::{Backlog, DropReason, FlowId, PacketMeta, Point};
+use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use queues::{Listed, Queues, less};
 use scheduler::Scheduler;
 use units::{Duration, Limit, Time};
@@ -329,5 +329,33 @@ impl QueueDiscipline for Fair {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.total
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (active, now) = (self.in_line(), out.now());
+        let new = active.iter().filter(|i| self.queues[**i].listed == Listed::New).count();
+        let most = |of: fn(Backlog) -> u64| active.iter().map(|i| of(self.queue_backlog(*i))).max().unwrap_or(0);
+        let waited = |i: u32| self.queues[i].fifo.front().map(|p| now.since(p.stamp));
+        let longest_wait = active.iter().filter_map(|i| waited(*i)).max();
+        out.number("active_flows", active.len() as u32);
+        out.number("new_flows_len", new as u32);
+        out.number("old_flows_len", (active.len() - new) as u32);
+        out.packets("longest_queue", most(|b| u64::from(b.packets)));
+        out.bytes("longest_queue", most(|b| b.bytes));
+        out.duration("longest_wait", longest_wait.unwrap_or(Duration::ZERO));
+        if !out.queues() {
+            return;
+        }
+        for i in active {
+            let queue = &self.queues[i];
+            let backlog = queue.fifo.backlog();
+            out.queue(&i.to_string());
+            out.packets("backlog", backlog.packets.into());
+            out.bytes("backlog", backlog.bytes);
+            out.duration("head_wait", waited(i));
+            out.value("deficit", Unit::Bytes, Some(queue.deficit as f64));
+            out.flag("new", queue.listed == Listed::New);
+            queue.law.probe(out);
+        }
     }
 }

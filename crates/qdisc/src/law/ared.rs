@@ -14,7 +14,7 @@
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
 use super::{Law, LawParams, Verdict, View};
-use packet::PacketMeta;
+use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
@@ -257,5 +257,8 @@ impl Law for AdaptiveRed {
     #[inline]
     fn empty(&mut self, now: Time) {
         self.red.empty(now);
+    }
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.red.probe(out);
     }
 }

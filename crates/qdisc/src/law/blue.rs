@@ -9,7 +9,7 @@
 //! Departs: none known. The paper varies its constants; the defaults are one of its sets, recalled and not looked up.
 
 use super::{Law, LawParams, Verdict, View};
-use packet::{Ecn, MarkReason, PacketMeta};
+use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Prob, Problem, Rng, Time};
@@ -93,6 +93,10 @@ impl Law for Blue {
     }
     fn empty(&mut self, now: Time) {
         self.update(-self.params.decrement.get(), now);
+    }
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.number("p", self.p);
+        out.moment("last_update", self.last_update);
     }
 }
 

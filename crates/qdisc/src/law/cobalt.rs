@@ -20,7 +20,7 @@
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
-use packet::{Ecn, MarkReason, PacketMeta};
+use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Prob, Problem, Rng, Time};
@@ -228,5 +228,14 @@ impl Law for Cobalt {
         self.state.dropping = true;
         self.state.drop_next = now;
         self.state.count = self.state.count.max(1);
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let s = &self.state;
+        out.number("count", s.count);
+        out.flag("dropping", s.dropping);
+        out.moment("drop_next", Some(s.drop_next).filter(|_| s.count > 0));
+        out.number("p_drop", s.p_drop);
+        out.moment("blue_timer", Some(s.blue_timer).filter(|t| *t > Time::ZERO));
     }
 }

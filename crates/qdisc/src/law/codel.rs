@@ -15,7 +15,7 @@
 //! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
 
 use super::{Law, LawParams, Verdict, View};
-use packet::{Ecn, MarkReason, PacketMeta};
+use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Problem, Rng, Time};
@@ -467,5 +467,13 @@ impl Law for Codel {
     #[inline]
     fn overflow(&mut self, _now: Time) {
         self.state.overflow(&self.cfg);
+    }
+    fn probe(&self, out: &mut Reading<'_>) {
+        let s = &self.state;
+        out.number("count", s.count);
+        out.number("lastcount", s.lastcount);
+        out.flag("dropping", s.dropping);
+        out.moment("drop_next", Some(s.drop_next).filter(|_| s.count > 0));
+        out.moment("first_above_time", s.first_above_time);
     }
 }

@@ -23,7 +23,7 @@
 use super::pi::{Dice, Gains, PROB_LOW, Tuning};
 use super::pie::{check_step, next_on_grid};
 use super::{Law, LawParams, Verdict, View, early};
-use packet::PacketMeta;
+use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, Rng, Time};
@@ -255,5 +255,20 @@ impl Law for DocsisPie {
         } else {
             Some(next_on_grid(view.now, self.interval))
         };
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let s = &self.state;
+        out.number("drop_prob", s.drop_prob);
+        out.number("accu_prob", s.dice.accu_prob);
+        out.duration("qdelay_old", s.qdelay_old);
+        out.duration("burst_allowance", s.burst_allowance);
+        out.duration("burst_reset", s.burst_reset);
+        let burst = match s.burst {
+            Burst::Inactive => "inactive",
+            Burst::Quench => "quench_burst",
+            Burst::Protect => "protect_burst",
+        };
+        out.word("burst_state", burst);
     }
 }

@@ -13,7 +13,7 @@
 //! Units: the average in packets or bytes, as the thresholds are ([`Measure`]).
 
 use super::View;
-use packet::PacketMeta;
+use packet::{PacketMeta, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, math};
@@ -46,6 +46,11 @@ impl Measure {
             Self::Packets => f64::from(view.backlog.packets),
             Self::Bytes | Self::Time => view.backlog.bytes as f64,
         }
+    }
+
+    /// The unit of the average, and of its thresholds as [`amount`] has them.
+    pub fn unit(self) -> Unit {
+        if self == Self::Packets { Unit::Packets } else { Unit::Bytes }
     }
 }
 
@@ -307,6 +312,11 @@ pub struct Rules {
 pub struct Count(Option<f64>, f64);
 
 impl Count {
+    /// Packets since the last early drop; none below the minimum threshold.
+    pub fn get(&self) -> Option<f64> {
+        self.0
+    }
+
     /// Decides about `packet`, which finds `waiting` packets.
     #[inline]
     pub fn decide(&mut self, rules: &Rules, zone: Zone, packet: &PacketMeta, waiting: u32, rng: &mut Rng) -> Early {

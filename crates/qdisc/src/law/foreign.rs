@@ -11,7 +11,7 @@
 //! Departs: a copy of a running law is a law that has seen nothing, as hosts copy only such; two laws are never equal.
 
 use super::{Law, LawParams, Verdict, View};
-use packet::PacketMeta;
+use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,7 +120,9 @@ pub struct Foreign {
 /// Stands where nobody has brought a law; [`ForeignParams::ready`] keeps it out of every run.
 struct Absent;
 
-impl Law for Absent {}
+impl Law for Absent {
+    fn probe(&self, _: &mut Reading<'_>) {}
+}
 
 impl Foreign {
     fn new(maker: Made) -> Self {
@@ -172,6 +174,9 @@ impl Law for Foreign {
     }
     fn tick(&mut self, view: &View<'_>) {
         self.law.tick(view);
+    }
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.law.probe(out);
     }
 }
 

@@ -18,7 +18,7 @@
 use super::codel::Sojourn;
 use super::early::{self, Measure};
 use super::{Law, LawParams, Verdict, View};
-use packet::PacketMeta;
+use packet::{PacketMeta, Reading, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -280,6 +280,12 @@ impl Lred {
 }
 
 impl Lred {
+    /// The curve's probability with the integral term, where there is one.
+    #[inline]
+    fn with_integral(&self, p: f64) -> f64 {
+        if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
+    }
+
     /// The integral term after a head at `now` that the curve saw as `x`: a queue that was silent is no long queue.
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
@@ -302,11 +308,23 @@ impl Law for Lred {
         let average = self.average.map_or(x, |avg| avg + self.weight * (x - avg));
         self.average = Some(average);
         let set = self.by_dscp.as_ref().map_or(self.own, |sets| sets[usize::from(packet.tos >> 2)]);
-        let mut p = self.curve_of(set, average);
+        let p = self.curve_of(set, average);
         if self.integral > 0.0 {
             self.integrate(average, view.now);
-            p = (p + self.p_i).min(self.own.p.1);
         }
-        if rng.chance(p) { Verdict::Drop } else { Verdict::Pass }
+        if rng.chance(self.with_integral(p)) { Verdict::Drop } else { Verdict::Pass }
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (unit, scale) = match self.measure {
+            Measure::Time => (Unit::Milliseconds, 1e-6),
+            other => (other.unit(), 1.0),
+        };
+        let (min_th, max_th) = self.own.thresholds;
+        out.value("latency", unit, self.average.map(|x| x * scale));
+        out.value("min_th", unit, Some(min_th * scale));
+        out.value("max_th", unit, Some(max_th * scale));
+        out.value("p", Unit::One, self.average.map(|x| self.with_integral(self.probability(x))));
+        out.number("p_i", self.p_i);
     }
 }

@@ -15,7 +15,7 @@ pub mod wred;
 
 use crate::single::Managed;
 use crate::{Params, Room};
-use packet::{Backlog, LinkView, MarkReason, PacketMeta};
+use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
 /// What a law sees of its host.
@@ -82,6 +82,8 @@ pub trait Law: Send {
     /// The timer has come.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
+    /// Tells its state, in the names of its source: always the same ones, in the same order.
+    fn probe(&self, out: &mut Reading<'_>);
 }
 
 /// The parameters of a law. The law then is a discipline of its own (one FIFO, [`Managed`]) and the choice `law = { NAME =

@@ -18,7 +18,7 @@
 
 use super::pi::{Dice, Gains, Tuning};
 use super::{Law, LawParams, Verdict, View, early};
-use packet::{Ecn, MarkReason, PacketMeta};
+use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
@@ -474,5 +474,15 @@ impl Law for Pie {
             s.departures = Departures::default();
             s.next = None;
         }
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let s = &self.state;
+        out.number("drop_prob", s.drop_prob);
+        out.number("accu_prob", s.dice.accu_prob);
+        out.duration("qdelay_old", s.qdelay_old);
+        out.duration("burst_allowance", s.burst_allowance);
+        out.flag("active", s.active);
+        out.rate("avg_dq_rate", s.departures.ns_per_byte.map(|ns| 8e9 / ns));
     }
 }

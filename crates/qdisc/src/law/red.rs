@@ -17,7 +17,7 @@ use super::early::{
     self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,
 };
 use super::{Law, LawParams, Verdict, View};
-use packet::{Ecn, MarkReason, PacketMeta};
+use packet::{Ecn, MarkReason, PacketMeta, Reading, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time, math};
@@ -412,5 +412,19 @@ impl Law for Red {
     #[inline]
     fn empty(&mut self, now: Time) {
         self.average.empty(now);
+    }
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (unit, avg) = (self.cfg.measure.unit(), self.average.get());
+        let early = |ramp: Ramp| match ramp.zone(avg) {
+            Zone::Low => 0.0,
+            Zone::Early(p) => p,
+            Zone::Forced => 1.0,
+        };
+        out.value("avg", unit, Some(avg));
+        out.value("min", unit, self.at.map(|at| at.ramp.min));
+        out.value("max", unit, self.at.map(|at| at.ramp.max));
+        out.number("max_p", self.cfg.max_p);
+        out.value("p_b", Unit::One, self.at.map(|at| early(at.ramp)));
+        out.value("count", Unit::One, self.count.get());
     }
 }

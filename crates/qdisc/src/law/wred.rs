@@ -16,7 +16,7 @@
 use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount};
 use super::red::verdict;
 use super::{Law, LawParams, Verdict, View};
-use packet::PacketMeta;
+use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -353,5 +353,11 @@ impl Law for Wred {
         self.all.empty(now);
         self.inside.empty(now);
         self.inside_queue = InQueue::default();
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let unit = self.cfg.measure.unit();
+        out.value("avg", unit, Some(self.all.get()));
+        out.value("avg_in", unit, Some(self.inside.get()).filter(|_| self.cfg.rio));
     }
 }

@@ -16,7 +16,7 @@
 //! once; so segments that were sent apart may join, too, and one behind a refused one is looked at afresh.
 
 use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol};
+use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -190,6 +190,9 @@ impl QueueDiscipline for DropTail {
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
     }
+
+    /// It has no state but what waits.
+    fn probe(&self, _: &mut Reading<'_>) {}
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::law::{Law, Verdict, View};
 use crate::{Cx, Fifo, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point};
+use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point, Reading};
 use units::Time;
 
 /// A FIFO, a law that marks and drops early, and a limit where arrivals are dropped at the tail.
@@ -88,5 +88,9 @@ impl<L: Law> QueueDiscipline for Managed<L> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.law.probe(out);
     }
 }

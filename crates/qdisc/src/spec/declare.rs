@@ -145,6 +145,9 @@ macro_rules! disciplines {
             fn tick(&mut self, view: &View<'_>) {
                 match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ Self::$Out(l) => l.tick(view) }
             }
+            fn probe(&self, out: &mut Reading<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.probe(out),)+ Self::$Out(l) => l.probe(out) }
+            }
         }
     };
     (
@@ -263,6 +266,9 @@ macro_rules! disciplines {
             #[inline]
             fn backlog(&self) -> Backlog {
                 match self { $($(Self::$Variant(d) => d.backlog(),)*)+ Self::$Out(d) => d.backlog() }
+            }
+            fn probe(&self, out: &mut Reading<'_>) {
+                match self { $($(Self::$Variant(d) => d.probe(out),)*)+ Self::$Out(d) => d.probe(out) }
             }
             fn classes(&self) -> Vec<ClassProbe<'_>> {
                 match self { $($(Self::$Variant(d) => d.classes(),)*)+ Self::$Out(d) => d.classes() }

@@ -9,6 +9,7 @@
 
 use crate::params::TcpParams;
 use crate::stats::{Model, State};
+use packet::Reading;
 use units::{Duration, Rng, Time};
 
 /// Congestion window and slow start threshold, segments.
@@ -192,6 +193,10 @@ pub(crate) trait Control {
     fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
         w.into()
     }
+
+    /// Tells its state, in the names of its source: always the same ones, in the same order. The window, the threshold and the pace
+    /// are the sender's to tell.
+    fn probe(&self, out: &mut Reading<'_>);
 
     /// What it believes of the path.
     fn model(&self) -> Option<Model> {

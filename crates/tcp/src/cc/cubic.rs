@@ -14,6 +14,7 @@
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
 use crate::params::{HyStart as HyStartAxis, TcpParams};
+use packet::{Reading, Unit};
 use units::{Time, math};
 
 /// What is left of the window, unless `beta` says otherwise.   Source: RFC 9438 §4.6.
@@ -138,6 +139,15 @@ impl Control for Cubic {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
         }
         w.into()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.segments("w_max", self.w_max);
+        out.value("k", Unit::Seconds, Some(self.k));
+        out.moment("epoch_start", self.epoch_start);
+        out.segments("w_est", self.w_est);
+        out.segments("cwnd_prior", self.cwnd_prior);
+        self.hystart.probe(out);
     }
 }
 

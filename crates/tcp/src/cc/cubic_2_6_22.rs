@@ -19,6 +19,7 @@ use super::control::{AckSample, Congestion, Control, Drive, Window};
 use super::linux::{Curve, JIFFY, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
 use crate::params::TcpParams;
 use crate::stats::State;
+use packet::{Reading, Unit};
 use units::Time;
 
 /// Largest growth past the plateau, segments per 100 ms.
@@ -179,6 +180,15 @@ impl Control for Cubic2622 {
     /// A timeout forgets everything; silence nothing: the epoch's clock runs through it.
     fn on_rto(&mut self, _: Window) {
         *self = Self::fresh();
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.segments("w_max", self.last_max);
+        out.value("k", Unit::Seconds, Some(self.curve.k));
+        out.moment("epoch_start", self.epoch_start);
+        out.segments("w_est", self.reno.window.into());
+        out.number("cnt", self.cnt);
+        out.value("delay_min", Unit::Milliseconds, Some(self.delay_min).filter(|jiffies| *jiffies > 0.0));
     }
 }
 

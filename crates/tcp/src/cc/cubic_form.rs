@@ -4,6 +4,7 @@ use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use crate::params::{CubicForm, TcpParams};
+use packet::Reading;
 
 /// One of the two.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,13 @@ impl Control for CubicForms {
         match self {
             Self::Rfc9438(c) => c.on_idle(w, silence),
             Self::Linux(c) => c.on_idle(w, silence),
+        }
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        match self {
+            Self::Rfc9438(c) => c.probe(out),
+            Self::Linux(c) => c.probe(out),
         }
     }
 }

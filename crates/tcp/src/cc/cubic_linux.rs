@@ -20,6 +20,7 @@ use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
 use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
 use crate::params::{HyStart as HyStartAxis, TcpParams};
+use packet::{Reading, Unit};
 use units::Time;
 
 /// Most segments for one more while W_max is unknown.
@@ -167,6 +168,15 @@ impl Control for CubicLinux {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
         }
         w.into()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.segments("w_max", self.last_max);
+        out.value("k", Unit::Seconds, Some(self.curve.k));
+        out.moment("epoch_start", self.epoch_start);
+        out.segments("w_est", self.reno.window.into());
+        out.number("cnt", self.cnt);
+        self.hystart.probe(out);
     }
 }
 

@@ -9,6 +9,7 @@
 //! Source: Ha & Rhee 2008 (Linux' constants).
 
 use super::control::{AckSample, Window};
+use packet::Reading;
 use units::{Duration, Time};
 
 /// Below this window, segments, a round has too few ACKs.
@@ -54,6 +55,12 @@ impl HyStart {
     /// Smallest round trip seen, microseconds.
     pub(super) fn min_rtt_us(&self) -> Option<u32> {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
+    }
+
+    /// Tells its state.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        out.micros("min_rtt", self.min_rtt_us());
+        out.flag("hystart_found", self.found);
     }
 
     /// An ACK of new data; unless `asked` only its round trip counts.

@@ -24,6 +24,7 @@
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use crate::params::{LedbatParams, TcpParams};
+use packet::Reading;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
@@ -112,6 +113,15 @@ impl Control for Ledbat {
 
     fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
         Window { ssthresh: Self::ssthresh(p, base), ..w }.into()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let min = |of: &VecDeque<u32>| of.iter().copied().reduce(least);
+        let (base, current) = (min(&self.base), min(&self.current));
+        let queuing = base.zip(current).map(|(base, current)| (current.wrapping_sub(base) as i32).max(0) as u32);
+        out.micros("base_delay", base);
+        out.micros("current_delay", current);
+        out.micros("queuing_delay", queuing);
     }
 }
 

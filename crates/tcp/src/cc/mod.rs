@@ -20,6 +20,7 @@ use crate::params::{CongestionControl, TcpParams};
 use crate::stats::Model;
 use control::{AckSample, Congestion, Control, Drive, Needs, Silence, Window};
 use list::controllers;
+use packet::Reading;
 use units::{Rng, Time};
 
 /// Makes the enum of all controllers, and hands what happens to the one that a flow has.
@@ -85,6 +86,12 @@ macro_rules! dispatch {
             pub(crate) fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
                 match self {
                     $(Self::$Name(c) => c.on_idle(w, silence),)*
+                }
+            }
+
+            pub(crate) fn probe(&self, out: &mut Reading<'_>) {
+                match self {
+                    $(Self::$Name(c) => c.probe(out),)*
                 }
             }
 

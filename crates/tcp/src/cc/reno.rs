@@ -10,6 +10,7 @@
 
 use super::control::{AckSample, Congestion, Control, Drive, Window};
 use crate::params::TcpParams;
+use packet::Reading;
 
 /// What sums of fractions may be off a whole number: five times a fifth are one.
 const ROUNDING: f64 = 1e-9;
@@ -48,6 +49,8 @@ impl Control for Reno {
     fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
         Window { ssthresh: (base * p.beta.unwrap_or(BETA)).max(2.0), ..w }.into()
     }
+
+    fn probe(&self, _: &mut Reading<'_>) {}
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::reno::Reno;
 use crate::params::TcpParams;
+use packet::Reading;
 use units::Time;
 
 /// What is left of BWE after a sample.
@@ -74,6 +75,11 @@ impl Control for Westwood {
     fn on_idle(&mut self, w: Window, _: Silence) -> Drive {
         self.since = Time::NEVER;
         w.into()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.rate("bwe", Some(8.0 * self.bwe).filter(|bwe| *bwe > 0.0));
+        out.micros("rtt_min", Some(self.rtt_min_us).filter(|us| *us < u32::MAX));
     }
 }
 

@@ -52,6 +52,11 @@ impl Sender {
         }
     }
 
+    /// Payload bytes per second at which segments leave; none where they are not paced.
+    pub(crate) fn pacing_rate(&self) -> Option<f64> {
+        self.path.as_ref().and_then(|path| path.pacer.rate())
+    }
+
     /// When a paced segment that waits may leave; [`Time::NEVER`] if none does.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {

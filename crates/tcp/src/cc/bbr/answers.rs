@@ -4,6 +4,7 @@ use super::{Aggregation, Bbr, FIRST_RTT, HIGH_GAIN, LongTerm, MaxFilter, Mode, P
 use crate::cc::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Window};
 use crate::params::TcpParams;
 use crate::stats::{Model, State};
+use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
 
 impl Control for Bbr {
@@ -90,6 +91,27 @@ impl Control for Bbr {
             }
         }
         self.drive(w)
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (pacing_gain, cwnd_gain) = self.gains();
+        let phase = if let Mode::ProbeBw(phase) = self.mode { Some(phase) } else { None };
+        let mode = match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBw(_) => "probe_bw",
+            Mode::ProbeRtt { .. } => "probe_rtt",
+        };
+        out.word("bbr_mode", mode);
+        out.value("bbr_phase", Unit::One, phase.map(f64::from));
+        out.rate("btl_bw", Some(8.0 * self.btl_bw()).filter(|bw| *bw > 0.0));
+        out.micros("rt_prop", self.rt_prop);
+        out.number("pacing_gain", pacing_gain);
+        out.number("cwnd_gain", cwnd_gain);
+        out.number("rounds", self.rounds as f64);
+        out.flag("full_pipe", self.full);
+        out.segments("extra_acked", self.aggregation.extra());
+        out.rate("lt_bw", self.long_term.rate().map(|bw| 8.0 * bw));
     }
 
     fn model(&self) -> Option<Model> {
