@@ -46,7 +46,7 @@ impl Loop {
     fn arrive(&mut self) {
         self.count += 1;
         let flow = FlowId(self.count % self.of);
-        self.call(|q, cx| q.enqueue(PacketMeta { flow, size: 1500, segs: 1, ..Default::default() }, cx));
+        self.call(|q, cx| q.enqueue(PacketMeta { flow, size: 1500, ..Default::default() }, cx));
     }
 
     fn leave(&mut self) {

@@ -279,7 +279,6 @@ impl<S: Sink> Bench<S> {
             tos: h.tos,
             class: 0,
             flags: if back { h.flags.with(Flags::REVERSE) } else { h.flags },
-            segs: 1,
         };
         self.offer(now, usize::from(link), packet);
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }

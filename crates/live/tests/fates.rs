@@ -178,7 +178,7 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
         b.until(step.at);
         let slot = order.iter().position(|f| *f == step.flow).unwrap() as u32;
         let tos = if step.ect { Ecn::Ect0 as u8 } else { 0 };
-        let packet = PacketMeta { flow: FlowId::new(slot, 0), size: step.size, tos, segs: 1, ..Default::default() };
+        let packet = PacketMeta { flow: FlowId::new(slot, 0), size: step.size, tos, ..Default::default() };
         b.call(step.at, |q, cx| q.enqueue(packet, cx));
         if b.busy_until.is_none() {
             b.take(step.at);

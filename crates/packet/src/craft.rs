@@ -34,8 +34,8 @@ pub struct Tcp<'a> {
     pub seq: u32,
     /// ACK number.
     pub ack: u32,
-    /// Flags, as in the 14th byte of the header.
-    pub bits: u8,
+    /// Flags: the 14th byte of the header and, as 0x100, AE, the last bit of the 13th.
+    pub bits: u16,
     /// Window, not scaled.
     pub window: u16,
     /// Options, at most 40 bytes; padded with zeros to whole words.
@@ -51,8 +51,8 @@ pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
     t[2..4].copy_from_slice(&tcp.ports.1.to_be_bytes());
     t[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
     t[8..12].copy_from_slice(&tcp.ack.to_be_bytes());
-    t[12] = (header as u8 / 4) << 4;
-    t[13] = tcp.bits;
+    t[12] = (header as u8 / 4) << 4 | (tcp.bits >> 8) as u8 & 1;
+    t[13] = tcp.bits as u8;
     t[14..16].copy_from_slice(&tcp.window.to_be_bytes());
     t[20..20 + tcp.options.len()].copy_from_slice(tcp.options);
     let sum = pseudo(to, TCP, header + payload) + sum(&t[..header]);

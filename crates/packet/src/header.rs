@@ -137,9 +137,10 @@ fn tcp(h: &mut Header, t: &[u8]) {
             h.flags = h.flags.with(flag);
         }
     }
-    if has_sack(&t[20..header]) {
-        h.flags = h.flags.with(Flags::SACK);
+    if t[12] & 1 != 0 {
+        h.flags = h.flags.with(Flags::AE);
     }
+    h.flags = h.flags.with(told_by(&t[20..header]));
     // no payload, none of SYN, FIN and RST, and an ACK
     let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
     h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
@@ -148,18 +149,23 @@ fn tcp(h: &mut Header, t: &[u8]) {
     }
 }
 
-/// Whether TCP options hold SACK blocks (kind 5). Bound: every option moves on by at least one byte.
-fn has_sack(options: &[u8]) -> bool {
-    let mut at = 0;
+/// What TCP options hold: SACK blocks (kind 5), counters of CE marks (172, 174). Bound: every option moves on by at least one byte.
+fn told_by(options: &[u8]) -> Flags {
+    let (mut at, mut told) = (0, Flags::default());
     while at < options.len() {
         match options[at] {
-            0 => return false,
-            1 => at += 1,
-            5 => return true,
-            _ => at += usize::from(options.get(at + 1).copied().unwrap_or(2).max(2)),
+            0 => return told,
+            1 => {
+                at += 1;
+                continue;
+            }
+            5 => told = told.with(Flags::SACK),
+            172 | 174 => told = told.with(Flags::ACCECN_OPTION),
+            _ => {}
         }
+        at += usize::from(options.get(at + 1).copied().unwrap_or(2).max(2));
     }
-    false
+    told
 }
 
 /// Writes the ECN field of `packet` (IPv4 with its header checksum, IPv6), if it differs.
@@ -196,7 +202,7 @@ mod tests {
         }
     }
 
-    fn tcp_of(v6: bool, bits: u8, ack: u32, payload: usize, options: &[u8], tos: u8) -> Vec<u8> {
+    fn tcp_of(v6: bool, bits: u16, ack: u32, payload: usize, options: &[u8], tos: u8) -> Vec<u8> {
         let mut out = Vec::new();
         let header = Tcp { ports: (40_000, 80), bits, seq: 7, ack, options, ..Tcp::default() };
         craft::tcp(&mut out, ip(v6, tos), &header, payload);
@@ -231,6 +237,11 @@ mod tests {
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
             let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
+            // AE is the last bit of the byte of the header's length; SACK behind an AccECN option (RFC 9768 §3.2.3: kind 172, length 11)
+            let options = [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 1];
+            let h = parse(&tcp_of(v6, 0x190, 1461, 0, &options, 0)).unwrap();
+            assert_eq!((h.flags.ace(), h.payload, h.seq), (0b110, 0, 1461));
+            assert!(h.flags.has(Flags::ACCECN_OPTION.with(Flags::SACK).with(Flags::PURE_ACK)));
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Ecn {
 
 /// What kind of packet this is, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// A TCP segment without payload, SYN or FIN: [`PacketMeta::seq`] is its cumulative ACK number.
@@ -35,14 +35,23 @@ impl Flags {
     pub const FIN: Self = Self(4);
     /// Carries at least one SACK block.
     pub const SACK: Self = Self(8);
-    /// ECN echo.
+    /// ECN echo.   Source: RFC 3168 §6.1.
     pub const ECE: Self = Self(16);
-    /// Congestion window reduced.
+    /// Congestion window reduced.   Source: RFC 3168 §6.1.
     pub const CWR: Self = Self(32);
     /// `body` holds a time stamp in microseconds (modulo 2^32) instead of an index into the host's arena.
     pub const INLINE: Self = Self(64);
     /// Travels from the flow's responder to its initiator.
     pub const REVERSE: Self = Self(128);
+    /// Accurate ECN, the third of the ECN bits of a TCP header.   Source: RFC 9768 §3.
+    pub const AE: Self = Self(256);
+    /// AE, CWR and ECE are one number of three bits ([`Flags::ace`]), not three signals. No bit of the wire: both ends know it of
+    /// their connection.
+    pub const ACE: Self = Self(512);
+    /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
+    pub const ACCECN_OPTION: Self = Self(1024);
+    /// The ECN bits of a TCP header.
+    pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 
     /// True when every bit of `other` is set.
     #[inline]
@@ -59,6 +68,25 @@ impl Flags {
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+    /// Those bits that are in both sets.
+    #[inline]
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+    /// The ECN bits as a number: AE 4, CWR 2, ECE 1.   Source: RFC 9768 §3.2.2.
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        // ECE is bit 4, CWR 5, AE 8
+        (self.0 >> 4 & 3 | self.0 >> 6 & 4) as u8
+    }
+    /// These flags with the ECN bits of a number, modulo 8.
+    #[inline]
+    #[must_use]
+    pub const fn with_ace(self, number: u8) -> Self {
+        let n = number as u16;
+        Self(self.0 & !Self::ECN.0 | (n & 3) << 4 | (n & 4) << 6)
     }
 }
 
@@ -87,8 +115,6 @@ pub struct PacketMeta {
     pub class: u8,
     /// Kind.
     pub flags: Flags,
-    /// Segments it stands for (super-segments of offload); 1 for an ordinary packet.
-    pub segs: u8,
 }
 
 const _: () = assert!(size_of::<PacketMeta>() == 32);
@@ -103,7 +129,7 @@ pub struct Packed {
     pub seq: u64,
     /// From bit 0 on: flow (32 bits), body (32).
     pub whose: u64,
-    /// From bit 0 on: size (16 bits), dst (16), tos, class, flags, segs (8 each).
+    /// From bit 0 on: size (16 bits), dst (16), tos, class (8 each), flags (16).
     pub what: u64,
 }
 
@@ -127,8 +153,7 @@ impl Packed {
             dst: NodeId((what >> 16) as u16),
             tos: (what >> 32) as u8,
             class: (what >> 40) as u8,
-            flags: Flags((what >> 48) as u8),
-            segs: (what >> 56) as u8,
+            flags: Flags((what >> 48) as u16),
         }
     }
 }
@@ -137,8 +162,8 @@ impl PacketMeta {
     /// All but the stamp.
     #[inline(always)]
     pub fn packed(&self) -> Packed {
-        let Self { seq, flow, body, size, dst, tos, class, flags, segs, .. } = *self;
-        let bytes = u64::from(tos) | u64::from(class) << 8 | u64::from(flags.0) << 16 | u64::from(segs) << 24;
+        let Self { seq, flow, body, size, dst, tos, class, flags, .. } = *self;
+        let bytes = u64::from(tos) | u64::from(class) << 8 | u64::from(flags.0) << 16;
         Packed {
             seq,
             whose: u64::from(flow.0) | u64::from(body) << 32,
@@ -200,6 +225,17 @@ mod tests {
     }
 
     #[test]
+    fn the_ecn_bits_are_a_number() {
+        let others = Flags::PURE_ACK.with(Flags::SACK).with(Flags::ACE);
+        for n in 0..8 {
+            let f = others.with(Flags::ECN).with_ace(n);
+            assert_eq!((f.ace(), f.and(others)), (n, others));
+        }
+        assert_eq!([Flags::AE, Flags::CWR, Flags::ECE].map(Flags::ace), [4, 2, 1]);
+        assert_eq!(others.with_ace(8 + 3).ace(), 3);
+    }
+
+    #[test]
     fn packed_and_back() {
         let p = PacketMeta {
             stamp: Time(u64::MAX),
@@ -210,8 +246,7 @@ mod tests {
             dst: NodeId(u16::MAX - 5),
             tos: 250,
             class: 249,
-            flags: Flags(248),
-            segs: 247,
+            flags: Flags(u16::MAX - 6),
         };
         assert_eq!(p.packed().at(p.stamp), p);
         assert_eq!(p.packed().size(), p.size);

@@ -179,7 +179,7 @@ impl Discipline {
         let id = FlowId::new(flow, 0);
         // a 5-tuple of its own for each flow, for classifiers that hash
         self.flows.set(id, FlowTuple { src: flow, dst: u32::MAX, sport: flow as u16, dport: 80, ..Default::default() });
-        let packet = PacketMeta { seq: self.offered, flow: id, size, tos: ecn, segs: 1, ..Default::default() };
+        let packet = PacketMeta { seq: self.offered, flow: id, size, tos: ecn, ..Default::default() };
         self.offered += 1;
         Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
     }

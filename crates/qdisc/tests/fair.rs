@@ -56,7 +56,7 @@ impl Bench {
 
     fn packet(&mut self, packet: PacketMeta) {
         let link = LinkView::plain(BitRate(5_000_000));
-        let packet = PacketMeta { seq: self.sent, segs: 1, ..packet };
+        let packet = PacketMeta { seq: self.sent, ..packet };
         self.sent += 1;
         let fate = &mut self.fates;
         self.queue

@@ -38,7 +38,7 @@ impl Bench {
     }
 
     fn offer(&mut self, ms: u64, flow: u32, size: u16) {
-        let packet = PacketMeta { flow: FlowId(flow), size, segs: 1, ..Default::default() };
+        let packet = PacketMeta { flow: FlowId(flow), size, ..Default::default() };
         let (now, fate) = (Time(ms * 1_000_000), &mut NoFates);
         self.queue.enqueue(packet, &mut Cx { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate });
     }

@@ -6,26 +6,35 @@
 //! | form | of which segment | `seq` | `body` | left out |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
+//! | counting ACK | the same, whose ECN bits are AccECN's counter | the ACK | the echoed stamp | its own stamp |
 //! | plain data | of a side that received only the other's SYN | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
 //! | whole | any other | its number, of a pure ACK that | [`Body`] | nothing |
 //!
-//! The first two make up nearly all traffic and need no arena. A sender that measures one-way delay reads the stamp of ACKs:
-//! its plain ones are whole.
+//! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. A
+//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole.
 
 use crate::arena::Arena;
-use packet::{Flags, FlowId, NodeId, PacketMeta};
+use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
 use std::num::NonZeroU32;
 use tcp::{PlainData, SackBlock, Segment};
 use units::{Duration, Time};
 
-/// Flags that make a segment more than plain data or a plain ACK.
-const SPECIAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ECE.0 | Flags::CWR.0);
+/// Flags that make a segment more than plain data or an ACK, whatever its ECN bits are.
+const MORE: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0);
+/// Flags that a plain segment has none of: those, and ECN bits, which a counting one may have.
+const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
+
+/// What of a plain segment's flags is AccECN's counter.
+const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
+/// Flags of which a SACK has none.
+const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0);
 
 /// How a segment travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     PlainAck,
+    CountingAck,
     PlainData,
     Sack,
     Whole,
@@ -40,10 +49,18 @@ impl Form {
             Self::PlainAck
         } else if plain && !pure && segment.ack == 1 {
             Self::PlainData
-        } else if is_sack(segment.flags) {
-            Self::Sack
         } else {
-            Self::Whole
+            Self::of_special(segment, ack_time)
+        }
+    }
+
+    /// Of a segment that is not plain.
+    fn of_special(segment: &Segment, ack_time: bool) -> Self {
+        match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
+            (true, true) if !ack_time => Self::CountingAck,
+            (true, false) if segment.ack == 1 => Self::PlainData,
+            _ if is_sack(segment.flags) => Self::Sack,
+            _ => Self::Whole,
         }
     }
 
@@ -51,6 +68,7 @@ impl Form {
     #[inline]
     pub fn of_packet(flags: Flags) -> Self {
         match (flags.has(Flags::INLINE), flags.has(Flags::PURE_ACK)) {
+            (true, true) if flags.has(Flags::ACE) => Self::CountingAck,
             (true, true) => Self::PlainAck,
             (true, false) => Self::PlainData,
             (false, _) if is_sack(flags) => Self::Sack,
@@ -76,13 +94,13 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
     let flags = segment.flags.with(direction);
     let seq = if flags.has(Flags::PURE_ACK) { segment.ack } else { segment.seq };
     let (flags, body) = match form {
-        Form::PlainAck => (flags.with(Flags::INLINE), segment.ts_ecr),
+        Form::PlainAck | Form::CountingAck => (flags.with(Flags::INLINE), segment.ts_ecr),
         Form::PlainData => (flags.with(Flags::INLINE), clock_us(now)),
         Form::Sack => (flags, bodies.sacks.put(Sacks::new(segment))),
         Form::Whole => (flags, bodies.whole.put(Body { segment: *segment, sent: now })),
     };
     let tos = dscp << 2 | segment.ecn as u8;
-    PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags, segs: 1 }
+    PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags }
 }
 
 /// Of a plain ACK: everything before which byte has arrived, and the stamp that it echoes.
@@ -91,11 +109,20 @@ pub(crate) fn plain_ack(packet: &PacketMeta) -> (u64, u32) {
     (packet.seq, packet.body)
 }
 
+/// A counting ACK.
+#[inline]
+pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
+    let flags = packet.flags.and(COUNTED.with(Flags::PURE_ACK));
+    let (ack, ts_ecr) = plain_ack(packet);
+    Segment { ack, ts_ecr, flags, has_ack: true, ecn: packet.ecn(), ..Segment::default() }
+}
+
 /// Plain data that arrives at `now`, and how long it took; the other side's have `peer_header` bytes of headers.
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);
-    let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn() };
+    let ace = packet.flags.and(COUNTED);
+    let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn(), ace };
     (data, inline_delay(now, packet.body))
 }
 
@@ -143,9 +170,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// The segment of a packet with this `ack` and these `flags`.
-    fn segment(&self, ack: u64, flags: Flags) -> Segment {
-        let mut s = Segment { ack, flags, has_ack: true, ..Segment::default() };
+    /// The segment of a packet with this `ack`, these `flags` and this ECN field.
+    fn segment(&self, ack: u64, flags: Flags, ecn: Ecn) -> Segment {
+        let mut s = Segment { ack, flags, has_ack: true, ecn, ..Segment::default() };
         let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
         for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
             let start = ack.wrapping_add_signed(i64::from(start as i32));
@@ -159,7 +186,13 @@ impl Sacks {
 /// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
 #[inline]
 fn is_sack(flags: Flags) -> bool {
-    flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(Flags::SYN.with(Flags::FIN).with(Flags::CWR))
+    flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(NOT_SACK)
+}
+
+/// Whether a segment is plain but for AccECN's counter.
+#[inline]
+fn counts(flags: Flags) -> bool {
+    flags.has(Flags::ACE) && !flags.any(MORE)
 }
 
 /// What only end hosts read of the packets in flight.
@@ -177,7 +210,7 @@ impl Bodies {
     /// The segment of a SACK. It is no longer here.
     #[inline]
     pub fn sack(&mut self, packet: &PacketMeta) -> Segment {
-        self.sacks.take(packet.body).segment(packet.seq, packet.flags)
+        self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())
     }
 
     /// A whole segment that arrives at `now`, and how long it took. It is no longer here.
@@ -218,7 +251,6 @@ impl Bodies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::Ecn;
     use units::Rng;
 
     #[test]
@@ -231,13 +263,13 @@ mod tests {
                 let start = (1 << 40) + 1 + i * 500_000_000;
                 s.sack.push(SackBlock { start, end: start + 1 + i });
             }
-            assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
+            assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
         }
         // a duplicate far below the ACK
         let start = (1 << 40) - (1 << 31);
         let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
         s.sack.push(SackBlock { start, end: start + 1448 });
-        assert_eq!(Sacks::new(&s).segment(s.ack, s.flags), s);
+        assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
     /// Segments as ends send them, drawn at random, through a packet and back: what the form keeps is what was sent.
@@ -245,7 +277,7 @@ mod tests {
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");
         let mut bodies = Bodies::default();
-        let mut seen = [0_u32; 4];
+        let mut seen = [0_u32; 7];
         for _ in 0..20_000 {
             let (ack_time, peer_header) = (rng.below(4) == 0, 52);
             let direction = if rng.below(2) == 0 { Flags::default() } else { Flags::REVERSE };
@@ -266,19 +298,28 @@ mod tests {
                     assert_eq!(plain_ack(&packet), (segment.ack, segment.ts_ecr));
                     assert!(segment.flags == Flags::PURE_ACK && !ack_time, "{segment:?}");
                 }
+                Form::CountingAck => {
+                    seen[4] += 1;
+                    let kept = Segment { seq: 0, ts_val: 0, ..segment };
+                    assert_eq!(counting_ack(&packet), kept);
+                    assert!(!ack_time && packet.flags.ace() == segment.flags.ace(), "{segment:?}");
+                }
                 Form::PlainData => {
                     seen[1] += 1;
+                    let counted = segment.flags.has(Flags::ACE);
+                    seen[5] += u32::from(counted);
                     let (data, delay) = plain_data(&packet, sent + took, peer_header);
-                    let sent =
-                        PlainData { seq: segment.seq, len: segment.len, ts_val: segment.ts_val, ecn: segment.ecn };
-                    assert_eq!((data, segment.ack), (sent, 1));
+                    let Segment { seq, len, ts_val, ecn, .. } = segment;
+                    let ace = if counted { Flags::ACE.with_ace(segment.flags.ace()) } else { Flags::default() };
+                    assert_eq!((data, segment.ack), (PlainData { seq, len, ts_val, ecn, ace }, 1));
                     assert!(delay.0.abs_diff(took.0) < 1000, "inline stamps are exact to a microsecond");
                 }
                 Form::Sack => {
                     seen[2] += 1;
+                    seen[6] += u32::from(segment.flags.has(Flags::ACE));
                     // with four blocks there is no room for the echo
                     let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
-                    let kept = Segment { seq: 0, ts_val: 0, ecn: Ecn::default(), ts_ecr, flags, ..segment };
+                    let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);
                 }
                 Form::Whole => {
@@ -291,7 +332,7 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
     }
 
-    /// A pure ACK with or without SACK blocks and echo, or data that may carry a FIN.
+    /// A pure ACK with or without SACK blocks and echo or counter, ECN-capable or not, or data that may carry a FIN.
     fn drawn(rng: &mut Rng, sent: Time) -> Segment {
         let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
         let mut s = Segment {
@@ -302,10 +343,14 @@ mod tests {
             has_ack: true,
             ..Segment::default()
         };
-        let echo = if rng.below(4) == 0 { Flags::ECE } else { Flags::default() };
+        let echo = match rng.below(4) {
+            0 => Flags::ECE,
+            1 => Flags::ACE.with_ace(rng.below(8) as u8),
+            _ => Flags::default(),
+        };
+        s.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][rng.below(4) as usize];
         if rng.below(2) == 0 {
             s.len = 1 + rng.below(1448) as u32;
-            s.ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::Ce };
             s.flags = if rng.below(8) == 0 { Flags::FIN } else { Flags::default() }.with(echo);
             return s;
         }

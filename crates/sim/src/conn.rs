@@ -49,18 +49,17 @@ pub(crate) struct End {
     pub used: Use,
     pub rx: RxCounts,
     pub tcp: Endpoint,
-    pub cold: Cold,
 }
 
-/// The cold part of an end, which few packets read.
+/// The cold part of a connection, which few packets read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cold {
     /// The row of counters that this connection adds to.
     pub row: u32,
     /// Its number among the application's flows.
     pub number: u32,
-    /// Its `Closed` was reported.
-    pub closed: bool,
+    /// `Closed` was reported, of either end.
+    pub closed: [bool; 2],
 }
 
 /// Packets received at one end. The row of counters gets it when the connection is no more: rows are many, and far away.
@@ -101,7 +100,8 @@ impl End {
 /// spread over all sets of a cache. (Sixteen, two ends of eight, would put the first line of each into one set of sixteen.)
 pub(crate) struct Conn {
     pub ends: [End; 2],
-    _odd: [u64; 8],
+    /// In the odd line.
+    pub cold: Cold,
 }
 
 /// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. What more is in
@@ -109,10 +109,6 @@ pub(crate) struct Conn {
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
-    pub fn new(ends: [End; 2]) -> Self {
-        Self { ends, _odd: [0; 8] }
-    }
-
     /// What the slot holds; both ends know.
     #[inline]
     pub fn used(&self) -> Use {
@@ -206,7 +202,7 @@ impl<S: Sink> Io for Wire<'_, S> {
             }
             Event::Connected => AppEventKind::Connected,
             Event::Closed => {
-                self.cold.closed = true;
+                self.cold.closed[usize::from(side)] = true;
                 AppEventKind::Closed
             }
             Event::Failed => AppEventKind::Failed,

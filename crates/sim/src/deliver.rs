@@ -1,7 +1,7 @@
 //! Packets and timers reach the ends of connections.
 
-use crate::codec::{Form, inline_delay, plain_ack, plain_data};
-use crate::conn::{AppEvent, AppEventKind, End, Path, Use, Wire};
+use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
+use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, Use, Wire};
 use crate::event::Target;
 use crate::net::Kind;
 use crate::table::Core;
@@ -65,7 +65,8 @@ impl<S: Sink> Core<S> {
         let direction = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - direction;
         let now = self.net.now();
-        let end = &mut self.conns[slot].ends[side];
+        let Conn { ends, cold } = &mut self.conns[slot];
+        let end = &mut ends[side];
         if end.flow != packet.flow || end.used != Use::Tcp {
             return self.deliver_other(packet);
         }
@@ -73,12 +74,16 @@ impl<S: Sink> Core<S> {
         end.rx.packets += 1;
         end.rx.wire_bytes += packet.bytes();
         if series {
-            self.tally.arrived_series(end.cold.row, direction, now, packet.size);
+            self.tally.arrived_series(cold.row, direction, now, packet.size);
         }
         match Form::of_packet(packet.flags) {
             Form::PlainAck => {
                 let (ack, ts_ecr) = plain_ack(&packet);
                 self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, ack, ts_ecr, wire));
+            }
+            Form::CountingAck => {
+                let segment = counting_ack(&packet);
+                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
             }
             Form::PlainData => {
                 let (data, delay) = plain_data(&packet, now, peer_header);
@@ -113,7 +118,7 @@ impl<S: Sink> Core<S> {
         let now = self.net.now();
         self.tally.delay(app, 1 - side, now, delay);
         if series {
-            self.tally.delay_series(self.conns[slot].ends[side].cold.row, 1 - side, now, delay);
+            self.tally.delay_series(self.conns[slot].cold.row, 1 - side, now, delay);
         }
         self.net.tell_delivered(packet, delay);
     }
@@ -122,14 +127,15 @@ impl<S: Sink> Core<S> {
     #[inline(never)]
     fn deliver_other(&mut self, packet: PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
-        let end = &self.conns[packet.flow.slot()].ends[side];
+        let Conn { ends, cold } = &self.conns[packet.flow.slot()];
+        let end = &ends[side];
         if end.flow != packet.flow || end.used == Use::Free {
             return self.flow_gone(&packet);
         }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
         let Path { app, counts, .. } = self.paths[usize::from(end.path)];
-        self.tally.datagram(end.cold.row, 1 - side, now, &packet, delay);
+        self.tally.datagram(cold.row, 1 - side, now, &packet, delay);
         self.net.tell_delivered(&packet, delay);
         if counts {
             let what = AppEventKind::Datagram(packet.seq);
@@ -140,14 +146,15 @@ impl<S: Sink> Core<S> {
     /// Lets one end act, with the wire to its peer.
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
-        let end = &mut self.conns[slot].ends[side];
+        let Conn { ends, cold } = &mut self.conns[slot];
+        let end = &mut ends[side];
         let path = &self.paths[usize::from(end.path)];
         let stack = &self.stacks[usize::from(path.stack)];
         let mut wire = Wire {
             net: &mut self.net,
             flow: end.flow,
             path,
-            cold: &mut end.cold,
+            cold,
             stack,
             tally: &mut self.tally,
             app_events: &mut self.app_events,

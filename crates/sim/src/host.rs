@@ -78,7 +78,6 @@ impl<S: Sink> Host for AppHost<'_, S> {
             tos: path.dscp << 2,
             class: 0,
             flags: Flags::INLINE.with(path.direction),
-            segs: 1,
         };
         self.core.tally.apps[usize::from(self.app)].datagrams += 1;
         if S::PACKETS {

@@ -65,7 +65,7 @@ impl<S: Sink> Core<S> {
         let row = state.rows.take();
         let first_path = state.first_path + 2 * server as u16;
         let (seed, number) = (state.controllers, state.opened);
-        let cold = Cold { row, number: state.opened, closed: false };
+        let cold = Cold { row, number: state.opened, closed: [false; 2] };
         let slot = self.free_slots.pop();
         let generation = match slot {
             Some(slot) => {
@@ -81,12 +81,13 @@ impl<S: Sink> Core<S> {
             let stack = |path: u16| &self.stacks[usize::from(self.paths[usize::from(path)].stack)];
             let mut tcp = Endpoint::new(stack(path), stack(back).receive_window.0);
             tcp.draw_from(&|| Rng::named(seed, &format!("{number}.{}", path - first_path)));
-            End { timer: Time::NEVER, flow, path, used, rx: RxCounts::default(), tcp, cold }
+            End { timer: Time::NEVER, flow, path, used, rx: RxCounts::default(), tcp }
         };
         let ends = [end(first_path, first_path + 1), end(first_path + 1, first_path)];
+        let conn = Conn { ends, cold };
         match self.conns.get_mut(slot as usize) {
-            Some(conn) => *conn = Conn::new(ends),
-            None => self.conns.push(Conn::new(ends)),
+            Some(old) => *old = conn,
+            None => self.conns.push(conn),
         }
         self.tally.rows[row as usize].latest = flow;
         self.net.flow_drops.resize(self.net.flow_drops.len().max(2 * self.conns.len()), 0);
@@ -108,10 +109,11 @@ impl<S: Sink> Core<S> {
     /// Packets of a connection that met their fate after its end (a repeated FIN, say) still count as its own.
     pub(crate) fn settle_drops(&mut self, slot: usize) {
         let now = self.net.now();
-        for (direction, end) in self.conns[slot].ends.iter().enumerate() {
+        let row = self.conns[slot].cold.row;
+        for direction in 0..2 {
             let drops = std::mem::take(&mut self.net.flow_drops[2 * slot + direction]);
             if drops > 0 {
-                self.tally.dropped(end.cold.row, direction, now, drops);
+                self.tally.dropped(row, direction, now, drops);
             }
         }
     }
@@ -120,9 +122,7 @@ impl<S: Sink> Core<S> {
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {
-            for end in &mut conn.ends {
-                end.cold.closed = true;
-            }
+            conn.cold.closed = [true; 2];
         }
     }
 
@@ -130,12 +130,12 @@ impl<S: Sink> Core<S> {
     pub(crate) fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used() == Use::Free || conn.ends[0].flow != flow || !conn.ends.iter().all(|e| e.cold.closed) {
+        if conn.used() == Use::Free || conn.ends[0].flow != flow || conn.cold.closed != [true; 2] {
             return false;
         }
         conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
         self.free_slots.push(slot as u32);
-        let cold = conn.ends[0].cold;
+        let cold = conn.cold;
         let app = self.paths[usize::from(conn.ends[0].path)].app;
         for (direction, end) in conn.ends.iter().enumerate() {
             let (rx, sender) = end.account();
@@ -157,7 +157,7 @@ impl<S: Sink> Core<S> {
         for conn in self.conns.iter().filter(|c| c.used() != Use::Free) {
             for (direction, end) in conn.ends.iter().enumerate() {
                 let (rx, sender) = end.account();
-                self.tally.under_way(end.cold.row, direction, rx, sender);
+                self.tally.under_way(conn.cold.row, direction, rx, sender);
             }
         }
     }
@@ -174,12 +174,12 @@ impl<S: Sink> Core<S> {
         for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
             // of connections that share a row the latest: which one has the last slot depends on other applications
             let first = &conn.ends[0];
-            if self.tally.rows[first.cold.row as usize].latest != first.flow {
+            if self.tally.rows[conn.cold.row as usize].latest != first.flow {
                 continue;
             }
             for (direction, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(self.paths[usize::from(end.path)].stack)];
-                self.tally.sample(end.cold.row, direction, now, end.window(stack));
+                self.tally.sample(conn.cold.row, direction, now, end.window(stack));
             }
         }
     }

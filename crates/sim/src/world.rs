@@ -212,7 +212,7 @@ impl<S: Sink> World<S> {
         for conn in self.core.conns.iter().filter(|c| c.used() != Use::Free) {
             for (direction, end) in conn.ends.iter().enumerate() {
                 let (rx, sender) = end.account();
-                self.core.tally.retire(end.cold.row, direction, rx, sender);
+                self.core.tally.retire(conn.cold.row, direction, rx, sender);
             }
         }
     }

@@ -130,10 +130,10 @@ impl Endpoint {
     /// that there is to it.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
-        let PlainData { seq, len, ts_val, ecn } = data;
+        let PlainData { seq, len, ts_val, ecn, ace } = data;
         let segment = Segment { seq, len, ts_val, ecn, ack: 1, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
-            return self.on_segment(p, now, &segment, io);
+            return self.on_segment(p, now, &Segment { flags: ace, ..segment }, io);
         }
         // an ACK of the SYN tells an established end nothing
         self.note_pause(p, ts_val);
@@ -259,6 +259,7 @@ impl Endpoint {
             timeouts: c.timeouts,
             fast_recoveries: c.fast_recoveries,
             ecn_reductions: c.ecn_reductions,
+            ce_told: self.tx.ce_told,
             duplicates_received: c.duplicates_received,
             rescues: c.rescues,
             probes: self.tx.probes(),

@@ -14,6 +14,28 @@ use crate::params::EcnFeedback;
 use crate::segment::Segment;
 use packet::{Ecn, Flags};
 
+/// Whose ECN a connection uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnUse {
+    /// Nobody's.
+    Off,
+    /// ECE and CWR are signals: RFC 3168's, or DCTCP's.
+    Classic,
+}
+
+impl EcnUse {
+    /// RFC 3168's, or none.
+    pub(crate) fn classic(on: bool) -> Self {
+        if on { Self::Classic } else { Self::Off }
+    }
+}
+
+/// An ACK with an ECN echo; not one whose ECN bits are AccECN's counter.
+#[inline]
+pub(crate) fn echoes(ack: &Segment) -> bool {
+    ack.flags.and(Flags::ECE.with(Flags::ACE)) == Flags::ECE
+}
+
 /// What a segment's mark is to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {

@@ -7,7 +7,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use crate::feedback::Mark;
+use crate::feedback::{EcnUse, Mark};
 use crate::params::TcpParams;
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
@@ -75,8 +75,8 @@ pub(crate) struct Receiver {
     /// What ACKs must tell besides: [`ECHO`], [`DUPLICATE`]; and what the host was told: [`CLOSED`].
     tells: u8,
     fin: Fin,
-    /// ECN is in use on this connection.
-    pub(crate) ecn: bool,
+    /// Whose ECN is in use on this connection.
+    pub(crate) ecn: EcnUse,
     pub(crate) phase: Phase,
     /// Established, and the sending half neither waits for anything nor has anything to send.
     pub(crate) quiet: bool,
@@ -101,7 +101,7 @@ impl Receiver {
             held: 0,
             tells: 0,
             fin: Fin::None,
-            ecn: false,
+            ecn: EcnUse::Off,
             phase: Phase::Listen,
             quiet: false,
             few: [SackBlock::default(); FEW],
@@ -203,7 +203,7 @@ impl Receiver {
         io: &mut impl Io,
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
-        if self.ecn {
+        if self.ecn != EcnUse::Off {
             self.hear_mark(p, now, segment, io);
         }
         if p.rtt_from_every_ack {

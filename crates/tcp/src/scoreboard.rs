@@ -107,7 +107,9 @@ impl Scoreboard {
             clean &= e.flags & (SACKED | EVER) == 0;
             watch.acknowledged(&e);
             taken.sent = Some(e.sent);
+            taken.segments += 1;
             if e.has(SACKED) {
+                taken.segments -= 1;
                 taken.sacked += e.bytes();
                 if self.lost_to == 0 {
                     self.leave_count(e.bytes(), self.get(0).is_some_and(|next| next.has(SACKED)));

@@ -62,7 +62,7 @@ pub struct Segment {
     pub ts_val: u32,
     /// Echo of a `ts_val` of the peer, or 0 for none.
     pub ts_ecr: u32,
-    /// SYN, FIN, SACK, ECE, CWR, PURE_ACK.
+    /// SYN, FIN, SACK, AE, ECE, CWR, PURE_ACK; ACE where the three in the middle are AccECN's counter.
     pub flags: Flags,
     /// `ack` is valid (all but the first SYN).
     pub has_ack: bool,
@@ -85,6 +85,8 @@ pub struct PlainData {
     pub ts_val: u32,
     /// ECN codepoint that arrived.
     pub ecn: Ecn,
+    /// AccECN's counter, as [`Segment::flags`] has it; nothing without AccECN.
+    pub ace: Flags,
 }
 
 impl Segment {

@@ -92,6 +92,10 @@ pub(crate) struct Sender {
     /// Most bytes outstanding after sending, in that round.
     max_flight: u32,
     peer_rwnd: u32,
+    /// Low half of where the round under way ends: what was sent next when it began.
+    round_end: u32,
+    /// Packets that ACKs told to have been marked.
+    pub(crate) ce_told: u32,
     /// A reduction may prove to have been for nothing: `undo` has something to judge.
     doubt: bool,
     pub(crate) cc: Controller,
@@ -119,6 +123,8 @@ impl Sender {
             last_active: Time::ZERO,
             max_flight: 0,
             usage_until: 0,
+            round_end: 0,
+            ce_told: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
             path: cc.needs().rates.then(path),
             cc,

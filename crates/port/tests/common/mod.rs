@@ -43,7 +43,7 @@ impl Bench {
     /// Offers `n` packets of `size` bytes in one moment.
     pub fn burst(&mut self, now: Time, n: usize, size: u16) {
         for _ in 0..n {
-            let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), segs: 1, ..Default::default() };
+            let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), ..Default::default() };
             self.seq += 1;
             let mut env = Env { flows: &self.flows, fate: &mut self.fates, sink: &mut self.tape };
             self.port.offer(now, packet, &mut env);

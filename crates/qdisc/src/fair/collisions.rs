@@ -45,7 +45,7 @@ pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64
             let flow = FlowId::new(i, 0);
             flows.set(flow, random_tuple(&mut tuples));
             let cx = &mut Cx { now: Time::ZERO, rng: &mut salts, link: &link, flows: &flows, fate: &mut () };
-            fair.enqueue(PacketMeta { flow, size: 1500, segs: 1, ..Default::default() }, cx);
+            fair.enqueue(PacketMeta { flow, size: 1500, ..Default::default() }, cx);
             let queue = fair.queue_of(flow, false).unwrap_or_default();
             let group = fair.group_of(queue);
             any |= count(&mut in_queue, queue) > 1;

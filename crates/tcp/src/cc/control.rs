@@ -79,8 +79,19 @@ pub struct AckSample {
     pub delivered: u64,
     /// Bytes newly taken for lost.
     pub lost: u64,
-    /// It echoes a CE mark.
+    /// Everything is acknowledged that was in flight when the last round ended: a round trip by the count of what is sent.
+    pub round_ended: bool,
+    /// It tells of a CE mark.
     pub marked: bool,
+    /// ECN is in use: the fields about marks mean something.
+    pub ecn: bool,
+    /// Segments newly delivered. Only where ECN is in use, as the next two.
+    pub segments: u32,
+    /// How many packets were marked, as this ACK tells it: with AccECN by its counter, pure ACKs among them; else the segments that an
+    /// ACK with ECE delivers.
+    pub ce_packets: u32,
+    /// Payload bytes of them.
+    pub ce_bytes: u64,
     /// Round trip measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
     /// One-way delay that this ACK tells of: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
@@ -157,12 +168,30 @@ pub struct Needs {
     /// It sets the window during a recovery, too, hears of every ACK, after the sender has judged losses by it, and answers no ECN
     /// echo. Others hear of the ACKs by which a window may grow.
     pub owns_window: bool,
+    /// It also hears of every ACK that tells anything (`hear`), before the sender acts on it.
+    pub every_ack: bool,
+    /// It answers CE marks itself, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth.
+    /// (It goes on telling a receiver by CWR, once per window, where the receiver waits for that.)
+    pub answers_marks: bool,
+    /// It cannot do without ECN: `ecn = false` is refused.
+    pub ecn: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NONE: Self =
+        Self { ack_time: false, rates: false, owns_window: false, every_ack: false, answers_marks: false, ecn: false };
 }
 
 /// A congestion controller. What it answers is done at once.
 pub(crate) trait Control {
     /// What it asks of the sender besides the window.
-    const NEEDS: Needs = Needs { ack_time: false, rates: false, owns_window: false };
+    const NEEDS: Needs = Needs::NONE;
+
+    /// The same, where it depends on parameters whether it answers marks.
+    fn needs(_p: &TcpParams) -> Needs {
+        Self::NEEDS
+    }
 
     /// The controller of a new connection.
     fn new(p: &TcpParams) -> Self;
@@ -179,6 +208,9 @@ pub(crate) trait Control {
     fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
         w.into()
     }
+
+    /// Any ACK that delivers something or tells of a mark, duplicates and those of a recovery among them. `s.state` is that before it.
+    fn hear(&mut self, _p: &TcpParams, _s: &AckSample) {}
 
     /// An ACK (see [`Needs::owns_window`] for which and when).
     fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive;

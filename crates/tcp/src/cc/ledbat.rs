@@ -99,7 +99,7 @@ impl Ledbat {
 }
 
 impl Control for Ledbat {
-    const NEEDS: Needs = Needs { ack_time: true, rates: false, owns_window: false };
+    const NEEDS: Needs = Needs { ack_time: true, ..Needs::NONE };
 
     fn new(_: &TcpParams) -> Self {
         Self::default()

@@ -64,6 +64,12 @@ macro_rules! dispatch {
                 }
             }
 
+            pub(crate) fn hear(&mut self, p: &TcpParams, s: &AckSample) {
+                match self {
+                    $(Self::$Name(c) => c.hear(p, s),)*
+                }
+            }
+
             #[inline]
             pub(crate) fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
                 match self {
@@ -106,7 +112,7 @@ macro_rules! dispatch {
             /// What the controller asks of the sender.
             pub(crate) fn controller_needs(&self) -> Needs {
                 match self.congestion_control {
-                    $(CongestionControl::$Name => <$machine as Control>::NEEDS,)*
+                    $(CongestionControl::$Name => <$machine as Control>::needs(self),)*
                 }
             }
         }
@@ -120,6 +126,12 @@ impl Controller {
     #[inline]
     pub(crate) fn owns_window(&self) -> bool {
         self.needs().owns_window
+    }
+
+    /// It hears of every ACK.
+    #[inline]
+    pub(crate) fn hears_all(&self) -> bool {
+        self.needs().every_ack
     }
 }
 

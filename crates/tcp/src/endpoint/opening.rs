@@ -1,6 +1,7 @@
 //! The handshake.   Source: RFC 9293 §3.5; RFC 3168 §6.1.1; RFC 6298 §5.7.
 
 use super::Endpoint;
+use crate::feedback::EcnUse;
 use crate::params::TcpParams;
 use crate::receiver::Phase;
 use crate::segment::{Event, Io, Segment, micros};
@@ -18,7 +19,7 @@ impl Endpoint {
             }
             Phase::Listen if syn && !segment.has_ack => {
                 self.rx.open(segment.ts_val);
-                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.rx.ecn = EcnUse::classic(p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR)));
                 self.rx.phase = Phase::SynReceived;
                 self.send_syn(p, now, io);
                 self.finish(p, now, io);
@@ -26,7 +27,7 @@ impl Endpoint {
             }
             Phase::SynSent if syn && segment.has_ack && segment.ack == 1 => {
                 self.rx.open(segment.ts_val);
-                self.rx.ecn = p.ecn && segment.flags.has(Flags::ECE);
+                self.rx.ecn = EcnUse::classic(p.ecn && segment.flags.has(Flags::ECE));
                 self.established(p, now, segment.ts_ecr, io);
                 if p.bare_handshake_ack {
                     self.send_ack(p, now, io);
@@ -59,7 +60,7 @@ impl Endpoint {
     pub(super) fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
         self.rx.open(0);
         self.tx.open(p);
-        self.rx.ecn = p.ecn;
+        self.rx.ecn = EcnUse::classic(p.ecn);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
     }
@@ -96,7 +97,7 @@ impl Endpoint {
         let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
         if answer {
             self.rx.stamp(p, now, &mut s);
-            if self.rx.ecn {
+            if self.rx.ecn != EcnUse::Off {
                 s.flags = s.flags.with(Flags::ECE);
             }
         } else {

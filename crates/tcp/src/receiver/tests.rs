@@ -131,7 +131,7 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         let p = TcpParams { quick_acks: 2, quick_acks_return: returns, ..TcpParams::preset("linux-6").unwrap() };
         let mut r = Receiver::new(&p);
         r.open(0);
-        r.ecn = true;
+        r.ecn = EcnUse::Classic;
         let mut acked = vec![];
         // 5 is marked; 0 comes again after 8: its ACK is the first of two at once
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
@@ -160,7 +160,7 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     let p = TcpParams { quick_acks: 0, ecn_feedback: EcnFeedback::Dctcp, ..TcpParams::preset("linux-6").unwrap() };
     let (mut r, mut acks) = (Receiver::new(&p), Acks::default());
     r.open(0);
-    r.ecn = true;
+    r.ecn = EcnUse::Classic;
     for (i, &marked) in marks.iter().enumerate() {
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
         r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &mut Counters::default(), &mut acks);

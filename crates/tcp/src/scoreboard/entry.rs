@@ -72,6 +72,8 @@ pub(crate) struct Taken {
     pub(crate) sent: Option<u32>,
     /// Bytes of them that had been SACKed before.
     pub(crate) sacked: u64,
+    /// How many of them had not.
+    pub(crate) segments: u32,
 }
 
 /// Who wants to know what arrives.

@@ -2,6 +2,7 @@
 
 use super::{Cx, Sender};
 use crate::cc::control::AckSample;
+use crate::feedback::{EcnUse, echoes};
 use crate::params::{CwndValidation, Recovery, TcpParams};
 use crate::segment::{Event, Io, Segment, micros};
 use crate::stats::State;
@@ -15,6 +16,8 @@ struct Took {
     acked: u64,
     /// Bytes newly delivered, cumulatively or by SACK; duplicate ACKs are believed to tell of a segment each.
     delivered: u64,
+    /// Segments newly delivered.
+    segments: u32,
     /// SACK told of something new.
     sacked: bool,
     /// The round trip that it measured.
@@ -41,17 +44,23 @@ impl Sender {
         if self.doubt {
             self.judge(p, segment, took.acked, took.sacked);
         }
-        if took.acked == 0 && took.delivered == 0 && !segment.flags.has(Flags::ECE) {
+        if took.acked == 0 && took.delivered == 0 && !echoes(segment) {
             return self.restart_timer(p, now, took.acked);
         }
         let mut sample = self.sample(p, now, took, flight_before);
-        sample.marked = cx.rx.ecn && segment.flags.has(Flags::ECE);
+        if cx.rx.ecn != EcnUse::Off {
+            self.count_marks(segment, took, &mut sample);
+        }
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
+        }
+        if self.cc.hears_all() {
+            self.cc.hear(p, &sample);
         }
         if self.cc.owns_window() {
             self.advance(cx, &sample, took.acked, took.delivered);
             self.consult(cx, &sample);
+            self.on_ece(cx, &sample);
         } else {
             self.sample_rates(now, &mut sample);
             self.advance(cx, &sample, took.acked, took.delivered);
@@ -73,7 +82,7 @@ impl Sender {
     fn take_cumulative<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) -> Took {
         let (p, now) = (cx.p, cx.now);
         let acked = segment.ack.saturating_sub(self.una);
-        let mut took = Took { acked, delivered: acked, sacked: false, rtt_us: None };
+        let mut took = Took { acked, delivered: acked, segments: 0, sacked: false, rtt_us: None };
         if acked == 0 {
             if p.rtt_from_every_ack && segment.ts_ecr != 0 {
                 self.sample_rtt(p, micros(now).wrapping_sub(segment.ts_ecr));
@@ -85,6 +94,7 @@ impl Sender {
         let taken = board.ack(segment.ack, &mut watch);
         // an ACK that ends within a segment that was SACKed brings less than that segment
         took.delivered = acked.saturating_sub(taken.sacked);
+        took.segments = taken.segments;
         if self.state == State::Recovery && p.recovery != Recovery::Sack {
             // duplicate ACKs have told of all but the hole
             took.delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
@@ -113,19 +123,20 @@ impl Sender {
                 if p.dsack {
                     self.on_duplicate(p, segment, cx.stats.retransmits);
                 }
-                let newly = self.take_blocks(p, segment);
+                let (newly, segments) = self.take_blocks(p, segment);
+                took.segments += segments;
                 took.sacked = newly > 0;
                 took.delivered += newly;
                 self.dupacks += u32::from(took.acked == 0 && newly > 0);
             }
         } else if took.acked == 0 && segment.flags.has(Flags::PURE_ACK) && self.next > self.una {
             self.dupacks += 1;
-            took.delivered = u64::from(p.mss);
+            (took.delivered, took.segments) = (u64::from(p.mss), 1);
         }
     }
 
-    /// Bytes that the blocks newly tell of.
-    fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> u64 {
+    /// Bytes and segments that the blocks newly tell of.
+    fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32) {
         let (una, next) = (self.una, self.next);
         let (board, mut watch) = self.watched_board();
         let mut newly = 0;
@@ -134,10 +145,11 @@ impl Sender {
                 newly += board.sack(b.start, b.end, p.mss, &mut watch);
             }
         }
+        let segments = watch.sacked;
         if newly > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
-        newly
+        (newly, segments)
     }
 
     /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule. What the controller gets is the
@@ -164,9 +176,20 @@ impl Sender {
         }
     }
 
+    /// What the ACK tells of CE marks.
+    #[inline(never)]
+    fn count_marks(&mut self, segment: &Segment, took: Took, s: &mut AckSample) {
+        (s.ecn, s.segments) = (true, took.segments);
+        s.marked = echoes(segment);
+        if s.marked {
+            (s.ce_packets, s.ce_bytes) = (took.segments, took.delivered);
+        }
+        self.ce_told += s.ce_packets;
+    }
+
     #[inline]
     fn sample(
-        &self,
+        &mut self,
         p: &TcpParams,
         now: Time,
         Took { acked, delivered, rtt_us, .. }: Took,
@@ -184,6 +207,11 @@ impl Sender {
             CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
         };
         let in_flight = self.in_flight();
+        // not behind what was sent when the last round ended
+        let round_ended = (self.una as u32).wrapping_sub(self.round_end) as i32 >= 0;
+        if round_ended {
+            self.round_end = self.next as u32;
+        }
         AckSample {
             now,
             acked: news,
@@ -196,6 +224,7 @@ impl Sender {
             in_flight,
             una: self.una,
             next: self.next,
+            round_ended,
             cwnd_limited,
             state: self.state,
             ..AckSample::default()

@@ -5,6 +5,7 @@
 use super::{Cx, Sender};
 use crate::cc::control::Silence;
 use crate::detection::Detection;
+use crate::feedback::EcnUse;
 use crate::params::{IdleRestart, Recovery, Reduction, TcpParams};
 use crate::scoreboard::entry::Piece;
 use crate::segment::{Io, Segment, micros};
@@ -205,7 +206,7 @@ impl Sender {
     #[inline]
     pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
         let mut s = Segment { seq: self.next, len, ..Segment::default() };
-        if cx.rx.ecn && len > 0 {
+        if cx.rx.ecn != EcnUse::Off && len > 0 {
             s.ecn = Ecn::Ect0;
             if self.cwr_due {
                 s.flags = s.flags.with(Flags::CWR);

@@ -15,6 +15,8 @@ use units::Time;
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
+    /// Segments that were SACKed.
+    pub(super) sacked: u32,
 }
 
 impl Watch for Watchers<'_> {
@@ -29,6 +31,7 @@ impl Watch for Watchers<'_> {
     #[inline]
     fn sacked(&mut self, at: usize, e: &Entry) {
         self.detection.sacked(at, e);
+        self.sacked += 1;
         if let Some(rates) = &mut self.rates {
             rates.on_sacked(at, e.bytes(), e.has(EVER));
         }
@@ -40,7 +43,7 @@ impl Sender {
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.path.as_mut().map(|path| &mut path.rates);
-        (&mut self.board, Watchers { detection: &mut self.detection, rates })
+        (&mut self.board, Watchers { detection: &mut self.detection, rates, sacked: 0 })
     }
 
     /// Does what the controller says.

@@ -5,6 +5,7 @@
 use super::{Cx, Sender};
 use crate::cc::control::{AckSample, Congestion};
 use crate::detection::Detection;
+use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
 use crate::segment::{Io, micros};
 use crate::stats::State;
@@ -190,16 +191,25 @@ impl Sender {
         }
     }
 
-    /// ECN echo: one reduction per window.   Source: RFC 3168 §6.1.2.
+    /// ECN echo: one reduction per window, unless the controller answers by itself.   Source: RFC 3168 §6.1.2.
     #[inline]
     pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &AckSample) {
         let p = cx.p;
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
+        let needs = p.controller_needs();
+        if needs.answers_marks {
+            self.recover = self.next;
+            self.cwr_due = cx.rx.ecn == EcnUse::Classic;
+            return;
+        }
+        if needs.owns_window {
+            return;
+        }
         self.reduce(p, Congestion::Ecn);
         self.state = State::Cwr;
-        self.cwr_due = true;
+        self.cwr_due = cx.rx.ecn == EcnUse::Classic;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
             // nothing outstanding: no ACK will come to shrink by

@@ -8,7 +8,7 @@ use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
 
 impl Control for Bbr {
-    const NEEDS: Needs = Needs { ack_time: false, rates: true, owns_window: true };
+    const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
 
     fn new(p: &TcpParams) -> Self {
         let mss = f64::from(p.mss);
