@@ -34,6 +34,7 @@ GUIDES = {
         "notebooks",
         "playground",
         "plots",
+        "traces",
         "reports",
         "recommend",
         "sweeps",

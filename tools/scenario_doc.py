@@ -95,6 +95,8 @@ UNITS = {
     "Limit": "limit",
     "Prob": "probability",
     "Expect": "comparison",
+    "Which": "names or true",
+    "Interval": "duration or word",
 }
 
 UNITS_NOTE = """\
@@ -145,6 +147,7 @@ TABLES = {
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
+    "Trace": ("What to keep moment by moment", "`trace`"),
 }
 
 

@@ -42,13 +42,15 @@ def run(
     captures: str | None = None,
     capture_link: str | None = None,
     laws: Mapping[str, Callable[[], object]] | None = None,
+    trace: Callable[[str, dict[str, Any]], object] | None = None,
 ) -> RunOutput:
     """Simulate to the end without the GIL; with it where a law is written in Python.
 
     `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
     an exception that it raises cancels the run and comes out of this function. `captures` is a folder for left.pcap
     and right.pcap, taken at the ends of `capture_link` (of the slowest link). `laws` has, for each link whose law is
-    written in Python, what makes one. Raises `ScenarioError`, `OSError` and `LawFailure`.
+    written in Python, what makes one. `trace` gets the chunks of what the scenario's `trace` asks for: a table's name,
+    and its columns as arrays, or as (places, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
     """
 
 class LawFailure(Exception):  # noqa: N818  it is told as a LawError

@@ -44,6 +44,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "overflow": ("now_ns",),
     "at_rest": ("now_ns",),
     "tick": ("view",),
+    "probe": (),
 }
 
 #: Keys of `queue.python` that are the queue's, not the class's.

@@ -33,7 +33,7 @@ PROVENANCE = "provenance.json"
 TABLES = "tables"
 
 #: What a result leaves in its folder; captures only where they are asked for.
-FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap")
+FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
 
 
 class ResultError(ValueError):

@@ -119,8 +119,19 @@ class Scenario:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the canonical text, in hexadecimal."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        """SHA-256 of the canonical text, in hexadecimal; without `trace`, which changes no result."""
+        return hashlib.sha256(self._untraced.encode()).hexdigest()
+
+    @property
+    def _untraced(self) -> str:
+        if '"trace":' not in self.text:
+            return self.text
+        rest = {key: value for key, value in self.data.items() if key != "trace"}
+        return parse(json.dumps(rest), form="json", source=self.name).text
+
+    def traces(self, what: str) -> bool:
+        """Whether its `trace` asks for this: "links", "queues", "flows" or "packets"."""
+        return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
         """The scenario as TOML, without what its defaults say. Read back, it is this scenario.

@@ -19,6 +19,7 @@ import polars as pl
 from bloatlab import _core
 from bloatlab import laws as laws_in_python
 from bloatlab.scenario import Scenario, Sets, resolved
+from bloatlab.traces import Traces
 
 # Polars loads numpy at its first use, which must not be two threads at once: the second finds numpy's module `_globals`
 # where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
@@ -58,6 +59,14 @@ class Result:
         if name not in self.tables:
             raise KeyError(f"no table {name!r}; there are {', '.join(sorted(self.tables))}")
         return self.tables[name]
+
+    def trace(self, of: str) -> pl.DataFrame:
+        """What the scenario's `trace` kept of "links", "queues" or "flows". Raises `KeyError` saying how to keep it."""
+        if f"trace_{of}" not in self.tables:
+            kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
+            message = f"no trace of {of!r} was kept (kept: {kept or 'none'}); ask for it with trace = {{ {of} = true }}"
+            raise KeyError(message)
+        return self.tables[f"trace_{of}"]
 
     def to_pandas(self, name: str) -> Any:
         """One table as a pandas frame. Raises `KeyError` as `table` does, `ImportError` without pandas and pyarrow."""
@@ -124,6 +133,8 @@ def run(
     captures: Path | None = None,
     capture_link: str | None = None,
     laws: Mapping[str, type] | None = None,
+    packets: Path | None = None,
+    trace: bool = True,
 ) -> Result:
     """Simulate `scenario` to its end: a `Scenario`, the path of a file, or plain values.
 
@@ -136,34 +147,46 @@ def run(
 
     `laws` are classes by the names that `queue.python = { law = NAME }` has: laws of one's own, see `bloatlab.laws`.
     What goes wrong in one raises `LawError`.
+
+    What the scenario's `trace` asks for becomes tables (`result.trace("links")`); `packets` is the folder for the files
+    of its packets, which are left out without one. `trace=False` keeps nothing of it. Neither changes another result.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
     folder = str(captures) if captures is not None else None
     makers = laws_in_python.makers(scenario.text, laws or {})
+    kept = Traces(packets)
+    asked = scenario
+    if trace and packets is None and scenario.traces("packets"):
+        asked = scenario.with_sets(("trace.packets", "false"))
     try:
-        output = _core.run(scenario.text, None, progress or _go_on, folder, capture_link, makers or None)
+        output = _core.run(
+            asked.text, None, progress or _go_on, folder, capture_link, makers or None, kept if trace else None
+        )
     except _core.LawFailure as failure:
         raise laws_in_python.explained(failure, makers) from failure.__cause__
-    return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
+    return Result(scenario, json.loads(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-def frames(tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, pl.DataFrame]:
+def frames(
+    tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame] | None = None
+) -> Mapping[str, pl.DataFrame]:
     """The core's tables as frames. A column has its type also without a row or a value: frames of two runs concatenate.
 
     Lists are text, or what nobody counted: null in every row, of the type of counts. A frame is made when it is first
-    asked for: a sweep that wants the summary alone does not wait for tables.
+    asked for: a sweep that wants the summary alone does not wait for tables. `made` are further frames.
     """
-    return _Frames(tables)
+    return _Frames(tables, made or {})
 
 
 class _Frames(Mapping[str, pl.DataFrame]):
     """Frames by name, each made once."""
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame]) -> None:
         self._tables = tables
-        self._made: dict[str, pl.DataFrame] = {}
+        self._made = dict(made)
+        self._names = [*tables, *made]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._made:
@@ -171,10 +194,10 @@ class _Frames(Mapping[str, pl.DataFrame]):
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return len(self._names)
 
 
 #: Columns of text; all others are numbers.

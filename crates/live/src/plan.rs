@@ -105,6 +105,9 @@ impl Plan {
         if let Some(problem) = scenario.validate().into_iter().next() {
             return Err(problem);
         }
+        if scenario.trace.is_some() {
+            return Err(Problem::new("trace", "a live run keeps no trace; simulate the scenario, or leave it out"));
+        }
         let links = scenario.directed_links();
         let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
         names.sort_unstable();

@@ -130,22 +130,45 @@ mod tests {
             warm_up: Time(1),
         };
         let mut m = LinkMeter::new(p).unwrap();
-        let flow = FlowId(0);
+        let (flow, reverse, seq, size, sojourn) = (FlowId(0), false, 0, 1500, Duration::from_millis(1000));
         let at = |ms: u64| Time(ms * 1_000_000);
         // before the end of the warm-up: in the series, not in the distribution
         m.dequeued(Time::ZERO, 0, 0, s * 7);
-        let enqueued =
-            |link, n| Record::Enqueued { link: LinkId(link), flow, size: 1500, backlog_packets: n, backlog_bytes: 0 };
+        let enqueued = |link, n| Record::Enqueued {
+            link: LinkId(link),
+            flow,
+            reverse,
+            seq,
+            size,
+            backlog_packets: n,
+            backlog_bytes: 0,
+        };
         m.put(at(500), enqueued(1, 1));
         m.put(at(600), enqueued(2, 7));
         m.put(at(1000), enqueued(1, 2));
-        let sojourn = Duration::from_millis(1000);
-        m.put(at(1500), Record::Dequeued { link: LinkId(1), flow, size: 1500, backlog_packets: 1, sojourn });
+        m.put(at(1500), Record::Dequeued { link: LinkId(1), flow, reverse, seq, size, backlog_packets: 1, sojourn });
         m.put(
             at(1600),
-            Record::Dropped { link: LinkId(1), flow, size: 50, reason: DropReason::TailFull, point: Point::Enqueue },
+            Record::Dropped {
+                link: LinkId(1),
+                flow,
+                reverse,
+                seq,
+                size: 50,
+                reason: DropReason::TailFull,
+                point: Point::Enqueue,
+                sojourn,
+            },
         );
-        let marked = |link| Record::Marked { link: LinkId(link), flow, reason: MarkReason::Law, point: Point::Dequeue };
+        let marked = |link| Record::Marked {
+            link: LinkId(link),
+            flow,
+            reverse,
+            seq,
+            size,
+            reason: MarkReason::Law,
+            point: Point::Dequeue,
+        };
         m.put(at(400), marked(1));
         m.put(at(1700), marked(2));
         m.finish(at(2000));

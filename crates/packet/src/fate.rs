@@ -71,6 +71,16 @@ pub enum MarkReason {
     Step,
 }
 
+impl MarkReason {
+    /// Its name in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Law => "law",
+            Self::Step => "step",
+        }
+    }
+}
+
 /// Receives the fates that a discipline decides. The host frees what the packet owned.
 pub trait FateSink {
     /// `packet` is gone. `point` says on which side of the queue.

@@ -1,6 +1,6 @@
 //! What a port borrows from its host, and what it counts.
 
-use packet::{DropReason, FateSink, FlowTable, MarkReason, PacketMeta, Point};
+use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, PacketMeta, Point};
 use qdisc::{Count, Counters};
 use record::{LinkId, Mask, Record, Sink};
 use units::Time;
@@ -33,13 +33,30 @@ pub(crate) struct Fates<'a, 'b, S> {
 
 impl<S: Sink> FateSink for Fates<'_, '_, S> {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, point: Point) {
-        let (link, flow, size) = (self.link, p.flow, p.size);
-        self.env.put(self.now, Mask::DROPPED, || Record::Dropped { link, flow, size, reason, point });
+        let (link, now) = (self.link, self.now);
+        self.env.put(now, Mask::DROPPED, || Record::Dropped {
+            link,
+            flow: p.flow,
+            reverse: p.flags.has(Flags::REVERSE),
+            seq: p.seq,
+            size: p.size,
+            reason,
+            point,
+            sojourn: now.since(p.stamp),
+        });
         self.env.fate.dropped(p, reason, point);
     }
     fn marked(&mut self, p: &PacketMeta, reason: MarkReason, point: Point) {
-        let (link, flow) = (self.link, p.flow);
-        self.env.put(self.now, Mask::MARKED, || Record::Marked { link, flow, reason, point });
+        let link = self.link;
+        self.env.put(self.now, Mask::MARKED, || Record::Marked {
+            link,
+            flow: p.flow,
+            reverse: p.flags.has(Flags::REVERSE),
+            seq: p.seq,
+            size: p.size,
+            reason,
+            point,
+        });
         self.env.fate.marked(p, reason, point);
     }
 }

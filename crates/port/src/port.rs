@@ -4,9 +4,9 @@ use crate::env::{Env, Fates, PortCounters};
 use crate::flight::Flight;
 use crate::server::{Serve, Server, Taken};
 use crate::{Change, PortSpec};
-use packet::{Backlog, DropReason, FateSink, LinkView, PacketMeta, Point};
+use packet::{Backlog, DropReason, FateSink, Flags, LinkView, PacketMeta, Point, Reading};
 use qdisc::{ClassProbe, Count, Cx, Queue, QueueDiscipline};
-use record::{LinkId, Mask, Record, Sink};
+use record::{LinkId, Mask, Probed, Record, Sink};
 use units::{BitRate, Problem, Rng, Time};
 
 /// What a port does next by itself.
@@ -79,6 +79,8 @@ impl Port {
             env.put(now, Mask::ENQUEUED, || Record::Enqueued {
                 link,
                 flow: packet.flow,
+                reverse: packet.flags.has(Flags::REVERSE),
+                seq: packet.seq,
                 size: packet.size,
                 backlog_packets: backlog.packets,
                 backlog_bytes: backlog.bytes,
@@ -290,6 +292,8 @@ impl Port {
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
             link,
             flow: packet.flow,
+            reverse: packet.flags.has(Flags::REVERSE),
+            seq: packet.seq,
             size: packet.size,
             backlog_packets: backlog.packets,
             sojourn: now.since(packet.stamp),
@@ -326,5 +330,27 @@ impl Port {
         let Flight { lost, departed, delivered, .. } = &self.flight;
         left == inside + self.transmit_dropped.packets + lost.packets + departed.packets
             && departed.packets == self.flight.len() as u64 + delivered.packets
+    }
+}
+
+impl Probed for Port {
+    /// What waits, what became of packets so far, and the link that the law sees.
+    fn around(&self, out: &mut Reading<'_>) {
+        let (backlog, counters, view) = (self.backlog(), self.counters(), self.link_view(out.now()));
+        let dropped =
+            counters.queue.dropped_total().packets + counters.transmit_dropped.packets + counters.lost.packets;
+        out.packets("backlog", backlog.packets.into());
+        out.bytes("backlog", backlog.bytes);
+        out.packets("offered", counters.queue.offered.packets);
+        out.packets("delivered", counters.delivered.packets);
+        out.packets("dropped", dropped);
+        out.packets("marked", counters.queue.marked.iter().flatten().sum());
+        out.rate("rate", self.rate.map(|_| view.rate.0 as f64));
+        out.bytes("tokens", view.tokens.0);
+        out.packets("transmit_backlog", self.transmit_backlog(out.now()).packets.into());
+    }
+
+    fn own(&self, out: &mut Reading<'_>) {
+        self.queue.discipline().probe(out);
     }
 }

@@ -2,14 +2,13 @@
 //!
 //! A run speaks in [`Record`]s: small values, made only if a sink's mask asks for their kind, handed over in simulated
 //! order. Measures are sinks that reduce; a trace is a sink that keeps. Sinks are generic in the loop, never `dyn`, so a
-//! sink that wants nothing costs nothing. [`pcap`] is the format of capture files.
+//! sink that wants nothing costs nothing. One may also have the state of links and senders read ([`Sink::read`]). [`trace`] makes
+//! tables of both; [`pcap`] is the format of capture files.
 
 pub mod pcap;
-mod trace;
+pub mod trace;
 
-pub use trace::{CHUNK_ROWS, Chunk, Column, Data, Trace};
-
-use packet::{DropReason, FlowId, FlowTuple, MarkReason, PacketMeta, Point};
+use packet::{DropReason, FlowId, FlowTuple, MarkReason, PacketMeta, Point, Reading};
 use tcp::Segment;
 use units::{Duration, Time};
 
@@ -26,6 +25,10 @@ pub enum Record {
         link: LinkId,
         /// The packet's flow.
         flow: FlowId,
+        /// It travels from the flow's responder to its initiator.
+        reverse: bool,
+        /// [`PacketMeta::seq`].
+        seq: u64,
         /// The packet's bytes on the wire.
         size: u16,
         /// Packets in the queue.
@@ -39,6 +42,10 @@ pub enum Record {
         link: LinkId,
         /// The packet's flow.
         flow: FlowId,
+        /// It travels from the flow's responder to its initiator.
+        reverse: bool,
+        /// [`PacketMeta::seq`].
+        seq: u64,
         /// The packet's bytes on the wire.
         size: u16,
         /// Packets left in the queue.
@@ -52,12 +59,18 @@ pub enum Record {
         link: LinkId,
         /// The packet's flow.
         flow: FlowId,
+        /// It travels from the flow's responder to its initiator.
+        reverse: bool,
+        /// [`PacketMeta::seq`].
+        seq: u64,
         /// The packet's bytes on the wire.
         size: u16,
         /// Why.
         reason: DropReason,
         /// On which side of the queue.
         point: Point,
+        /// How long ago it had come to the queue.
+        sojourn: Duration,
     },
     /// A packet was marked with CE.
     Marked {
@@ -65,6 +78,12 @@ pub enum Record {
         link: LinkId,
         /// The packet's flow.
         flow: FlowId,
+        /// It travels from the flow's responder to its initiator.
+        reverse: bool,
+        /// [`PacketMeta::seq`].
+        seq: u64,
+        /// The packet's bytes on the wire.
+        size: u16,
         /// Why.
         reason: MarkReason,
         /// On which side of the queue.
@@ -74,6 +93,8 @@ pub enum Record {
     Delivered {
         /// The packet's flow.
         flow: FlowId,
+        /// [`PacketMeta::seq`].
+        seq: u64,
         /// The packet's bytes on the wire.
         size: u16,
         /// It travelled from the flow's responder to its initiator.
@@ -140,6 +161,11 @@ impl Mask {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
+    /// These kinds but `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
     /// Both sets of kinds.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -181,6 +207,56 @@ pub trait Sink {
     fn put(&mut self, now: Time, record: Record);
     /// A packet is at an end of a link, at `now`. Only for those with [`Sink::PACKETS`].
     fn packet(&mut self, _now: Time, _passing: &Passing<'_>) {}
+
+    /// Whether it reads the state of links and senders (the methods below). Known when a run is compiled, as [`Sink::PACKETS`].
+    const PROBES: bool = false;
+    /// When it next wants to read everything that it [`wants`](Sink::wants); the run reads just before the events of that moment.
+    fn next_look(&self) -> Time {
+        Time::NEVER
+    }
+    /// Everything has been read for [`Sink::next_look`], which moves on.
+    fn looked(&mut self) {}
+    /// Whether it wants this state read: at its moments, or else after everything that may have `changed` it.
+    fn wants(&self, _of: Subject, _changed: bool) -> bool {
+        false
+    }
+    /// The state of `of` at `now`.
+    fn read(&mut self, _now: Time, _of: Subject, _changed: bool, _state: &dyn Probed) {}
+    /// A flow begins under this number.
+    fn opened(&mut self, _flow: FlowId, _whose: Whose) {}
+}
+
+/// Whose state a reading tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A link: its queue, what serves it, and the law.
+    Link(LinkId),
+    /// One end of a connection as a sender.
+    Sender {
+        /// Its flow.
+        flow: FlowId,
+        /// It is the flow's responder.
+        reverse: bool,
+    },
+}
+
+/// Whose a flow is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// Number of the application, in the order of names.
+    pub app: u16,
+    /// Number of the flow within the application: all connections of a user are one.
+    pub flow: u32,
+    /// Number of the connection within the application, from 1.
+    pub connection: u32,
+}
+
+/// Something whose state can be read.
+pub trait Probed {
+    /// What surrounds it: what waits in a law's queue, say.
+    fn around(&self, _out: &mut Reading<'_>) {}
+    /// Its own state: what counts as a change.
+    fn own(&self, out: &mut Reading<'_>);
 }
 
 /// Wants nothing.
@@ -230,6 +306,34 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.packet(now, passing);
         self.1.packet(now, passing);
     }
+    const PROBES: bool = A::PROBES || B::PROBES;
+    fn next_look(&self) -> Time {
+        self.0.next_look().min(self.1.next_look())
+    }
+    fn looked(&mut self) {
+        let now = self.next_look();
+        if self.0.next_look() == now {
+            self.0.looked();
+        }
+        if self.1.next_look() == now {
+            self.1.looked();
+        }
+    }
+    fn wants(&self, of: Subject, changed: bool) -> bool {
+        self.0.wants(of, changed) || self.1.wants(of, changed)
+    }
+    fn read(&mut self, now: Time, of: Subject, changed: bool, state: &dyn Probed) {
+        if self.0.wants(of, changed) {
+            self.0.read(now, of, changed, state);
+        }
+        if self.1.wants(of, changed) {
+            self.1.read(now, of, changed, state);
+        }
+    }
+    fn opened(&mut self, flow: FlowId, whose: Whose) {
+        self.0.opened(flow, whose);
+        self.1.opened(flow, whose);
+    }
 }
 
 /// Feeds what is borrowed: a caller that keeps its sink lends it to a run.
@@ -245,6 +349,22 @@ impl<S: Sink> Sink for &mut S {
     }
     fn packet(&mut self, now: Time, passing: &Passing<'_>) {
         (**self).packet(now, passing);
+    }
+    const PROBES: bool = S::PROBES;
+    fn next_look(&self) -> Time {
+        (**self).next_look()
+    }
+    fn looked(&mut self) {
+        (**self).looked();
+    }
+    fn wants(&self, of: Subject, changed: bool) -> bool {
+        (**self).wants(of, changed)
+    }
+    fn read(&mut self, now: Time, of: Subject, changed: bool, state: &dyn Probed) {
+        (**self).read(now, of, changed, state);
+    }
+    fn opened(&mut self, flow: FlowId, whose: Whose) {
+        (**self).opened(flow, whose);
     }
 }
 
@@ -277,13 +397,23 @@ impl<S: Sink> Sink for Option<S> {
 /// One record of each kind, in the order of their bits.
 #[cfg(test)]
 pub(crate) fn samples() -> [Record; 6] {
-    let (link, flow, size) = (LinkId(2), FlowId(3), 1500);
+    let (link, flow, reverse, seq, size) = (LinkId(2), FlowId(3), false, 2896, 1500);
+    let sojourn = Duration::from_millis(5);
     [
-        Record::Enqueued { link, flow, size, backlog_packets: 1, backlog_bytes: 1500 },
-        Record::Dequeued { link, flow, size, backlog_packets: 0, sojourn: Duration::from_millis(5) },
-        Record::Dropped { link, flow, size, reason: DropReason::EarlyHead, point: Point::Dequeue },
-        Record::Marked { link, flow, reason: MarkReason::Law, point: Point::Enqueue },
-        Record::Delivered { flow, size, reverse: false, delay: Duration::from_millis(30) },
+        Record::Enqueued { link, flow, reverse, seq, size, backlog_packets: 1, backlog_bytes: 1500 },
+        Record::Dequeued { link, flow, reverse, seq, size, backlog_packets: 0, sojourn },
+        Record::Dropped {
+            link,
+            flow,
+            reverse,
+            seq,
+            size,
+            reason: DropReason::EarlyHead,
+            point: Point::Dequeue,
+            sojourn,
+        },
+        Record::Marked { link, flow, reverse, seq, size, reason: MarkReason::Law, point: Point::Enqueue },
+        Record::Delivered { flow, reverse, seq, size, delay: Duration::from_millis(30) },
         Record::Sender { flow, reverse: true, cwnd: 14_600, ssthresh: u32::MAX, srtt_us: 50_000 },
     ]
 }

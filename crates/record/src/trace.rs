@@ -1,61 +1,90 @@
-//! A trace: every wanted record, in columns, handed over in chunks.
+//! Tables of a trace, in columns, handed over in chunks.
 //!
-//! One table for each kind of record; a row is a record. When a table has `chunk_rows` rows it is handed to the callback
-//! and begins anew, so that memory stays at a few chunks whatever the length of the run. The callback owns the columns: a
-//! binding can give them to numpy without a copy and Parquet is written from there.
+//! [`Readings`] makes a table of what probes tell: a row is a reading, a column a value by its name and unit. Laws differ in what they
+//! tell, so a table has every column that any of them has; where a row has none it is empty. [`Fates`] makes one of records: a row is
+//! what became of a packet.
 //!
-//! Every table starts with `time_ns` and `order`. `order` numbers the records of the whole trace from 0, across the tables,
-//! so that what happened at one moment can be put back in its order.
+//! When a table has `rows` rows it is handed over and begins anew, so that memory stays at a few chunks whatever the length of the
+//! run. Who takes the chunk owns the columns.
 
-use crate::{Mask, Record, Sink};
-use packet::Point;
+use crate::{Record, Whose};
+use packet::{DropReason, MarkReason, Point, Unit, Value};
 use units::Time;
 
-/// The values of one column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The values of one column. Every kind has its way to say "nothing".
+#[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// 64-bit numbers.
+    /// Numbers; nothing is NaN.
+    F64(Vec<f64>),
+    /// Whole numbers; nothing is `u64::MAX`.
     U64(Vec<u64>),
-    /// 32-bit numbers.
-    U32(Vec<u32>),
-    /// 16-bit numbers.
-    U16(Vec<u16>),
-    /// 8-bit numbers: codes (see [`Column::name`]) and booleans (0 or 1).
-    U8(Vec<u8>),
+    /// 0, 1, and 2 for nothing.
+    Flag(Vec<u8>),
+    /// Places in a list of words; nothing is `u16::MAX`.
+    Word(Vec<u16>, Vec<String>),
 }
+
+/// No word.
+pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
+            Self::F64(v) => v.len(),
             Self::U64(v) => v.len(),
-            Self::U32(v) => v.len(),
-            Self::U16(v) => v.len(),
-            Self::U8(v) => v.len(),
+            Self::Flag(v) => v.len(),
+            Self::Word(v, _) => v.len(),
         }
     }
     /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Appends nothing until there are `rows` rows.
+    fn pad(&mut self, rows: usize) {
+        match self {
+            Self::F64(v) => v.resize(rows, f64::NAN),
+            Self::U64(v) => v.resize(rows, u64::MAX),
+            Self::Flag(v) => v.resize(rows, 2),
+            Self::Word(v, _) => v.resize(rows, NO_WORD),
+        }
+    }
+    /// Leaves `rows` rows.
+    fn cut(&mut self, rows: usize) {
+        match self {
+            Self::F64(v) => v.truncate(rows),
+            Self::U64(v) => v.truncate(rows),
+            Self::Flag(v) => v.truncate(rows),
+            Self::Word(v, _) => v.truncate(rows),
+        }
+    }
+    /// The same column without a row.
+    fn emptied(&self) -> Self {
+        match self {
+            Self::F64(_) => Self::F64(Vec::new()),
+            Self::U64(_) => Self::U64(Vec::new()),
+            Self::Flag(_) => Self::Flag(Vec::new()),
+            Self::Word(_, words) => Self::Word(Vec::new(), words.clone()),
+        }
+    }
 }
 
-/// A named column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A named column. Its name ends in its unit.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with its unit. `reason` is a `DropReason` (or, in `marked`, a `MarkReason`) by number; `dequeue` is 1 for
-    /// a decision at the head, 0 on arrival; `reverse` is 1 on the way back to the initiator.
-    pub name: &'static str,
+    /// Its name.
+    pub name: String,
     /// Its values.
     pub data: Data,
 }
 
 /// Some rows of one table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
-    /// The table: `enqueued`, `dequeued`, `dropped`, `marked`, `delivered` or `sender`.
+    /// The table.
     pub table: &'static str,
-    /// Columns of equal length, always the same ones in the same order for one table.
+    /// Columns of equal length. Later chunks of a table may have more of them.
     pub columns: Vec<Column>,
 }
 
@@ -70,208 +99,302 @@ impl Chunk {
     }
 }
 
-/// A table under construction: one vector for each column, a push, and a way out.
-macro_rules! tables {
-    ($($table:ident $text:literal { $($column:ident: $t:ident $variant:ident,)* })*) => {
-        $(
-            #[derive(Clone, Debug, Default)]
-            struct $table { time_ns: Vec<u64>, order: Vec<u64>, $($column: Vec<$t>,)* }
-
-            impl $table {
-                /// True when the row was the last of its chunk.
-                #[inline]
-                #[allow(clippy::too_many_arguments, reason = "one for each column; the macro writes the calls' signature")]
-                fn push(&mut self, rows: usize, time_ns: u64, order: u64, $($column: $t),*) -> bool {
-                    if self.time_ns.capacity() == 0 {
-                        self.time_ns.reserve_exact(rows);
-                        self.order.reserve_exact(rows);
-                        $(self.$column.reserve_exact(rows);)*
-                    }
-                    self.time_ns.push(time_ns);
-                    self.order.push(order);
-                    $(self.$column.push($column);)*
-                    self.time_ns.len() >= rows
-                }
-
-                fn take(&mut self) -> Chunk {
-                    let full = std::mem::take(self);
-                    Chunk {
-                        table: $text,
-                        columns: vec![
-                            Column { name: "time_ns", data: Data::U64(full.time_ns) },
-                            Column { name: "order", data: Data::U64(full.order) },
-                            $(Column { name: stringify!($column), data: Data::$variant(full.$column) },)*
-                        ],
-                    }
-                }
-            }
-        )*
-    };
-}
-
-tables! {
-    Enqueued "enqueued" {
-        link: u16 U16, flow: u32 U32, size_bytes: u16 U16, backlog_packets: u32 U32, backlog_bytes: u64 U64,
-    }
-    Dequeued "dequeued" {
-        link: u16 U16, flow: u32 U32, size_bytes: u16 U16, backlog_packets: u32 U32, sojourn_ns: u64 U64,
-    }
-    Dropped "dropped" { link: u16 U16, flow: u32 U32, size_bytes: u16 U16, reason: u8 U8, dequeue: u8 U8, }
-    Marked "marked" { link: u16 U16, flow: u32 U32, reason: u8 U8, dequeue: u8 U8, }
-    Delivered "delivered" { flow: u32 U32, size_bytes: u16 U16, reverse: u8 U8, delay_ns: u64 U64, }
-    Sender "sender" { flow: u32 U32, reverse: u8 U8, cwnd_bytes: u32 U32, ssthresh_bytes: u32 U32, srtt_us: u32 U32, }
-}
-
-/// Rows of a chunk unless said otherwise: some 2 MB a table.
+/// Rows of a chunk: some 5 MB a table.
 pub const CHUNK_ROWS: usize = 65_536;
 
-/// Keeps records as columns and hands them over in chunks.
+/// A table of readings under construction.
 #[derive(Clone, Debug)]
-pub struct Trace<F: FnMut(Chunk)> {
-    mask: Mask,
+pub struct Readings {
+    table: &'static str,
     rows: usize,
-    order: u64,
-    enqueued: Enqueued,
-    dequeued: Dequeued,
-    dropped: Dropped,
-    marked: Marked,
-    delivered: Delivered,
-    sender: Sender,
-    hand_over: F,
+    columns: Vec<Column>,
+    /// Where the next value probably belongs: a probe tells its values in one order.
+    next: usize,
 }
 
-impl<F: FnMut(Chunk)> Trace<F> {
-    /// Wants the kinds of `mask`; gives `hand_over` a table's rows whenever there are `chunk_rows` of them (at least 1).
-    pub fn new(mask: Mask, chunk_rows: usize, hand_over: F) -> Self {
-        Self {
-            mask,
-            rows: chunk_rows.max(1),
-            order: 0,
-            enqueued: Enqueued::default(),
-            dequeued: Dequeued::default(),
-            dropped: Dropped::default(),
-            marked: Marked::default(),
-            delivered: Delivered::default(),
-            sender: Sender::default(),
-            hand_over,
-        }
+impl Readings {
+    /// An empty table.
+    pub fn new(table: &'static str) -> Self {
+        Self { table, rows: 0, columns: Vec::new(), next: 0 }
     }
 
-    /// Records taken so far.
-    pub fn records(&self) -> u64 {
-        self.order
+    /// Whether it has enough rows to be handed over.
+    pub fn is_full(&self) -> bool {
+        self.rows >= CHUNK_ROWS
     }
 
-    /// The run is over: hands over what is left, one chunk for each table that has rows.
-    pub fn finish(mut self) {
-        let chunks = [
-            self.enqueued.take(),
-            self.dequeued.take(),
-            self.dropped.take(),
-            self.marked.take(),
-            self.delivered.take(),
-            self.sender.take(),
-        ];
-        chunks.into_iter().filter(|c| c.rows() > 0).for_each(&mut self.hand_over);
-    }
-}
-
-fn at_head(point: Point) -> u8 {
-    u8::from(point == Point::Dequeue)
-}
-
-impl<F: FnMut(Chunk)> Sink for Trace<F> {
-    #[inline]
-    fn mask(&self) -> Mask {
-        self.mask
+    /// A row begins; it is complete with [`Readings::end`].
+    pub fn begin(&mut self) {
+        self.next = 0;
     }
 
-    fn put(&mut self, now: Time, record: Record) {
-        let (rows, t, n) = (self.rows, now.0, self.order);
-        self.order += 1;
-        let full = match record {
-            Record::Enqueued { link, flow, size, backlog_packets, backlog_bytes } => self
-                .enqueued
-                .push(rows, t, n, link.0, flow.0, size, backlog_packets, backlog_bytes)
-                .then(|| self.enqueued.take()),
-            Record::Dequeued { link, flow, size, backlog_packets, sojourn } => self
-                .dequeued
-                .push(rows, t, n, link.0, flow.0, size, backlog_packets, sojourn.0)
-                .then(|| self.dequeued.take()),
-            Record::Dropped { link, flow, size, reason, point } => self
-                .dropped
-                .push(rows, t, n, link.0, flow.0, size, reason as u8, at_head(point))
-                .then(|| self.dropped.take()),
-            Record::Marked { link, flow, reason, point } => {
-                self.marked.push(rows, t, n, link.0, flow.0, reason as u8, at_head(point)).then(|| self.marked.take())
-            }
-            Record::Delivered { flow, size, reverse, delay } => {
-                self.delivered.push(rows, t, n, flow.0, size, u8::from(reverse), delay.0).then(|| self.delivered.take())
-            }
-            Record::Sender { flow, reverse, cwnd, ssthresh, srtt_us } => self
-                .sender
-                .push(rows, t, n, flow.0, u8::from(reverse), cwnd, ssthresh, srtt_us)
-                .then(|| self.sender.take()),
+    /// A value of the row. A name that another value of the row has already is left out.
+    pub fn put(&mut self, name: &str, unit: Unit, value: Value<'_>) {
+        let suffix = unit.suffix();
+        let is = |c: &Column| c.name.strip_suffix(suffix) == Some(name);
+        let at = match self.columns.get(self.next) {
+            Some(c) if is(c) => self.next,
+            _ => self.columns.iter().position(is).unwrap_or_else(|| {
+                let data = match value {
+                    Value::Number(_) => Data::F64(Vec::new()),
+                    Value::Flag(_) => Data::Flag(Vec::new()),
+                    Value::Word(_) => Data::Word(Vec::new(), Vec::new()),
+                };
+                self.columns.push(Column { name: format!("{name}{suffix}"), data });
+                self.columns.len() - 1
+            }),
         };
-        if let Some(chunk) = full {
-            (self.hand_over)(chunk);
+        self.next = at + 1;
+        let data = &mut self.columns[at].data;
+        if data.len() > self.rows {
+            return;
         }
+        data.pad(self.rows);
+        match (data, value) {
+            (Data::F64(v), Value::Number(x)) => v.push(x.unwrap_or(f64::NAN)),
+            (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
+            (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
+            (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
+            // what another law of the table calls by this name is of another kind
+            (other, _) => other.pad(self.rows + 1),
+        }
+    }
+
+    /// The row is not wanted after all.
+    pub fn abandon(&mut self) {
+        for column in &mut self.columns {
+            column.data.cut(self.rows);
+        }
+    }
+
+    /// The row is complete.
+    pub fn end(&mut self) {
+        self.rows += 1;
+        for column in &mut self.columns {
+            column.data.pad(self.rows);
+        }
+    }
+
+    /// What has come together; the table begins anew, with the same columns.
+    pub fn take(&mut self) -> Option<Chunk> {
+        if self.rows == 0 {
+            return None;
+        }
+        self.rows = 0;
+        let fresh = self.columns.iter().map(|c| Column { name: c.name.clone(), data: c.data.emptied() }).collect();
+        Some(Chunk { table: self.table, columns: std::mem::replace(&mut self.columns, fresh) })
+    }
+}
+
+/// The place of `word` in `words`, where it is added if need be.
+fn place(words: &mut Vec<String>, word: &str) -> u16 {
+    let at = words.iter().position(|w| w == word).unwrap_or_else(|| {
+        words.push(word.to_owned());
+        words.len() - 1
+    });
+    u16::try_from(at).unwrap_or(NO_WORD)
+}
+
+/// What became of a packet, in the order of [`FATES`].
+const FATES: [&str; 5] = ["enqueued", "dequeued", "dropped", "marked", "delivered"];
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+const POINTS: [&str; 2] = ["enqueue", "dequeue"];
+
+/// A table of what became of packets, under construction.
+#[derive(Clone, Debug, Default)]
+pub struct Fates {
+    links: Vec<String>,
+    apps: Vec<String>,
+    t_s: Vec<f64>,
+    fate: Vec<u16>,
+    link: Vec<u16>,
+    app: Vec<u16>,
+    flow: Vec<u64>,
+    connection: Vec<u64>,
+    direction: Vec<u16>,
+    seq: Vec<u64>,
+    size: Vec<u64>,
+    backlog_packets: Vec<u64>,
+    backlog_bytes: Vec<u64>,
+    sojourn_ms: Vec<f64>,
+    delay_ms: Vec<f64>,
+    reason: Vec<u16>,
+    point: Vec<u16>,
+}
+
+/// What a row has besides what every row has.
+struct Rest {
+    backlog: (u64, u64),
+    sojourn_ms: f64,
+    delay_ms: f64,
+    reason: u16,
+    point: u16,
+}
+
+const REST: Rest =
+    Rest { backlog: (u64::MAX, u64::MAX), sojourn_ms: f64::NAN, delay_ms: f64::NAN, reason: NO_WORD, point: NO_WORD };
+
+impl Fates {
+    /// An empty table of these links and applications, by number.
+    pub fn new(links: Vec<String>, apps: Vec<String>) -> Self {
+        Self { links, apps, ..Self::default() }
+    }
+
+    /// Whether it has enough rows to be handed over.
+    pub fn is_full(&self) -> bool {
+        self.t_s.len() >= CHUNK_ROWS
+    }
+
+    /// A row, if the record is of a packet. Units: those of the columns.
+    pub fn put(&mut self, now: Time, record: &Record, whose: Whose) {
+        let ms = |d: units::Duration| d.millis();
+        let (fate, link, reverse, seq, size, rest) = match *record {
+            Record::Enqueued { link, reverse, seq, size, backlog_packets, backlog_bytes, .. } => {
+                (0, link.0, reverse, seq, size, Rest { backlog: (backlog_packets.into(), backlog_bytes), ..REST })
+            }
+            Record::Dequeued { link, reverse, seq, size, backlog_packets, sojourn, .. } => {
+                let rest = Rest { backlog: (backlog_packets.into(), u64::MAX), sojourn_ms: ms(sojourn), ..REST };
+                (1, link.0, reverse, seq, size, rest)
+            }
+            Record::Dropped { link, reverse, seq, size, reason, point, sojourn, .. } => {
+                let rest = Rest { reason: reason as u16, point: point as u16, sojourn_ms: ms(sojourn), ..REST };
+                (2, link.0, reverse, seq, size, rest)
+            }
+            Record::Marked { link, reverse, seq, size, reason, point, .. } => {
+                let reason = DropReason::ALL.len() as u16 + reason as u16;
+                (3, link.0, reverse, seq, size, Rest { reason, point: point as u16, ..REST })
+            }
+            Record::Delivered { reverse, seq, size, delay, .. } => {
+                (4, NO_WORD, reverse, seq, size, Rest { delay_ms: ms(delay), ..REST })
+            }
+            Record::Sender { .. } => return,
+        };
+        self.t_s.push(now.secs());
+        self.fate.push(fate);
+        self.link.push(link);
+        self.app.push(whose.app);
+        self.flow.push(whose.flow.into());
+        self.connection.push(whose.connection.into());
+        self.direction.push(reverse.into());
+        self.seq.push(seq);
+        self.size.push(size.into());
+        self.backlog_packets.push(rest.backlog.0);
+        self.backlog_bytes.push(rest.backlog.1);
+        self.sojourn_ms.push(rest.sojourn_ms);
+        self.delay_ms.push(rest.delay_ms);
+        self.reason.push(rest.reason);
+        self.point.push(rest.point);
+    }
+
+    /// What has come together; the table begins anew.
+    pub fn take(&mut self) -> Option<Chunk> {
+        if self.t_s.is_empty() {
+            return None;
+        }
+        let full = std::mem::replace(self, Self::new(self.links.clone(), self.apps.clone()));
+        let words = |of: &[&str]| of.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let marks = [MarkReason::Law, MarkReason::Step].map(MarkReason::name);
+        let reasons: Vec<&str> = DropReason::ALL.iter().map(|r| r.name()).chain(marks).collect();
+        debug_assert!(Point::Enqueue as u16 == 0 && MarkReason::Law as u16 == 0, "codes are places in lists");
+        let columns = [
+            ("t_s", Data::F64(full.t_s)),
+            ("fate", Data::Word(full.fate, words(&FATES))),
+            ("link", Data::Word(full.link, full.links)),
+            ("app", Data::Word(full.app, full.apps)),
+            ("flow", Data::U64(full.flow)),
+            ("connection", Data::U64(full.connection)),
+            ("direction", Data::Word(full.direction, words(&DIRECTIONS))),
+            ("seq", Data::U64(full.seq)),
+            ("size_bytes", Data::U64(full.size)),
+            ("backlog_packets", Data::U64(full.backlog_packets)),
+            ("backlog_bytes", Data::U64(full.backlog_bytes)),
+            ("sojourn_ms", Data::F64(full.sojourn_ms)),
+            ("delay_ms", Data::F64(full.delay_ms)),
+            ("reason", Data::Word(full.reason, words(&reasons))),
+            ("point", Data::Word(full.point, words(&POINTS))),
+        ];
+        let columns = columns.into_iter().map(|(name, data)| Column { name: name.to_owned(), data }).collect();
+        Some(Chunk { table: "packets", columns })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LinkId, samples};
+    use crate::samples;
 
     #[test]
-    fn chunks_are_handed_over_when_full_and_at_the_end() {
-        let mut chunks: Vec<Chunk> = Vec::new();
-        let mut trace = Trace::new(Mask::ALL, 4, |c| chunks.push(c));
-        for round in 0..10 {
-            for (i, record) in samples().into_iter().enumerate() {
-                trace.put(Time(round * 100 + i as u64), record);
+    fn a_table_has_the_columns_of_all_its_rows() {
+        let mut table = Readings::new("links");
+        let mut row = |values: &[(&str, Unit, Value<'_>)]| {
+            table.begin();
+            values.iter().for_each(|(name, unit, value)| table.put(name, *unit, *value));
+            table.end();
+        };
+        let (one, ms) = (Unit::One, Unit::Milliseconds);
+        row(&[("count", one, Value::Number(Some(3.0))), ("dropping", one, Value::Flag(true))]);
+        // another law: no count, and a delay; a name twice counts once
+        row(&[
+            ("qdelay", ms, Value::Number(None)),
+            ("mode", one, Value::Word("drain")),
+            ("mode", one, Value::Word("x")),
+        ]);
+        row(&[("count", one, Value::Number(Some(4.0))), ("dropping", one, Value::Flag(false))]);
+        let chunk = table.take().unwrap();
+        let names: Vec<&str> = chunk.columns.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["count", "dropping", "qdelay_ms", "mode"]);
+        let numbers = |name: &str| match chunk.column(name) {
+            Some(Data::F64(v)) => v.iter().map(|x| x.to_string()).collect::<Vec<_>>(),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(numbers("count"), ["3", "NaN", "4"]);
+        assert_eq!(numbers("qdelay_ms"), ["NaN", "NaN", "NaN"]);
+        assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
+        let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
+        assert_eq!(chunk.column("mode"), Some(&mode));
+        // it begins anew with the same columns, and hands over nothing twice
+        assert!(table.take().is_none());
+        table.begin();
+        table.put("mode", one, Value::Word("startup"));
+        table.end();
+        let next = table.take().unwrap();
+        assert_eq!((next.rows(), next.columns.len()), (1, 4));
+        assert_eq!(next.column("mode"), Some(&Data::Word(vec![1], vec!["drain".to_owned(), "startup".to_owned()])));
+    }
+
+    #[test]
+    fn every_fate_is_a_row() {
+        let mut table = Fates::new(vec!["a".into(), "b".into(), "up".into()], vec!["ftp".into()]);
+        let whose = Whose { app: 0, flow: 4, connection: 9 };
+        samples().iter().for_each(|record| table.put(Time(7_000_000_000), record, whose));
+        let chunk = table.take().unwrap();
+        assert_eq!((chunk.rows(), chunk.columns.len()), (5, 15));
+        let words = |name: &str| match chunk.column(name) {
+            Some(Data::Word(codes, words)) => {
+                codes.iter().map(|c| words.get(usize::from(*c)).map_or("-", String::as_str)).collect::<Vec<_>>()
             }
-        }
-        assert_eq!(trace.records(), 60);
-        trace.finish();
-        // each of the six tables: 4 + 4 rows on the way, 2 at the end
-        assert_eq!(chunks.len(), 18);
-        assert!(chunks[..12].iter().all(|c| c.rows() == 4) && chunks[12..].iter().all(|c| c.rows() == 2));
-        assert!(chunks.iter().all(|c| c.columns.iter().all(|col| col.data.len() == c.rows())));
-        // the order column numbers all records once
-        let mut order: Vec<u64> = Vec::new();
-        for c in &chunks {
-            let Some(Data::U64(v)) = c.column("order") else { panic!("no order") };
-            order.extend(v);
-        }
-        order.sort_unstable();
-        assert_eq!(order, (0..60).collect::<Vec<u64>>());
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(words("fate"), FATES);
+        assert_eq!(words("link"), ["up", "up", "up", "up", "-"]);
+        assert_eq!(words("reason"), ["-", "-", "early_head", "law", "-"]);
+        assert_eq!(words("point"), ["-", "-", "dequeue", "enqueue", "-"]);
+        assert_eq!(words("app"), ["ftp"; 5]);
+        assert_eq!(chunk.column("connection"), Some(&Data::U64(vec![9; 5])));
+        assert_eq!(chunk.column("seq"), Some(&Data::U64(vec![2896; 5])));
+        assert!(table.take().is_none());
     }
 
     #[test]
-    fn columns_hold_what_was_recorded() {
-        let mut chunks: Vec<Chunk> = Vec::new();
-        let mut trace = Trace::new(Mask::ALL, 1, |c| chunks.push(c));
-        samples().into_iter().for_each(|r| trace.put(Time(7), r));
-        trace.finish();
-        let tables: Vec<&str> = chunks.iter().map(|c| c.table).collect();
-        assert_eq!(tables, ["enqueued", "dequeued", "dropped", "marked", "delivered", "sender"]);
-        let names: Vec<&str> = chunks[1].columns.iter().map(|c| c.name).collect();
-        assert_eq!(names, ["time_ns", "order", "link", "flow", "size_bytes", "backlog_packets", "sojourn_ns"]);
-        assert_eq!(chunks[1].column("sojourn_ns"), Some(&Data::U64(vec![5_000_000])));
-        assert_eq!(chunks[2].column("reason"), Some(&Data::U8(vec![3])));
-        assert_eq!(chunks[2].column("dequeue"), Some(&Data::U8(vec![1])));
-        assert_eq!(chunks[0].column("link"), Some(&Data::U16(vec![LinkId(2).0])));
-        assert_eq!(chunks[5].column("reverse"), Some(&Data::U8(vec![1])));
-        assert_eq!(chunks[5].column("srtt_us"), Some(&Data::U32(vec![50_000])));
-        assert_eq!(chunks[5].column("nonsense"), None);
-    }
-
-    #[test]
-    fn an_empty_trace_hands_over_nothing() {
-        let mut n = 0;
-        Trace::new(Mask::ALL, 0, |_| n += 1).finish();
-        assert_eq!(n, 0);
+    fn a_full_table_says_so() {
+        let mut table = Fates::default();
+        let record = samples()[0];
+        (0..CHUNK_ROWS).for_each(|_| {
+            assert!(!table.is_full());
+            table.put(Time(1), &record, Whose::default());
+        });
+        assert!(table.is_full());
+        assert_eq!(table.take().unwrap().rows(), CHUNK_ROWS);
+        assert!(!table.is_full());
     }
 }

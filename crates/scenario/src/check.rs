@@ -36,6 +36,7 @@ impl Scenario {
             }
         }
         self.check_record(&mut problems);
+        self.check_trace(&mut problems);
         if problems.is_empty() {
             // names resolve only in a network whose parts are sound
             self.check_network(&mut problems);

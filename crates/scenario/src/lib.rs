@@ -15,11 +15,13 @@ pub mod read;
 mod stack;
 mod start;
 mod tc;
+mod trace;
 mod work;
 
 pub use expect::Expect;
 pub use nearest::nearest;
 pub use stack::Stack;
+pub use trace::{Interval, Trace, Which, can_queue};
 pub use work::{MOST_BYTES, MOST_PACKETS};
 
 use schemars::JsonSchema;
@@ -58,6 +60,9 @@ pub struct Scenario {
     /// What to measure.
     #[serde(default)]
     pub record: Record,
+    /// What of the run's inside to keep, moment by moment (docs/traces.md). No other result depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// Most packets that a run may take by an estimate that is made before it starts; a scenario that may take more is refused.
     /// Default 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -374,3 +374,26 @@ fn expectations_are_comparisons_under_quoted_paths() {
         assert!(problems[0].to_string().contains(part), "{}", problems[0]);
     }
 }
+
+#[test]
+fn a_trace_names_what_there_is() {
+    let with = |trace: &str| read::scenario(&format!("{trace}\n{GOOD}"), Format::Toml, &[]);
+    let line = |trace: &str| with(&format!("trace = {{ {trace} }}")).unwrap_err()[0].to_string();
+    let kept = with("trace = { links = true, flows = [\"upload\"] }").unwrap().canonical();
+    let text = r#""trace":{"links":true,"queues":false,"flows":["upload"],"packets":false,"interval":"10ms"}"#;
+    assert!(kept.contains(text), "{kept}");
+    assert!(!with("").unwrap().canonical().contains("trace"), "a scenario without a trace keeps its text and its hash");
+    assert_eq!(with("trace.interval = \"change\"").unwrap().trace.unwrap().interval, scenario::Interval::Change);
+    for (trace, part) in [
+        ("links = [\"upp\"]", "trace.links: unknown link \"upp\"; did you mean \"up\"?"),
+        ("flows = [\"uplod\"]", "trace.flows: unknown application \"uplod\"; did you mean \"upload\"?"),
+        ("links = 3", "trace.links: 3 is not valid; expected true, false or a list of names"),
+        ("link = true", "trace: unknown key \"link\"; did you mean \"links\"?"),
+        ("interval = \"10\"", "trace.interval: \"10\" is not valid; expected a duration (\"10ms\") or \"change\""),
+        ("interval = 10", "trace.interval: 10 is not valid; expected a duration (\"10ms\") or \"change\""),
+        ("interval = \"1ns\"", "trace.interval: 1ns gives more than 1000000 readings; expected at least "),
+        ("interval = \"0s\"", "trace.interval: 0s gives more than 1000000 readings; expected at least "),
+    ] {
+        assert!(line(trace).starts_with(part), "{trace}: {}", line(trace));
+    }
+}

@@ -48,11 +48,11 @@ impl<S: Sink> World<S> {
             tasks.push((Time(scenario.record.warm_up.0), ClockTask::Begin));
         }
         let mut built = Vec::new();
-        let unwatched = sink.mask() == Mask::NONE && !S::PACKETS;
+        let unwatched = sink.mask() == Mask::NONE && !S::PACKETS && !S::PROBES;
         for (i, (name, link)) in links.iter().enumerate() {
             let recorded = match &scenario.record.links {
                 Some(list) => list.contains(name),
-                None => link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some(),
+                None => scenario::can_queue(link),
             };
             let params = LinkMeterParams {
                 link: link_id(i as u16),

@@ -172,9 +172,12 @@ impl<S: Sink> Core<S> {
             let record = Record::Dropped {
                 link: record::LinkId(u16::MAX),
                 flow: packet.flow,
+                reverse: packet.flags.has(Flags::REVERSE),
+                seq: packet.seq,
                 size: packet.size,
                 reason: DropReason::FlowGone,
                 point: packet::Point::Dequeue,
+                sojourn: Duration::ZERO,
             };
             self.net.sink.put(self.net.now(), record);
         }
@@ -201,6 +204,9 @@ impl<S: Sink> Core<S> {
             };
             let now = self.net.now();
             self.net.sink.put(now, record);
+        }
+        if S::PROBES {
+            self.look_at_end(slot, side);
         }
     }
 

@@ -12,6 +12,7 @@
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `table`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `tags` | a run as capture files; tags that hold what packets leave out of their segments |
+//! | [`trace`], `look` | a run as traces: states and fates, moment by moment |
 //! | `account` | what a run gives account of: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
@@ -26,12 +27,14 @@ mod deliver;
 pub mod event;
 pub mod fifo;
 mod host;
+mod look;
 pub mod meter;
 mod net;
 mod pages;
 pub mod ring;
 mod table;
 mod tags;
+pub mod trace;
 mod world;
 
 pub use conn::CONNECTION_BYTES;

@@ -7,7 +7,7 @@ use crate::meter::LinkMeter;
 use crate::tags::Tags;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
-use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink};
+use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink, Subject};
 use units::{Duration, Time};
 
 /// No link leads there.
@@ -169,7 +169,16 @@ impl<S: Sink> Net<S> {
     fn full(&mut self, i: u16, seq: u64, whose: u64, what: u64) {
         let packet = &Packed { seq, whose, what }.at(self.events.now());
         let (reason, point) = (DropReason::TailFull, Point::Enqueue);
-        let record = Record::Dropped { link: link_id(i), flow: packet.flow, size: packet.size, reason, point };
+        let record = Record::Dropped {
+            link: link_id(i),
+            flow: packet.flow,
+            reverse: packet.flags.has(Flags::REVERSE),
+            seq: packet.seq,
+            size: packet.size,
+            reason,
+            point,
+            sojourn: Duration::ZERO,
+        };
         self.links[usize::from(i)].meter.put(self.events.now(), record);
         self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
@@ -190,6 +199,12 @@ impl<S: Sink> Net<S> {
         let mut fates = Fates { bodies: &mut self.bodies, tags, flow_drops: &mut self.flow_drops };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
+        if S::PROBES {
+            let of = Subject::Link(link_id(i));
+            if self.sink.wants(of, true) {
+                self.sink.read(now, of, true, &**port);
+            }
+        }
         let work_at = if self.unwatched && port.can_wait() { Time::NEVER } else { port.work_at() };
         if work_at < *work {
             *work = work_at;
@@ -349,7 +364,7 @@ impl<S: Sink> Net<S> {
     pub fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
         if self.sink.mask().has(Mask::DELIVERED) {
             let reverse = packet.flags.has(Flags::REVERSE);
-            let record = Record::Delivered { flow: packet.flow, size: packet.size, reverse, delay };
+            let record = Record::Delivered { flow: packet.flow, reverse, seq: packet.seq, size: packet.size, delay };
             self.sink.put(self.events.now(), record);
         }
     }

@@ -5,7 +5,7 @@ use crate::event::Target;
 use crate::net::Net;
 use measure::{Rows, Tally};
 use packet::{FlowId, NodeId, PacketMeta};
-use record::Sink;
+use record::{Sink, Whose};
 use std::collections::VecDeque;
 use tcp::{Endpoint, TcpParams};
 use traffic::Timers;
@@ -103,6 +103,10 @@ impl<S: Sink> Core<S> {
             dscp: path.dscp,
         };
         self.net.flows.set(flow, tuple);
+        if S::PROBES {
+            let flow_number = row - self.tally.apps[usize::from(app)].first_row as u32;
+            self.net.sink.opened(flow, Whose { app, flow: flow_number, connection: number });
+        }
         flow
     }
 

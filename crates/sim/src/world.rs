@@ -138,6 +138,9 @@ impl<S: Sink> World<S> {
     #[inline(always)]
     fn advance(&mut self, last: Time) -> bool {
         let Some(target) = self.core.net.events.take(last) else { return false };
+        if S::PROBES && self.core.net.sink.next_look() <= self.now() {
+            self.core.look(self.now());
+        }
         match target {
             Target::Link(i) => {
                 if let Some(packet) = self.core.net.link_event(i) {
@@ -201,6 +204,9 @@ impl<S: Sink> World<S> {
     /// Brings every account up to the end.
     fn finish(&mut self) {
         self.over = true;
+        if S::PROBES {
+            self.core.look(self.last());
+        }
         if self.next_sample == self.end && !self.bin.is_zero() {
             self.core.sample(self.end);
             self.next_sample = Time::NEVER;

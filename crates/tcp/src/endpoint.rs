@@ -209,6 +209,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether its application has written anything: it is a sender, too.
+    pub fn has_written(&self) -> bool {
+        self.tx.has_written()
+    }
+
     /// Tells what a sender is at: the names of `ss -i` where it has them; then its controller's own.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);

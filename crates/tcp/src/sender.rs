@@ -188,6 +188,11 @@ impl Sender {
         self.closing = true;
     }
 
+    /// There were bytes to send, or are.
+    pub(crate) fn has_written(&self) -> bool {
+        self.end > 1
+    }
+
     /// Nothing is outstanding and nothing waits to be sent.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {

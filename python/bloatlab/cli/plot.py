@@ -32,8 +32,8 @@ def command(
 ) -> int:
     """Draw results: what happened in one run, several runs overlaid, or a sweep.
 
-    Of runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence. Of a sweep: lines (the
-    default), heatmap, pareto. --list says what each shows.
+    Of runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence, trace. Of a sweep:
+    lines (the default), heatmap, pareto. --list says what each shows.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def command(
     width
         For a column of a paper (89 mm), its page, or a slide.
     of
-        A link, an application, or sojourn, delay or rtt: what a distribution is of, which flow a sequence shows.
+        A link, an application, or sojourn, delay or rtt: what a distribution is of, which flow a sequence shows, what a
+        trace is of.
     x
         The axis along x of a sweep's plot.
     columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from bloatlab.plots.kinds import Asked
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run
+from bloatlab.traces import KINDS, PACKETS
 from bloatlab.warm_up import WarmUp, asked, find
 
 
@@ -33,6 +35,8 @@ def command(
     form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
     pcap: Annotated[bool, Parameter(negative=())] = False,
     pcap_link: str | None = None,
+    trace: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    trace_interval: str | None = None,
     plot: Annotated[
         tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1), negative=())
     ] = None,
@@ -62,6 +66,11 @@ def command(
         Wireshark reads.
     pcap_link
         That link; without it the slowest. Implies --pcap.
+    trace
+        Keep the run's inside, too: links (queue and law), queues (each queue of a fair discipline), flows (TCP
+        senders), packets (every packet's fate, as Parquet in the output folder). Several by commas. docs/traces.md
+    trace_interval
+        Time between two readings of links, queues and flows, 10ms unless given; or "change".
     plot
         Draw the overview, too: into a file (.svg, .png, .pdf, .html), or without one into FILE-overview.svg in this
         folder. `bloatlab plot` draws other kinds.
@@ -76,7 +85,9 @@ def command(
     picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
     if picture is not None and picture.suffix.lower() not in SUFFIXES:
         raise BadInput(f"--plot {picture}: a plot's file ends in {', '.join(SUFFIXES)}")
-    resolved, wants_warm_up = _asked(file, sets)
+    resolved, wants_warm_up = _asked(file, (*sets, *traced(trace, trace_interval)))
+    if resolved.traces(PACKETS) and output is None:
+        raise BadInput("trace.packets: give a folder for the packets with -o")
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
     begun = time.perf_counter()
@@ -86,9 +97,10 @@ def command(
 
     def simulate(progress: Progress | None) -> Result:
         nonlocal found
-        found = find(run(resolved, seed, progress)) if wants_warm_up else None
+        found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
         steady = resolved if found is None else resolved.with_sets(found.override)
-        return run(steady, seed, progress, captures=captures, capture_link=pcap_link)
+        packets = output / PACKETS if output is not None else None
+        return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 
     watched = console.is_terminal and not quiet
     result = writing(output or file, lambda: _watched(resolved.name, simulate, console) if watched else simulate(None))
@@ -105,6 +117,20 @@ def command(
         where += f", drawn in {picture}" if picture is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0
+
+
+def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
+    """--trace and --trace-interval as values laid over the scenario. Raises `BadInput` for a kind that there is not."""
+    named = [name.strip() for text in kinds for name in text.split(",")]
+    for name in named:
+        if name not in KINDS:
+            near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise BadInput(f'--trace: "{name}" is not a trace (valid: {", ".join(KINDS)}){hint}')
+    if interval is not None and not named:
+        raise BadInput("--trace-interval: say what to trace, such as --trace links,flows")
+    sets = [f"trace.{name}=true" for name in named]
+    return sets if interval is None else [*sets, f"trace.interval={interval}"]
 
 
 def _asked(file: Path, sets: tuple[str, ...]) -> tuple[Scenario, bool]:

@@ -58,7 +58,7 @@ def _tried(point: Point[str]) -> float:
             raise Cancelled
 
     try:
-        run(point.scenario, point.seed, tell)
+        run(point.scenario, point.seed, tell, trace=False)
     except Cancelled:
         return (time.perf_counter() - begun) / reached
     return time.perf_counter() - begun

@@ -64,7 +64,7 @@ class _Work:
         return [f for f in (self.measure.row, self.measure.frames) if f is not None]
 
     def __call__(self, point: Point[Any], tell: Progress) -> Measured:
-        return self.measure(run(point.scenario, point.seed, tell))
+        return self.measure(run(point.scenario, point.seed, tell, trace=False))
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def sweep(
     """
 
     def work(point: Point[Key], tell: Progress) -> Reduced:
-        return reduce(point, run(point.scenario, point.seed, tell))
+        return reduce(point, run(point.scenario, point.seed, tell, trace=False))
 
     values: dict[int, Reduced] = {}
     (executor or Threads(jobs))(points, work, values.__setitem__, watch or silent())

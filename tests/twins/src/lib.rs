@@ -48,6 +48,7 @@ fn entry((at, record): &Line) -> Option<Entry> {
             size,
             reason: DropReason::TailFull | DropReason::EarlyTail,
             point: Point::Enqueue,
+            ..
         } => Some((*at, link, flow, size)),
         _ => None,
     }

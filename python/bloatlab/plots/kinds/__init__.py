@@ -18,7 +18,7 @@ class Asked:
     """What a person may ask for beside the kind."""
 
     width: Width = "page"
-    #: A link, an application, or sojourn, delay or rtt: what a distribution is of, which flow a sequence shows.
+    #: A link, an application, or sojourn, delay or rtt: what a distribution or a trace is of, a sequence's flow.
     of: str | None = None
     #: The axis along x of a sweep's plot.
     x: str | None = None
@@ -47,6 +47,7 @@ _MODULES = {
     "ellipse": "ellipse",
     "flows": "flows",
     "sequence": "sequence",
+    "trace": "trace",
     "lines": "lines",
     "heatmap": "heatmap",
     "pareto": "pareto",

@@ -1,0 +1,197 @@
+//! What of a run's inside is kept, moment by moment. No result depends on it.
+
+use crate::nearest::unknown;
+use crate::{Link, Scenario};
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use units::{Duration, Problem};
+
+/// Most moments of a trace: at 20 columns of a link some 160 MB.
+const MOST_MOMENTS: u64 = 1_000_000;
+
+/// What of a run's inside is kept, moment by moment: the state of laws and senders, the fate of packets. No other result depends on
+/// it, nor does the scenario's hash.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Trace {
+    /// Links whose queue and law are read, into the table `trace_links`: their names, or true for every link that can hold a queue.
+    pub links: Which,
+    /// Links of which every queue in service (or class) is read, too, into `trace_queues`.
+    pub queues: Which,
+    /// Applications whose TCP senders are read, into `trace_flows`: their names, or true for all.
+    pub flows: Which,
+    /// Links whose every packet is kept, as it is enqueued, dequeued, dropped or marked, and when it reaches its host, in Parquet files
+    /// in the result's folder.
+    pub packets: Which,
+    /// Time between two readings; or "change": after each event that changed a law or a sender.
+    pub interval: Interval,
+}
+
+/// Names, or all, or none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Which {
+    /// None.
+    #[default]
+    None,
+    /// All that there are.
+    All,
+    /// These.
+    Named(Vec<String>),
+}
+
+const WHICH: &str = "true, false or a list of names";
+
+impl Which {
+    /// Whether any is asked for.
+    pub fn any(&self) -> bool {
+        *self != Self::None
+    }
+
+    /// Whether the one of this name is; `all` says whether it is among all.
+    pub fn has(&self, name: &str, all: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => all,
+            Self::Named(names) => names.iter().any(|n| n == name),
+        }
+    }
+
+    fn check(&self, path: &str, what: &str, known: &[&str], problems: &mut Vec<Problem>) {
+        let Self::Named(names) = self else { return };
+        for name in names.iter().filter(|n| !known.contains(&n.as_str())) {
+            problems.push(Problem::new(path, unknown(what, name, known)));
+        }
+    }
+}
+
+impl Serialize for Which {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => s.serialize_bool(false),
+            Self::All => s.serialize_bool(true),
+            Self::Named(names) => names.serialize(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Which {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Which;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(WHICH)
+            }
+            fn visit_bool<E: de::Error>(self, all: bool) -> Result<Which, E> {
+                Ok(if all { Which::All } else { Which::None })
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Which, E> {
+                Ok(Which::Named(vec![name.to_owned()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Which, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element()? {
+                    names.push(name);
+                }
+                Ok(if names.is_empty() { Which::None } else { Which::Named(names) })
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for Which {
+    fn schema_name() -> Cow<'static, str> {
+        "Which".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": WHICH,
+            "anyOf": [{ "type": "boolean" }, { "type": "array", "items": { "type": "string" } }]
+        })
+    }
+}
+
+/// When a trace reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// At these distances, from the beginning on.
+    Every(Duration),
+    /// After each event that changed what is read.
+    Change,
+}
+
+impl Default for Interval {
+    fn default() -> Self {
+        Self::Every(Duration::from_millis(10))
+    }
+}
+
+const INTERVAL: &str = "a duration (\"10ms\") or \"change\"";
+
+impl Serialize for Interval {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Every(duration) => duration.serialize(s),
+            Self::Change => s.serialize_str("change"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Interval {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Interval;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(INTERVAL)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Interval, E> {
+                if text == "change" {
+                    return Ok(Interval::Change);
+                }
+                let valid = |_| E::custom(format!("\"{}\" is not valid; expected {INTERVAL}", units::shown(text)));
+                text.parse().map(Interval::Every).map_err(valid)
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for Interval {
+    fn schema_name() -> Cow<'static, str> {
+        "Interval".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": INTERVAL, "type": "string" })
+    }
+}
+
+/// Whether a link is one of "all": it can hold a queue.
+pub fn can_queue(link: &Link) -> bool {
+    link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some()
+}
+
+impl Scenario {
+    pub(crate) fn check_trace(&self, problems: &mut Vec<Problem>) {
+        let Some(trace) = &self.trace else { return };
+        if let Interval::Every(every) = trace.interval {
+            let moments = self.duration.0.checked_div(every.0).unwrap_or(u64::MAX);
+            if moments > MOST_MOMENTS {
+                let least = Duration(self.duration.0 / MOST_MOMENTS + 1);
+                let message = format!("{every} gives more than {MOST_MOMENTS} readings; expected at least {least}");
+                problems.push(Problem::new("trace.interval", message));
+            }
+        }
+        let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let apps: Vec<&str> = self.app.keys().map(String::as_str).collect();
+        trace.links.check("trace.links", "link", &links, problems);
+        trace.queues.check("trace.queues", "link", &links, problems);
+        trace.flows.check("trace.flows", "application", &apps, problems);
+        trace.packets.check("trace.packets", "link", &links, problems);
+    }
+}

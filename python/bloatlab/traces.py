@@ -1,0 +1,83 @@
+"""What a scenario's `trace` keeps of a run's inside: tables of states, and the fates of packets as Parquet.
+
+The core hands both over in chunks while it runs. States are gathered into the result's tables `trace_links`,
+`trace_queues` and `trace_flows`; packets are written at once, a chunk a file, so that memory does not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+#: Where the packets of a result are, in its folder.
+PACKETS = "packets"
+
+#: What `trace` can ask for; the first three are tables of the result.
+KINDS = ("links", "queues", "flows", PACKETS)
+
+_NOTHING = {np.dtype(np.uint64): 2**64 - 1, np.dtype(np.uint8): 2}
+_NO_WORD = 2**16 - 1
+
+
+class Traces:
+    """Takes the chunks of one run."""
+
+    def __init__(self, packets: Path | None) -> None:
+        """`packets` is the folder of the packets' files, made with the first; what an earlier run left there goes."""
+        if packets is not None and packets.is_dir():
+            for stale in packets.glob("*.parquet"):
+                stale.unlink()
+            packets.rmdir()
+        self._packets = packets
+        self._parts = 0
+        self._frames: dict[str, list[pl.DataFrame]] = {}
+
+    def __call__(self, table: str, columns: Mapping[str, Any]) -> None:
+        """A chunk. Raises `OSError` where it cannot be written."""
+        frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
+        if table != PACKETS:
+            self._frames.setdefault(f"trace_{table}", []).append(frame)
+        elif self._packets is not None:
+            self._packets.mkdir(parents=True, exist_ok=True)
+            place = self._packets / f"{self._parts:05}.parquet"
+            frame.write_parquet(place, compression="zstd", statistics=True)
+            self._parts += 1
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The tables of states, by name."""
+        floats = pl.col(pl.Float64).fill_null(float("nan"))
+        return {
+            name: pl.concat(frames, how="diagonal").with_columns(floats)
+            for name, frames in sorted(self._frames.items())
+        }
+
+
+def packets(folder: str | Path) -> pl.LazyFrame:
+    """The packets that a run kept in its result's folder, as a lazy frame: they may be more than memory holds.
+
+    Raises `FileNotFoundError` where it kept none.
+    """
+    place = Path(folder) / PACKETS
+    if not any(place.glob("*.parquet")):
+        message = f"{folder}: holds no packets; keep them with bloatlab run FILE -o DIR --trace packets"
+        raise FileNotFoundError(message)
+    return pl.scan_parquet(place / "*.parquet")
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """A column: numbers (nothing is NaN, as in every table), whole numbers, flags and words (nothing is null)."""
+    if isinstance(values, tuple):
+        places, words = values
+        of = pl.Series(name, [*words, None], dtype=pl.String)
+        return of.gather(np.where(places == _NO_WORD, len(words), places))
+    column = pl.Series(name, values)
+    if name in {"flow", "connection"}:
+        column = column.cast(pl.UInt64)
+    nothing = _NOTHING.get(values.dtype)
+    if nothing is not None:
+        column = column.set(column == nothing, None)
+    return column.cast(pl.Boolean) if values.dtype == np.uint8 else column

@@ -1,0 +1,191 @@
+"""Traces: what they keep, that nothing else changes, and that every column is explained."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import _core
+from bloatlab.cli.main import call
+from bloatlab.plots import Unfit, plot
+from bloatlab.results import digest
+from bloatlab.scenario import ScenarioError
+from bloatlab.traces import packets
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/traces.md").read_text(encoding="utf-8")
+
+LINE = """
+name = "line"
+duration = "5s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+delay = "10ms"
+queue.codel = {}
+[link.down]
+from = "b"
+to = "a"
+rate = "50mbit"
+delay = "10ms"
+[app.long]
+from = "a"
+to = ["b"]
+traffic.ftp = { flows = 2 }
+"""
+
+
+def traced(**trace: Any) -> bloatlab.Scenario:
+    return bloatlab.parse(LINE, sets=[(f"trace.{key}", str(value).lower()) for key, value in trace.items()])
+
+
+def law(queue: str, **sets: Any) -> pl.DataFrame:
+    """What a discipline tells, from the first column of its own."""
+    of = bloatlab.parse(LINE, sets=[("link.up.queue", queue), ("trace.links", "true"), ("duration", "2s")])
+    frame = bloatlab.run(of, **sets).trace("links").filter(pl.col("link") == "up")
+    return frame.select(frame.columns[frame.columns.index("sojourn_ms") + 1 :])
+
+
+def test_a_trace_changes_no_result_and_no_hash(tmp_path: Path):
+    plain, kept = bloatlab.parse(LINE), traced(links=True, queues=True, flows=True, packets=True, interval="change")
+    one, other = bloatlab.run(plain), bloatlab.run(kept, packets=tmp_path / "packets")
+    assert plain.hash == kept.hash
+    assert plain != kept
+    assert one.summary | {"events": 0} == other.summary | {"events": 0}
+    assert all(frame.equals(other.table(name)) for name, frame in one.tables.items())
+    assert {"trace_links", "trace_flows"} == set(other.tables) - set(one.tables)
+
+
+def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "line.toml"
+    file.write_text(LINE)
+    for folder in ("one", "two"):
+        assert call(["run", str(file), "-o", str(tmp_path / folder), "-q", "--trace", "links,flows,packets"]) == 0
+    assert digest(tmp_path / "one") == digest(tmp_path / "two")
+    result = bloatlab.open_result(tmp_path / "one")
+    # every 10 ms of 5 s, two links, two senders once they have begun
+    assert len(result.trace("links")) == 1000
+    assert 900 < len(result.trace("flows")) <= 1000
+    fates = packets(tmp_path / "one")
+    count = fates.group_by("fate", "link").len().collect()
+    up = result.summary["links"]["up"]
+
+    def many(fate: str) -> int:
+        return sum(count.filter(pl.col("fate") == fate, pl.col("link") == "up")["len"].to_list())
+
+    assert many("dropped") == up["dropped_packets"] > 0
+    assert many("enqueued") - many("dequeued") - many("dropped") == up["backlog_packets"]
+    assert set(fates.select("reason").unique().collect()["reason"]) == {None, "early_head"}
+    # what an earlier run left there goes
+    assert call(["run", str(file), "-o", str(tmp_path / "one"), "-q", "--force"]) == 0
+    assert not (tmp_path / "one/packets").exists()
+    with pytest.raises(FileNotFoundError, match="--trace packets"):
+        packets(tmp_path / "one")
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            ["--trace", "link"],
+            '--trace: "link" is not a trace (valid: links, queues, flows, packets); did you mean "links"?',
+        ),
+        (["--trace", "packets"], "trace.packets: give a folder for the packets with -o"),
+        (["--trace-interval", "1ms"], "--trace-interval: say what to trace, such as --trace links,flows"),
+        (["--trace", "links", "--trace-interval", "1"], "trace.interval: 1 is not valid; expected a duration"),
+    ],
+)
+def test_what_cannot_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], line: str):
+    file = tmp_path / "line.toml"
+    file.write_text(LINE)
+    assert call(["run", str(file), *flags]) == 2
+    said = capsys.readouterr().err
+    assert line in said
+    assert said.count("\n") == 1
+
+
+def test_a_trace_that_was_not_kept_says_how():
+    result = bloatlab.run(traced(links=True))
+    with pytest.raises(KeyError, match=r"no trace of 'flows' was kept \(kept: links\); .*flows = true"):
+        result.trace("flows")
+
+
+def test_every_column_is_explained():
+    words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
+    # an average is in packets or bytes, as its thresholds are: the page has the bare name
+    units = ("_packets", "_bytes", "_ms")
+
+    def explained(column: str) -> bool:
+        return column in words or any(column.removesuffix(unit) in words for unit in units)
+
+    told: dict[str, list[str]] = {}
+    outside = ("python",)
+    for info in (entry["name"] for entry in json.loads(_core.catalogue())["qdiscs"]):
+        if info not in outside:
+            told[info] = law(info).columns
+    for control in ("reno", "cubic", "cubic-2.6.22", "westwood", "bbr", "ledbat"):
+        sets = [("app.long.tcp", "mine"), ("tcp.mine.preset", "linux-6"), ("tcp.mine.congestion_control", control)]
+        sets += [("tcp.mine.timestamps", "true"), ("trace.flows", "true"), ("trace.links", "true"), ("duration", "2s")]
+        result = bloatlab.run(bloatlab.parse(LINE, sets=sets))
+        told[control] = result.trace("flows").columns
+        told["links"] = result.trace("links").columns
+    missing = {(who, column) for who, columns in told.items() for column in columns if not explained(column)}
+    assert missing == set()
+
+
+class Counting:
+    """Drops nothing and counts heads."""
+
+    def __init__(self) -> None:
+        self.heads = 0
+
+    def head(self, _packet: Any, _view: Any) -> None:
+        self.heads += 1
+
+    def probe(self) -> dict[str, Any]:
+        return {"heads": self.heads, "late": self.heads > 10, "nothing_ms": None}
+
+
+class Mute(Counting):
+    """Tells what is no number."""
+
+    def probe(self) -> dict[str, Any]:
+        return {"heads": "many"}
+
+
+def test_a_law_in_python_tells_its_state():
+    told = law("{ python = { law = 'mine' } }", laws={"mine": Counting})
+    assert told.columns == ["heads", "late", "nothing_ms"]
+    assert told["heads"].is_sorted()
+    assert told["heads"].to_list()[-1] > 100
+    assert told["late"].dtype == pl.Boolean
+    assert told["late"][-1] is True
+    assert told["nothing_ms"].is_nan().all()
+    with pytest.raises(ScenarioError, match='for "heads"; expected a dict of names and numbers'):
+        law("{ python = { law = 'mine' } }", laws={"mine": Mute})
+
+
+def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
+    result = bloatlab.run(traced(links=True, flows=True, interval="change"))
+    figure = plot(result, kind="trace", output=tmp_path / "trace.svg")
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels[0] == "up: sojourn (ms)"
+    assert {"count", "to the next drop (ms)", "long: window (kB)", "round trip (ms)"} <= set(labels)
+    assert len(plot(result, kind="trace", of="long").axes) == 2
+    with pytest.raises(Unfit, match="no trace of it was kept; there is up, long"):
+        plot(result, kind="trace", of="nothing")
+    with pytest.raises(Unfit, match="holds no trace; keep one with bloatlab run FILE -o DIR --trace links,flows"):
+        plot(bloatlab.run(LINE_PLAIN), kind="trace")
+
+
+LINE_PLAIN = bloatlab.parse(LINE)
