@@ -58,18 +58,17 @@ def test_what_comes_with_bloatlab_is_whole_and_says_its_sources():
     assert names("device") == ["cablelabs2012", "cake", "docsis3.0", "docsis3.1", "linux", "scte2013-a", "scte2013-c"]
     assert set(names("load")) == {"home", "office", "gamer", "cablelabs2012", "scte2013"}
     for name in names("device"):
-        if name != "cake":
-            device = catalogue_of.device(name)
-            assert device.source
-            assert all(d.source and d.words for d in device.disciplines)
-            assert all(d.settable or d.note for d in device.disciplines)
+        device = catalogue_of.device(name)
+        assert device.source
+        assert all(d.source and d.words for d in device.disciplines)
+        assert all(d.settable or d.note for d in device.disciplines)
     for name in names("load"):
         assert catalogue_of.load(name).source
     for name in names("objective"):
         assert all(m.source for m in catalogue_of.objective(name).measures)
 
 
-@pytest.mark.parametrize("device", sorted(set(names("device")) - {"cake"}))
+@pytest.mark.parametrize("device", names("device"))
 @pytest.mark.parametrize("load", names("load"))
 @pytest.mark.parametrize(("up", "burst"), [("256kbit", {}), ("1gbit", {"peak": "2gbit", "burst": "10MB"})])
 def test_every_option_of_every_device_is_a_scenario(device: str, load: str, up: str, burst: dict[str, Any]):
@@ -77,9 +76,15 @@ def test_every_option_of_every_device_is_a_scenario(device: str, load: str, up: 
     assert len(options(question.device, question.line)) >= 2  # `asked` has built each of them
 
 
-def test_cake_is_not_pretended():
-    with pytest.raises(AdviceError, match=r"CAKE is not simulated yet.*fq_codel behind a shaper is not CAKE"):
-        catalogue_of.device("cake")
+def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():
+    done = recommend(up="8mbit", rtt="20ms", device="cake", seeds=2, seconds=6.0)
+    up = done.scenario().data["link"]["up"]
+    (found,) = settings(done)
+    if done.best.option.name.startswith("cake"):
+        assert (up["rate"], up["shaper"], up["queue"]["cake"]["bandwidth"]) == (None, None, "8mbit")
+        line = next(text for text in found.lines if text.startswith("tc qdisc replace"))
+        assert re.match(r'tc qdisc replace dev "\$DEV" root handle 10: cake bandwidth 8mbit ', line), line
+        assert not any("htb" in text for text in found.lines)
 
 
 # ----------------------------------------------------------------------------------------- lines and options
@@ -411,7 +416,6 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path, width
         (["--peak", "20mbit"], "--peak and --burst"),
         (["--peak", "1mbit", "--burst", "1MB"], "--peak 1mbit: is not above --up 2mbit"),
         (["--peak", "4mbit", "--burst", "5x"], '--burst "5x" is not valid; expected a size'),
-        (["--device", "cake"], "CAKE is not simulated yet"),
         (["--device", "docsis3"], 'no such device; did you mean "docsis3.'),
         (["--device", "no.toml"], "no.toml: no such file"),
         (["--load", "hom"], 'no such load; did you mean "home"?'),

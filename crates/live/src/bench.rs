@@ -420,7 +420,7 @@ impl<S: Sink> Bench<S> {
         }
         let (came, payload) = self.came[packet.body as usize];
         let bytes = self.store.get_mut(packet.body);
-        header::set_ecn(bytes, packet.ecn());
+        header::set_tos(bytes, packet.tos);
         // a host has a side: that is what made the packet's destination one
         if let Some(side) = self.side[node] {
             out(Leaving { side, bytes, due, came, flow, back, payload: usize::from(payload) });

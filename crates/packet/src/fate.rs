@@ -31,11 +31,13 @@ pub enum DropReason {
     FlowGone,
     /// No room in the queue: a packet that waited at a tail is dropped for the arrival.
     PushOut,
+    /// A newer ACK that waits behind it says the same and more (CAKE's ACK filter).
+    AckFilter,
 }
 
 impl DropReason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TailFull,
         Self::HeadFull,
         Self::EarlyTail,
@@ -44,6 +46,7 @@ impl DropReason {
         Self::LinkLoss,
         Self::FlowGone,
         Self::PushOut,
+        Self::AckFilter,
     ];
 
     /// The column name of this reason's counter.
@@ -57,6 +60,7 @@ impl DropReason {
             Self::LinkLoss => "link_loss",
             Self::FlowGone => "flow_gone",
             Self::PushOut => "push_out",
+            Self::AckFilter => "ack_filter",
         }
     }
 }

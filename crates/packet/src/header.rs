@@ -1,9 +1,9 @@
-//! What is read from a real packet, and the one thing that is written into it: the CE mark.
+//! What is read from a real packet, and the one thing that is written into it: its type of service (a CE mark, a washed DSCP).
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: no hop limit is counted down and no ICMP error is sent; the live bench is a cable with queues, not a router.
 
-use crate::{Ecn, Flags, Protocol};
+use crate::{Flags, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The 5-tuple of one packet, and what disciplines and measures look at.
@@ -168,21 +168,23 @@ fn told_by(options: &[u8]) -> Flags {
     told
 }
 
-/// Writes the ECN field of `packet` (IPv4 with its header checksum, IPv6), if it differs.
+/// Writes the type of service of `packet`, DSCP and ECN (IPv4 with its header checksum, IPv6), if it differs.
 ///
 /// Source: RFC 1624 eqn. 3: HC' = ~(~HC + ~m + m').
-pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+pub fn set_tos(packet: &mut [u8], tos: u8) {
     match packet.first().map(|b| b >> 4) {
         Some(4) if packet.len() >= 20 => {
             let old = u16_at(packet, 0);
-            packet[1] = packet[1] & !3 | ecn as u8;
+            packet[1] = tos;
             let new = u16_at(packet, 0);
             let sum = u32::from(!u16_at(packet, 10)) + u32::from(!old) + u32::from(new);
             let sum = (sum & 0xffff) + (sum >> 16);
             let sum = (sum & 0xffff) + (sum >> 16);
             packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
         }
-        Some(6) if packet.len() >= 40 => packet[1] = packet[1] & !0x30 | (ecn as u8) << 4,
+        Some(6) if packet.len() >= 40 => {
+            (packet[0], packet[1]) = (packet[0] & 0xf0 | tos >> 4, packet[1] & 0x0f | tos << 4);
+        }
         _ => {}
     }
 }
@@ -272,7 +274,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mark_keeps_the_checksum_good(tos in 0u8..255, id in any::<u16>(), ttl in any::<u8>(), v6 in any::<bool>()) {
+        fn what_is_written_keeps_the_checksum_good(
+            tos in any::<u8>(), to in any::<u8>(), id in any::<u16>(), ttl in any::<u8>(), v6 in any::<bool>(),
+        ) {
             let mut p = udp_of(v6, 300, tos);
             if !v6 {
                 (p[4], p[5], p[8]) = ((id >> 8) as u8, id as u8, ttl);
@@ -280,22 +284,22 @@ mod tests {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
             let before = p.clone();
-            set_ecn(&mut p, Ecn::Ce);
+            set_tos(&mut p, to);
             let h = parse(&p).unwrap();
-            prop_assert_eq!(h.tos, tos | 3);
+            prop_assert_eq!(h.tos, to);
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
             // nothing else has changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
-            prop_assert!(changed.into_iter().all(|i| i == 1 || (!v6 && (i == 10 || i == 11))));
+            prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut bytes = bytes;
             let _ = parse(&bytes);
-            set_ecn(&mut bytes, Ecn::Ce);
+            set_tos(&mut bytes, 0xb9);
             for first in [0x45, 0x4f, 0x60] {
                 if let Some(b) = bytes.first_mut() {
                     *b = first;

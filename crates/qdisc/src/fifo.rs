@@ -40,6 +40,24 @@ impl Fifo {
         self.ring.front()
     }
 
+    /// The newest packet.
+    #[inline]
+    pub fn back(&self) -> Option<&PacketMeta> {
+        self.ring.back()
+    }
+
+    /// All packets, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &PacketMeta> {
+        self.ring.iter()
+    }
+
+    /// Takes the packet at `place`, counted from the oldest.
+    pub fn remove(&mut self, place: usize) -> Option<PacketMeta> {
+        let packet = self.ring.remove(place)?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
     /// The newest packet, to be marked.
     #[inline]
     pub fn back_mut(&mut self) -> Option<&mut PacketMeta> {

@@ -1,7 +1,8 @@
 //! Queue disciplines.
 //!
 //! The taxonomy is that of ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
-//! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow).
+//! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow). `cake` is Type A, too,
+//! and its own shaper.
 //!
 //! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a
 //! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
@@ -9,6 +10,7 @@
 //! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`.
 
+pub mod cake;
 pub mod class;
 pub mod fair;
 mod fifo;

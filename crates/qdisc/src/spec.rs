@@ -7,11 +7,11 @@ mod tests;
 mod words;
 
 use crate::law::{Law, LawParams, Verdict, View};
-use crate::{ClassProbe, Cx, QueueDiscipline, class, fair, law, single};
+use crate::{ClassProbe, Cx, QueueDiscipline, Room, cake, class, fair, law, single};
 use packet::{Backlog, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Limit, Problem, Rng, Time};
+use units::{BitRate, Limit, Problem, Rng, Time};
 pub(crate) use words::WordError;
 
 /// The parameters of one discipline. Those of a law come with [`LawParams`].
@@ -24,6 +24,14 @@ pub trait Params {
     fn build(&self) -> Self::Discipline;
     /// How much may wait in all; `None` where nothing bounds it.
     fn limit(&self) -> Option<Limit>;
+    /// The first thing that is wrong on a link of this sustained rate, where nothing is wrong without one.
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        self.limit().map_or(Ok(()), |limit| Room::validate_at(limit, false, rate))
+    }
+    /// The rate that the discipline itself keeps to; `None` for all that send as fast as they are asked.
+    fn shapes(&self) -> Option<BitRate> {
+        None
+    }
     /// The four parts of a fair discipline; `None` for any other.
     fn fair(&self) -> Option<fair::FairParams> {
         None
@@ -130,6 +138,8 @@ disciplines! {
             "PIE in each of many queues, DRR++ among them, sparse flows first";
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
             "Any classifier x scheduler x law x overflow";
+        "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
+            "Shaper, classes, fairness of hosts and flows, and COBALT in one: what home routers run";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
             "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",

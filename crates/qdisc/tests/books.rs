@@ -63,6 +63,9 @@ const MORE: &[&str] = &[
     r#"{"fq_codel":{"limit":"1000p","memory_limit":"9KB","flows":2,"drop_batch":3,"quantum":300}}"#,
     r#"{"fq_codel":{"limit":"30p","drop_batch":64,"target":"1ms","interval":"10ms"}}"#,
     r#"{"sfq_codel":{"limit":"20p","quantum":500,"target":"1ms","interval":"10ms"}}"#,
+    r#"{"cake":{"bandwidth":"2mbit","limit":"30p","diffserv":"diffserv8","ack_filter":"aggressive"}}"#,
+    r#"{"cake":{"bandwidth":"1mbit","memory_limit":"9KB","ingress":true,"isolation":"hosts","diffserv":"precedence","rtt":"5ms"}}"#,
+    r#"{"cake":{"diffserv":"diffserv4","limit":"50ms","isolation":"flowblind","wash":true,"target":"1ms","rtt":"10ms"}}"#,
     r#"{"fred":{"limit":"21p","min_th":"3p","max_th":"9p","weight":0.1}}"#,
     r#"{"fred":{"limit":"9KB","min_th":"3p","max_th":"9p","weight":0.1,"many_flows":"drop_all"}}"#,
     r#"{"cbt":{"limit":"21p","classes":[

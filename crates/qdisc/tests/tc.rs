@@ -41,6 +41,20 @@ fn words_mean_the_table_with_the_same_values() {
             r#"{"red": {"variant": "linux", "limit": "61440B", "min": "15360B", "max": "46080B", "avpkt": 1000,
                 "burst": 20, "probability": 0.1, "bandwidth": "10mbit", "harddrop": true}}"#,
         ),
+        (
+            "cake bandwidth 10mbit diffserv4 triple-isolate docsis ack-filter",
+            r#"{"cake": {"bandwidth": "10mbit", "diffserv": "diffserv4", "overhead": 18, "mpu": 64, "ack_filter": "normal"}}"#,
+        ),
+        (
+            "cake unlimited besteffort dual-srchost wash ingress metro pppoe-ptm memlimit 2Mb ack-filter-aggressive",
+            r#"{"cake": {"diffserv": "besteffort", "isolation": "dual_srchost", "wash": true, "ingress": true, "rtt": "10ms",
+                "overhead": 30, "framing": "ptm", "memory_limit": "2097152B", "ack_filter": "aggressive"}}"#,
+        ),
+        (
+            "cake rtt 50ms overhead -4 mpu 84 atm",
+            r#"{"cake": {"rtt": "50ms", "overhead": -4, "mpu": 84, "framing": "atm"}}"#,
+        ),
+        ("cake", r#"{"cake": {}}"#),
         ("red", r#"{"red": {}}"#),
         ("pfifo", r#"{"droptail": {}}"#),
         ("pfifo limit 417", r#"{"droptail": {"limit": "417p"}}"#),
@@ -62,6 +76,11 @@ fn words_mean_the_table_with_the_same_values() {
             "qdisc fq_codel 8003: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms \
              memory_limit 32Mb ecn drop_batch 64",
             r#"{"fq_codel": {"memory_limit": "33554432B"}}"#,
+        ),
+        (
+            "qdisc cake 8001: dev eth0 root refcnt 2 bandwidth 10Mbit diffserv3 triple-isolate nonat nowash no-ack-filter \
+             split-gso rtt 100ms raw overhead 0",
+            r#"{"cake": {"bandwidth": "10mbit"}}"#,
         ),
         (
             "qdisc sfq 8001: dev eth0 root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec",
@@ -87,7 +106,11 @@ fn what_tc_would_refuse_or_nothing_models_is_refused_in_a_line() {
         ("red limit 60kb avpkt 1000 adaptive", &["\"adaptive\" of tc is not modelled"]),
         ("sfq redflowlimit 10", &["\"redflowlimit\" of tc is not modelled"]),
         ("pie alpha 33", &["pie alpha: \"33\"", "0 to 32"]),
-        ("cake bandwidth 20mbit", &["\"cake\" of tc is not modelled", "fq_codel"]),
+        ("cake nat", &["cake: \"nat\" of tc is not modelled"]),
+        ("cake bandwith 20mbit", &["unknown variant `bandwith`", "`bandwidth`"]),
+        ("cake bandwidth fast", &["cake bandwidth: \"fast\"", "5mbit"]),
+        ("cake overhead 1.5", &["cake overhead: \"1.5\"", "18 or -4"]),
+        ("fq_codel + cake", &["cake", "cobalt"]),
         ("pfifo_fast", &["strict_priority"]),
         ("htb rate 5mbit", &["shaper = \"htb\""]),
         ("", &["empty"]),
@@ -113,6 +136,8 @@ fn what_is_said_reads_back() {
         "fq_codel limit 500 flows 32 quantum 300 memory_limit 4000000 target 7ms interval 120ms noecn ce_threshold 1ms drop_batch 8",
         "pie limit 300 target 20ms tupdate 30ms alpha 3 beta 21 ecn bytemode dq_rate_estimator",
         "fq_pie limit 300 flows 64 quantum 1000 memory_limit 5000000 target 20ms tupdate 30ms alpha 3 beta 21 ecn_prob 30 ecn bytemode no_dq_rate_estimator",
+        "cake bandwidth 10mbit diffserv4 dual-dsthost wash ack-filter rtt 50ms overhead 18 noatm mpu 64 memlimit 5000000 ingress",
+        "cake unlimited besteffort flows nowash no-ack-filter rtt 100ms raw ptm mpu 0 egress",
         "sfq limit 200 perturb 10 quantum 3000 depth 64 divisor 256 headdrop",
         "red limit 61440 min 15360 max 46080 avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit ecn harddrop",
     ] {
@@ -129,7 +154,7 @@ fn what_is_said_reads_back() {
 #[test]
 fn defaults_behave_as_their_words_do() {
     let rate = Some(BitRate(5_000_000));
-    for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq"] {
+    for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake"] {
         let spec = Spec::named(name).unwrap();
         let again = read(&spec.in_tc(rate).words).unwrap();
         assert!(again.build() == spec.build(), "{name}: {}", spec.in_tc(rate).words);

@@ -257,7 +257,7 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
             "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one",
         ));
     }
-    let rate = link.sustained_rate().filter(|r| r.0 > 0);
+    let rate = link.served_rate().filter(|r| r.0 > 0);
     let at_rate = |()| rate.map_or(Ok(()), |rate| link.queue.validate_at(rate));
     if let Err(p) = link.queue.validate().and_then(at_rate) {
         problems.push(p.under("queue"));

@@ -189,7 +189,7 @@ impl Link {
         let last = Change { at: to, ..Change::default() };
         for change in self.changes.iter().chain([&last]) {
             let until = change.at.clamp(from, to);
-            let now = rate.into_iter().chain(sustained).min()?;
+            let now = rate.into_iter().chain(sustained).chain(self.queue.shapes()).min()?;
             bits += now.0 as f64 * until.saturating_sub(at).secs();
             at = until;
             rate = change.rate.or(rate);
@@ -204,9 +204,14 @@ impl Link {
         self.shaper.as_ref().map_or(flow, port::Shaper::own_rate)
     }
 
-    /// The rate in the long run: of the shaper or service flow, else of the wire.
-    pub fn sustained_rate(&self) -> Option<BitRate> {
+    /// The rate at which the queue is asked, in the long run: of the shaper or service flow, else of the wire.
+    fn served_rate(&self) -> Option<BitRate> {
         self.shaped_rate().or(self.rate)
+    }
+
+    /// The rate in the long run: the one at which the queue is asked, or its own where it shapes.
+    pub fn sustained_rate(&self) -> Option<BitRate> {
+        self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }
 
     /// As a port is built.

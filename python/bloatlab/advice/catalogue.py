@@ -27,7 +27,8 @@ class AdviceError(ValueError):
 class Discipline:
     """One thing that a device can be set to.
 
-    `queue` is a scenario's, with {bytes} and {packets} where the size of the buffer stands. `buffers` are sizes
+    `queue` is a scenario's, with {bytes} and {packets} where the size of the buffer stands, and {rate} where the line's
+    rate does. `buffers` are sizes
     ("50ms", "417p", "60KB"), multiples of the largest bandwidth-delay product ("4bdp"), or "around" for a row of sizes
     around it. What is not `settable` is shown beside the others and never recommended; `note` says why.
     """
@@ -166,8 +167,6 @@ def device(given: str) -> Device:
     """A device by its name or file. Raises `AdviceError`, and `OSError` for a file that cannot be read."""
     name, data = _read("device", given)
     told = _Told(name, data)
-    if refused := told.text("refused", ""):
-        raise AdviceError(f"--device {name}: {refused}")
     link = told.one_of("link", ("modem", "line"))
     prints = told.texts("prints", ())
     for what in prints:

@@ -5,7 +5,8 @@
                                          +-- rtt30ms    round trips that a load names itself
 
 A modem is DOCSIS 3.0's: request and grant every 2 ms, a dual token bucket, 1 ms of plant each way. On a plain line a
-router that shapes to its rate stands there. Downstream there is a drop-tail buffer of 100 ms, whatever the device.
+router that shapes to its rate stands there; CAKE with a bandwidth is its own shaper. Downstream there is a drop-tail
+buffer of 100 ms, whatever the device.
 """
 
 from __future__ import annotations
@@ -181,6 +182,8 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
         transmit = "32p" if wanted <= 32 * 1500 else f"{wanted}B"
         docsis = {"flow": flow, "transmit_limit": transmit}
         return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": docsis}
+    if queue.get("cake", {}).get("bandwidth"):
+        return up
     return up | {"rate": _rate(of.up)} if of.peak is None else up | {"shaper": flow}
 
 

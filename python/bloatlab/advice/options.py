@@ -70,8 +70,8 @@ def options(device: Device, line: Line) -> list[Option]:
 
 def option(discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
     """One of them, with a buffer of `size` bytes."""
-    told = {"bytes": size, "packets": max(2, round(size / PACKET))}
-    text = re.sub(r"\{(bytes|packets)\}", lambda m: str(told[m[1]]), json.dumps(discipline.queue))
+    told = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(line.up)}
+    text = re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(told[m[1]]), json.dumps(discipline.queue))
     return Option(discipline, size, size * 8e3 / line.up, json.loads(text), given)
 
 

@@ -5,7 +5,7 @@
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
 a ping 98. The shaper lets a packet go at once when its tokens suffice; the hop behind it serialises (METHOD.md).
-CAKE's own shaper is one without a burst: what was sent is paid for before the next packet goes.
+CAKE in the place of the shaper (ROOT) shapes by itself: its link has no rate.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PAGE_BYTES = 177_669
 #: The hop behind the shaper is so much faster, which keeps its queue empty.
 HOP_RATE = 1.02
 
-#: Bytes that the kernel's HTB lets go in excess of the rate; CAKE's shaper has none, and HTB's least is one.
-HTB_BURST, CAKE_BURST = 1600, 1
+#: Bytes that the kernel's HTB lets go in excess of the rate.
+HTB_BURST = 1600
 
 #: Width of the bins of series, s: the finest of the kernel's sampling instants are so far apart.
 BIN_S = 0.01
@@ -63,7 +63,7 @@ def udp_name(index: int) -> str:
 
 def queue_of(entry: Entry) -> Translated:
     """The discipline under test. Raises `NotSupportedError`, or `TcError` for a text that tc would refuse."""
-    return translate(parse(entry.qdisc), entry.rate_bps, sum(flows.n for flows in entry.flows))
+    return translate(parse(entry.qdisc), entry.rate_bps)
 
 
 def check(entry: Entry) -> None:
@@ -83,8 +83,6 @@ def check(entry: Entry) -> None:
     marked = [*entry.pings, *(u.tos for u in entry.udp), *(int(f.rest.get("tos", 0)) for f in entry.flows)]
     if any(tos % 4 for tos in marked):
         raise NotSupportedError("pings or datagrams with an ECN code point")
-    if any(marked) and "cake" in entry.qdisc.split() and "besteffort" not in entry.qdisc.split():
-        raise NotSupportedError("bloatlab has no CAKE, and nothing to compose its tins from")
 
 
 #: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
@@ -100,7 +98,7 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
             "name": entry.name,
             "seed": seed,
             "duration": _time(entry.duration_s),
-            "link": _links(entry, queue, CAKE_BURST if parse(entry.qdisc).root else HTB_BURST),
+            "link": _links(entry, queue, shaped=not parse(entry.qdisc).root),
             "start_spread": "0s",
             "app": _apps(entry, seed),
             "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
@@ -116,13 +114,16 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     )
 
 
-def _links(entry: Entry, queue: Mapping[str, Any], burst: int) -> dict[str, LinkDict]:
+def _links(entry: Entry, queue: Mapping[str, Any], *, shaped: bool) -> dict[str, LinkDict]:
     unlimited = {"droptail": {"limit": "1000000p"}}
-    shaper = {"htb": {"rate": f"{entry.rate_bps}bit", "burst": f"{burst}B", "cburst": f"{burst}B"}}
+    htb = {"rate": f"{entry.rate_bps}bit", "burst": f"{HTB_BURST}B", "cburst": f"{HTB_BURST}B"}
+    up: LinkDict = {"from": "s0", "to": "s1", "queue": queue}
+    if shaped:
+        up["shaper"] = {"htb": htb}
     delay = _time(entry.rtt_ms * 1e-3)
     return {
         "nic": {"from": "h1", "to": "s0", "rate": "1gbit", "queue": unlimited},
-        UP: {"from": "s0", "to": "s1", "queue": queue, "shaper": shaper},
+        UP: up,
         HOP: {"from": "s1", "to": "h2", "rate": f"{round(HOP_RATE * entry.rate_bps)}bit", "queue": unlimited},
         BACK: {"from": "h2", "to": "h1", "rate": "1gbit", "delay": delay, "queue": unlimited},
     }

@@ -1,8 +1,7 @@
 """What a Linux queue discipline is in bloatlab: tc's words and the kernel's defaults as a scenario's `queue`.
 
 What is not named has the kernel's default, written out here where bloatlab's own differs. Source: the manual pages
-(tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8)); for CAKE
-Hoiland-Jorgensen, Taht & Morton 2018.
+(tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8)).
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from bloatlab.validate.tc import Qdisc
 #: A full Ethernet frame without checksum: the kernel's "psched MTU", which quanta and laws take for a packet.
 FRAME = 1514
 
-#: The least that a scheduler of bloatlab takes for a turn, bytes.
-LEAST_QUANTUM = 64
+#: Bytes that a size on the wire counts before its IP header.
+ETHERNET = 14
 
 #: What a drop-tail queue of tc holds without a limit: the interface's txqueuelen.
 TXQUEUELEN = 1000
@@ -32,7 +31,6 @@ class _Link:
     """What some defaults depend on."""
 
     rate_bps: int
-    flows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,14 @@ class Translated:
     remark: str = ""
 
 
-def translate(qdisc: Qdisc, rate_bps: int, flows: int = 1) -> Translated:
-    """`qdisc` on a link of `rate_bps`, for so many bulk flows between one pair of hosts. Raises `NotSupportedError`."""
+def translate(qdisc: Qdisc, rate_bps: int) -> Translated:
+    """`qdisc` on a link of `rate_bps`. Raises `NotSupportedError`."""
     build = _BUILD.get(qdisc.kind)
     if build is None:
         raise NotSupportedError(f"bloatlab has no {qdisc.kind}")
     if qdisc.root and qdisc.kind != "cake":
         raise NotSupportedError(f"{qdisc.kind} does not shape on its own")
-    return build(qdisc, _Link(rate_bps, flows))
+    return build(qdisc, _Link(rate_bps))
 
 
 def _pfifo(q: Qdisc, _link: _Link) -> Translated:
@@ -160,44 +158,63 @@ def _red(q: Qdisc, _link: _Link) -> Translated:
     )
 
 
-#: What CAKE does to a host's packets beyond queueing them, and what bloatlab cannot compose.
-_CAKE_REFUSED = ("ack-filter", "ack-filter-aggressive", "ingress", "autorate-ingress", "overhead", "mpu")
-#: Isolation that differs from five-tuple fairness only where there are several hosts.
-_CAKE_OTHER = ("flowblind", "srchost", "dsthost", "hosts")
+#: CAKE's words that take no value, and what they set.
+_CAKE_WORDS: Mapping[str, Mapping[str, Any]] = {
+    **{w: {"diffserv": w} for w in ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence")},
+    **{w: {"isolation": w} for w in ("flowblind", "srchost", "dsthost", "hosts", "flows")},
+    **{w: {"isolation": w.replace("-", "_")} for w in ("dual-srchost", "dual-dsthost", "triple-isolate")},
+    "ack-filter": {"ack_filter": "normal"},
+    "ack-filter-aggressive": {"ack_filter": "aggressive"},
+    "no-ack-filter": {"ack_filter": "off"},
+    "wash": {"wash": True},
+    "nowash": {"wash": False},
+    "ingress": {"ingress": True},
+    "egress": {"ingress": False},
+    "nonat": {},
+    "split-gso": {},
+    "unlimited": {},
+    "raw": {},
+    "noatm": {"framing": "none"},
+    "atm": {"framing": "atm"},
+    "ptm": {"framing": "ptm"},
+    "docsis": {"overhead": 18, "mpu": 64},
+    "ethernet": {"overhead": 38, "mpu": 84},
+    "conservative": {"overhead": 48, "framing": "atm"},
+    "pppoe-ptm": {"overhead": 30, "framing": "ptm"},
+    "datacentre": {"rtt": "100us"},
+    "lan": {"rtt": "1ms"},
+    "metro": {"rtt": "10ms"},
+    "regional": {"rtt": "30ms"},
+    "internet": {"rtt": "100ms"},
+    "oceanic": {"rtt": "300ms"},
+    "satellite": {"rtt": "1s"},
+}
+#: What is not modelled.
+_CAKE_ABSENT = ("autorate-ingress", "no-split-gso", "nat")
 
 
 def _cake(q: Qdisc, link: _Link) -> Translated:
-    """A composition: COBALT under DRR++ in an 8-way set-associative hash of 1024 queues, the longest queue pays."""
-    for word in (*_CAKE_REFUSED, *_CAKE_OTHER):
+    for word in _CAKE_ABSENT:
         if q.has(word):
-            raise NotSupportedError(f"bloatlab has no CAKE, and nothing to compose its {word} from")
+            raise NotSupportedError(f"bloatlab's cake has no {word}")
     bandwidth = q.number("bandwidth")
-    if q.root and bandwidth != link.rate_bps:
-        raise NotSupportedError(f"cake's own shaper at another rate than the link's {link.rate_bps} bit/s")
-    # the CAKE paper: interval is `rtt`, target a 20th of it and at least 1.5 packets at the shaper's rate; besides,
-    # COBALT's CoDel starts at four packets
-    interval = q.number("rtt") or 0.1
-    packet = 0.0 if bandwidth is None else FRAME * 8.0 / bandwidth
-    law = {
-        "target": _time(max(interval / 20.0, 4.0 * packet)),
-        "interval": _time(interval + max(0.0, 1.5 * packet - interval / 20.0)),
-        "ecn": True,
-        "holds_queue": True,
-    }
-    composed = {
-        "classifier": {"serial_search": {"groups": 128, "ways": 8, "when_full": "hashed"}},
-        "scheduler": {"drr_plus_plus": {"quantum": f"{_cake_quantum(q, bandwidth, link.flows)}B"}},
-        "law": {"cobalt": law},
-        "overflow": {"longest": {"by": "bytes", "from": "head"}},
-        "limit": f"{q.count('memlimit', 4 << 20)}B",
-    }
-    return Translated({"fair": composed}, "composed, not CAKE: COBALT, DRR++, 8-way set-associative hash")
-
-
-def _cake_quantum(q: Qdisc, bandwidth: float | None, flows: int) -> int:
-    """Bytes of a turn: the paper's, shared by the flows of a host where hosts are isolated."""
-    whole = FRAME if bandwidth is None else min(max(int(bandwidth / 8.0) >> 12, 300), FRAME)
-    return whole if q.has("flows") else max(whole // max(flows, 1), LEAST_QUANTUM)
+    if q.root and bandwidth is None:
+        raise NotSupportedError("cake in the place of the shaper, and without a bandwidth")
+    if bandwidth is not None and bandwidth > link.rate_bps:
+        raise NotSupportedError(f"cake's own shaper above the link's {link.rate_bps} bit/s")
+    # sizes on the wire count the Ethernet header, as the kernel's do
+    given: dict[str, Any] = {"header": ETHERNET}
+    for word, sets in _CAKE_WORDS.items():
+        given |= sets if q.has(word) else {}
+    if bandwidth is not None:
+        given["bandwidth"] = f"{round(bandwidth)}bit"
+    rtt = q.number("rtt")
+    if rtt is not None:
+        given["rtt"] = _time(rtt)
+    given |= {name: q.count(name, 0) for name in ("overhead", "mpu") if q.number(name) is not None}
+    if q.number("memlimit") is not None:
+        given["memory_limit"] = f"{q.count('memlimit', 0)}B"
+    return Translated({"cake": given})
 
 
 _BUILD: Mapping[str, Callable[[Qdisc, _Link], Translated]] = {

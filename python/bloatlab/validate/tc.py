@@ -99,9 +99,10 @@ _RED = {
 }
 #: Words of tc-cake(8) that stand alone.
 _CAKE_FLAGS = """
-    unlimited besteffort diffserv3 diffserv4 diffserv5 diffserv8 precedence flowblind srchost dsthost hosts flows
+    unlimited besteffort diffserv3 diffserv4 diffserv8 precedence flowblind srchost dsthost hosts flows
     dual-srchost dual-dsthost triple-isolate nat nonat wash nowash split-gso no-split-gso ack-filter
-    ack-filter-aggressive no-ack-filter ingress egress autorate-ingress raw ethernet noatm
+    ack-filter-aggressive no-ack-filter ingress egress autorate-ingress raw noatm atm ptm docsis ethernet conservative
+    pppoe-ptm datacentre lan metro regional internet oceanic satellite
 """
 _CAKE = dict.fromkeys(_CAKE_FLAGS.split(), Kind.FLAG) | {
     "bandwidth": Kind.RATE,

@@ -85,8 +85,10 @@ impl Account<'_> {
 
     fn link_summary(&self, link: &LinkAccount<'_>) -> Value {
         let m = link.counts();
-        let drops: Map<String, Value> =
-            DropReason::ALL.iter().map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect();
+        // one discipline alone filters ACKs: elsewhere the reason is not told
+        let rare = |r: DropReason| r == DropReason::AckFilter && m.drops[r as usize] == 0;
+        let told = DropReason::ALL.iter().filter(|r| !rare(**r));
+        let drops: Map<String, Value> = told.map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect();
         let mut v = json!({
             "offered_packets": m.offered.packets, "offered_bytes": m.offered.bytes,
             "delivered_packets": m.delivered.packets, "delivered_bytes": m.delivered.bytes,

@@ -38,6 +38,7 @@ pub use drr::DrrParams;
 pub use fq_codel::FqCodelParams;
 pub use fq_pie::FqPieParams;
 pub use hash::HashKey;
+pub(crate) use hash::hash;
 pub use overflow::{End, Longest, Measure, Overflow};
 pub use params::{FairParams, LawSees};
 pub use perfect::PerfectParams;

@@ -14,9 +14,9 @@
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16). As in ns-3, the delay has to be above `target`
-//! alone; CAKE's shaper asks for four packet times as well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore
-//! leave 4 % of the line unused, 5 % with ECN, and 1 and 2 % at a target of 10 ms. Like CAKE's, the last packet of the queue is
-//! never dropped at the head.
+//! alone; CAKE asks for four packet times as well, and the discipline `cake` does. At 5 Mbit/s, where 5 ms are two packets, ten
+//! Reno flows therefore leave 4 % of the line unused, 5 % with ECN, and 1 and 2 % at a target of 10 ms. Like CAKE's, the last
+//! packet of the queue is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
@@ -100,6 +100,21 @@ pub struct CobaltState {
     pub blue_timer: Time,
 }
 
+/// What COBALT is asked about the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// The moment of the question.
+    pub now: Time,
+    /// The delay is above what is acceptable.
+    pub over_target: bool,
+    /// BLUE steps up, however long the queue is.
+    pub too_late: bool,
+    /// The packet may be marked.
+    pub capable: bool,
+    /// Nothing waits behind it: it is not dropped.
+    pub last: bool,
+}
+
 impl CobaltState {
     /// BLUE's step up.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
@@ -117,10 +132,9 @@ impl CobaltState {
     /// CAKE's `cobalt_should_drop`, CoDel's part: whether to mark or drop, and the `drop_next` that [`CobaltState::rest`] asks
     /// about.
     #[inline]
-    fn codel(&mut self, cfg: &CobaltParams, sojourn: Duration, now: Time) -> (bool, Time) {
+    fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;
         let next_due = self.count > 0 && now >= was;
-        let over_target = sojourn > cfg.target;
         if over_target {
             if !self.dropping {
                 self.drop_next = now;
@@ -154,6 +168,46 @@ impl CobaltState {
             self.drop_next = now;
         }
     }
+
+    /// CAKE's `cobalt_should_drop`: what becomes of a head.
+    #[inline]
+    pub(crate) fn head(&mut self, cfg: &CobaltParams, head: Head, rng: &mut Rng) -> Verdict {
+        let (due, due_at) = self.codel(cfg, head.over_target, head.now);
+        if head.too_late {
+            self.blue_up(cfg, head.now);
+        }
+        let mark = due && cfg.ecn && head.capable;
+        let drop = rng.chance(self.p_drop) || (due && !mark);
+        self.rest(cfg, due_at, drop, head.now);
+        match (drop && !head.last, mark) {
+            (true, _) => Verdict::Drop,
+            (false, true) => Verdict::Mark(MarkReason::Law),
+            (false, false) => Verdict::Pass,
+        }
+    }
+
+    /// CAKE's `cobalt_queue_empty`.
+    #[inline]
+    pub(crate) fn queue_empty(&mut self, cfg: &CobaltParams, now: Time) {
+        if self.p_drop > 0.0 && now.since(self.blue_timer) > cfg.target {
+            self.p_drop = (self.p_drop - cfg.p_dec.get()).max(0.0);
+            self.blue_timer = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.advance(cfg.interval);
+        }
+    }
+
+    /// CAKE's `cobalt_queue_full`.
+    #[inline]
+    pub(crate) fn queue_full(&mut self, cfg: &CobaltParams, now: Time) {
+        self.blue_up(cfg, now);
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
 }
 
 /// COBALT as the law of one queue.
@@ -173,38 +227,24 @@ impl Cobalt {
 impl Law for Cobalt {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-        let (cfg, s) = (&self.cfg, &mut self.state);
+        let cfg = &self.cfg;
         let capable = packet.ecn() != Ecn::NotEct;
-        let (due, due_at) = s.codel(cfg, view.sojourn, view.now);
-        if cfg.blue_threshold.is_some_and(|t| view.sojourn > t) {
-            s.blue_up(cfg, view.now);
-        }
-        let mark = due && cfg.ecn && capable;
-        let drop = rng.chance(s.p_drop) || (due && !mark);
-        s.rest(cfg, due_at, drop, view.now);
-        if drop && view.backlog.packets > 0 {
-            return Verdict::Drop;
-        }
-        match cfg.ce_threshold {
-            _ if mark => Verdict::Mark(MarkReason::Law),
-            Some(t) if capable && view.sojourn > t => Verdict::Mark(MarkReason::Step),
-            _ => Verdict::Pass,
+        let head = Head {
+            now: view.now,
+            over_target: view.sojourn > cfg.target,
+            too_late: cfg.blue_threshold.is_some_and(|t| view.sojourn > t),
+            capable,
+            last: view.backlog.packets == 0,
+        };
+        match (self.state.head(cfg, head, rng), cfg.ce_threshold) {
+            (Verdict::Pass, Some(t)) if capable && view.sojourn > t => Verdict::Mark(MarkReason::Step),
+            (verdict, _) => verdict,
         }
     }
 
-    /// CAKE's `cobalt_queue_empty`.
     #[inline]
     fn empty(&mut self, now: Time) {
-        let (cfg, s) = (&self.cfg, &mut self.state);
-        if s.p_drop > 0.0 && now.since(s.blue_timer) > cfg.target {
-            s.p_drop = (s.p_drop - cfg.p_dec.get()).max(0.0);
-            s.blue_timer = now;
-        }
-        s.dropping = false;
-        if s.count > 0 && now >= s.drop_next {
-            s.count -= 1;
-            s.advance(cfg.interval);
-        }
+        self.state.queue_empty(&self.cfg, now);
     }
 
     /// While its queue is empty, `count` falls whenever `drop_next` is due.   Bound: each turn takes one from count.
@@ -221,13 +261,9 @@ impl Law for Cobalt {
         self.state.count == 0 && self.state.p_drop == 0.0
     }
 
-    /// CAKE's `cobalt_queue_full`.
     #[inline]
     fn overflow(&mut self, now: Time) {
-        self.state.blue_up(&self.cfg, now);
-        self.state.dropping = true;
-        self.state.drop_next = now;
-        self.state.count = self.state.count.max(1);
+        self.state.queue_full(&self.cfg, now);
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

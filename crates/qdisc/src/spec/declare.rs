@@ -207,10 +207,15 @@ macro_rules! disciplines {
                 match self { $($(Self::$Variant(p) => Params::validate(p),)*)+ Self::$Out(p) => Params::validate(p) }
                     .map_err(|p| p.under(self.name()))
             }
-            /// Refuses a limit in time under which nothing could wait at this sustained rate. [`Spec::validate`] does the rest.
-            pub fn validate_at(&self, rate: units::BitRate) -> Result<(), Problem> {
-                let check = |l| crate::Room::validate_at(l, false, rate).map_err(|p| p.under(self.name()));
-                self.limit().map_or(Ok(()), check)
+            /// Refuses what does not fit this sustained rate: a limit in time under which nothing could wait, a shaper that is
+            /// faster. [`Spec::validate`] does the rest.
+            pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+                match self { $($(Self::$Variant(p) => Params::validate_at(p, rate),)*)+ Self::$Out(p) => Params::validate_at(p, rate) }
+                    .map_err(|p| p.under(self.name()))
+            }
+            /// The rate that the discipline itself keeps to; `None` for all that send as fast as they are asked.
+            pub fn shapes(&self) -> Option<BitRate> {
+                match self { $($(Self::$Variant(p) => Params::shapes(p),)*)+ Self::$Out(p) => Params::shapes(p) }
             }
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {

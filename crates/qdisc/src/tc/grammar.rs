@@ -1,6 +1,6 @@
 //! The table: each of tc's disciplines that is modelled, its words, and the parameter that each word sets.
 //!
-//! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8).
+//! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8).
 
 /// What follows a word, and what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Rate,
     /// A whole number.
     Count,
+    /// A whole number, which may be negative.
+    Signed,
     /// A whole number that is 16 times the parameter.
     Sixteenths,
     /// A whole number of per cent.
@@ -29,6 +31,8 @@ pub(super) enum Kind {
     Flag(bool),
     /// Nothing: the parameter becomes this, as JSON.
     Is(&'static str),
+    /// Nothing: these parameters, by name, become this, as JSON. Only read: there are other words for them.
+    Several(&'static [(&'static str, &'static str)]),
     /// So many words; tc has it, and no parameter stands for it.
     Absent(usize),
 }
@@ -43,11 +47,12 @@ impl Kind {
             Self::Seconds => "a whole number of seconds, such as 10",
             Self::Rate => "a rate such as 10mbit",
             Self::Count => "a whole number",
+            Self::Signed => "a whole number such as 18 or -4",
             Self::Sixteenths => "a whole number from 0 to 32",
             Self::Percent => "a whole number from 0 to 100",
             Self::Share => "a probability from 0 to 1",
             Self::Own => "a word",
-            Self::Flag(_) | Self::Is(_) | Self::Absent(_) => "nothing",
+            Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "nothing",
         }
     }
 
@@ -59,10 +64,10 @@ impl Kind {
             Self::Time => " TIME",
             Self::Seconds => " SECONDS",
             Self::Rate => " RATE",
-            Self::Count | Self::Sixteenths => " NUMBER",
+            Self::Count | Self::Signed | Self::Sixteenths => " NUMBER",
             Self::Percent => " PERCENT",
             Self::Share => " PROBABILITY",
-            Self::Own | Self::Flag(_) | Self::Is(_) | Self::Absent(_) => "",
+            Self::Own | Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "",
         }
     }
 }
@@ -110,7 +115,9 @@ const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Word {
     Word { tc, field, kind }
 }
 
-use Kind::{Absent, Count, Flag, Is, Own, Packets, Percent, Rate, Seconds, Share, Sixteenths, Size, Time};
+use Kind::{
+    Absent, Count, Flag, Is, Own, Packets, Percent, Rate, Seconds, Several, Share, Signed, Sixteenths, Size, Time,
+};
 
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
 const BYTES: &[Word] = &[w("limit", "limit", Size)];
@@ -186,6 +193,74 @@ const SFQ: &[Word] = &[
     w("harddrop", "", Absent(0)),
 ];
 
+/// tc-cake(8). Words of several parameters stand for a line's overhead, or for a round-trip time.
+const CAKE: &[Word] = &[
+    w("bandwidth", "bandwidth", Rate),
+    w("unlimited", "bandwidth", Is("null")),
+    w("besteffort", "diffserv", Is("\"besteffort\"")),
+    w("diffserv3", "diffserv", Is("\"diffserv3\"")),
+    w("diffserv4", "diffserv", Is("\"diffserv4\"")),
+    w("diffserv8", "diffserv", Is("\"diffserv8\"")),
+    w("precedence", "diffserv", Is("\"precedence\"")),
+    w("flowblind", "isolation", Is("\"flowblind\"")),
+    w("srchost", "isolation", Is("\"srchost\"")),
+    w("dsthost", "isolation", Is("\"dsthost\"")),
+    w("hosts", "isolation", Is("\"hosts\"")),
+    w("flows", "isolation", Is("\"flows\"")),
+    w("dual-srchost", "isolation", Is("\"dual_srchost\"")),
+    w("dual-dsthost", "isolation", Is("\"dual_dsthost\"")),
+    w("triple-isolate", "isolation", Is("\"triple_isolate\"")),
+    w("nonat", "", Several(&[])),
+    w("wash", "wash", Flag(true)),
+    w("nowash", "wash", Flag(false)),
+    w("ack-filter", "ack_filter", Is("\"normal\"")),
+    w("ack-filter-aggressive", "ack_filter", Is("\"aggressive\"")),
+    w("no-ack-filter", "ack_filter", Is("\"off\"")),
+    w("split-gso", "", Several(&[])),
+    w("rtt", "rtt", Time),
+    w("raw", "overhead", Is("null")),
+    w("overhead", "overhead", Signed),
+    w("noatm", "framing", Is("\"none\"")),
+    w("atm", "framing", Is("\"atm\"")),
+    w("ptm", "framing", Is("\"ptm\"")),
+    w("mpu", "mpu", Count),
+    w("memlimit", "memory_limit", Size),
+    w("ingress", "ingress", Flag(true)),
+    w("egress", "ingress", Flag(false)),
+    w("datacentre", "rtt", Several(&[("rtt", "\"100us\"")])),
+    w("lan", "rtt", Several(&[("rtt", "\"1ms\"")])),
+    w("metro", "rtt", Several(&[("rtt", "\"10ms\"")])),
+    w("regional", "rtt", Several(&[("rtt", "\"30ms\"")])),
+    w("internet", "rtt", Several(&[("rtt", "\"100ms\"")])),
+    w("oceanic", "rtt", Several(&[("rtt", "\"300ms\"")])),
+    w("satellite", "rtt", Several(&[("rtt", "\"1s\"")])),
+    w("interplanetary", "rtt", Several(&[("rtt", "\"1000s\"")])),
+    line("conservative", &[("overhead", "48"), ("framing", "\"atm\"")]),
+    line("docsis", &[("overhead", "18"), ("mpu", "64"), ("framing", "\"none\"")]),
+    line("ethernet", &[("overhead", "38"), ("mpu", "84"), ("framing", "\"none\"")]),
+    line("pppoe-ptm", &[("overhead", "30"), ("framing", "\"ptm\"")]),
+    line("bridged-ptm", &[("overhead", "22"), ("framing", "\"ptm\"")]),
+    line("pppoa-vcmux", &[("overhead", "10"), ("framing", "\"atm\"")]),
+    line("pppoa-llc", &[("overhead", "14"), ("framing", "\"atm\"")]),
+    line("pppoe-vcmux", &[("overhead", "32"), ("framing", "\"atm\"")]),
+    line("pppoe-llcsnap", &[("overhead", "40"), ("framing", "\"atm\"")]),
+    line("bridged-vcmux", &[("overhead", "24"), ("framing", "\"atm\"")]),
+    line("bridged-llcsnap", &[("overhead", "32"), ("framing", "\"atm\"")]),
+    line("ipoa-vcmux", &[("overhead", "8"), ("framing", "\"atm\"")]),
+    line("ipoa-llcsnap", &[("overhead", "16"), ("framing", "\"atm\"")]),
+    w("nat", "", Absent(0)),
+    w("no-split-gso", "", Absent(0)),
+    w("autorate-ingress", "", Absent(0)),
+    w("fwmark", "", Absent(1)),
+    w("ether-vlan", "", Absent(0)),
+    w("via-ethernet", "", Absent(0)),
+];
+
+/// A keyword for the overhead of a kind of line.
+const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Word {
+    w(tc, "overhead", Several(sets))
+}
+
 /// sfq's `headdrop`, as JSON: the head of the queue with most packets pays.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
@@ -200,13 +275,13 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "pie", name: "pie", base: &[], words: &[PACKETS, PIE] },
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE] },
     Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
+    Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
     // its thresholds in bytes, and those left out as parts of the limit, are Linux's version of RED
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
 ];
 
 /// Disciplines of tc that are not modelled, with what comes nearest.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
-    ("cake", "nearest: \"fq_codel\" behind a link's shaper = \"htb\", or queue.fair with law = \"cobalt\""),
     ("choke", "nearest: \"red\""),
     ("dualpi2", "nearest: \"pie\""),
     ("ets", "nearest: \"cbq\""),

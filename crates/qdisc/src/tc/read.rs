@@ -90,8 +90,15 @@ fn options(
     let mut rest = rest.iter().copied();
     while let Some(word) = rest.next() {
         if let Some(known) = grammar.and_then(|g| g.words().find(|w| w.tc == word)) {
+            if let Kind::Several(values) = known.kind {
+                values.iter().for_each(|(f, json)| put(table, f, serde_json::from_str(json).unwrap_or_default()));
+                continue;
+            }
             let value = option(known, name, &mut rest)?;
-            put(table, known.field, value);
+            // `tc qdisc show` writes "raw overhead 0" where nothing is compensated
+            if !(known.kind == Kind::Signed && value == 0 && table.get(known.field) == Some(&Value::Null)) {
+                put(table, known.field, value);
+            }
         } else if let Some(default) = own(ours).into_iter().find(|(field, _)| field == word).map(|(_, d)| d) {
             let next = rest.clone().next();
             let value = match next {
@@ -166,11 +173,18 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             .to_string()
             .into(),
         Kind::Count => upto(u32::MAX)?.into(),
+        Kind::Signed => {
+            match text.strip_prefix('-').map_or_else(|| whole(text).map(i64::from), |n| whole(n).map(|n| -i64::from(n)))
+            {
+                Some(n) => n.into(),
+                None => return Err(expected()),
+            }
+        }
         Kind::Sixteenths => (f64::from(upto(32)?) / 16.0).into(),
         Kind::Percent => (f64::from(upto(100)?) / 100.0).into(),
         Kind::Share => text.parse::<Prob>().map_err(|_| expected())?.get().into(),
         Kind::Own => text.into(),
-        Kind::Flag(_) | Kind::Is(_) | Kind::Absent(_) => Value::Null,
+        Kind::Flag(_) | Kind::Is(_) | Kind::Several(_) | Kind::Absent(_) => Value::Null,
     })
 }
 

@@ -124,7 +124,7 @@ impl Word {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
             Kind::Is(json) => serde_json::from_str::<Value>(json).is_ok_and(|v| v == *value),
-            Kind::Absent(_) | Kind::Own => false,
+            Kind::Several(_) | Kind::Absent(_) | Kind::Own => false,
             _ => !value.is_null(),
         }
     }

@@ -1,0 +1,136 @@
+//! The ACK filter: an ACK that a newer one makes superfluous leaves the queue.
+//!
+//! ```text
+//! a pure ACK comes; of the same flow, from the head on, wait
+//!   eligible:  pure ACKs, no SYN, no AE, no option but a time stamp, an older ACK number (the same number: if the new one has
+//!              SACK blocks)
+//!   kept:      the last eligible one before a change of ECE or CWR
+//! normal       the second eligible one found: the first goes
+//! aggressive   one is enough if it stands right before the new one and has its ECE and CWR
+//! ```
+//!
+//! The new ACK stays at the tail. Two are left in normal mode, so that the sender still sees duplicates and its clock.
+//!
+//! Source: SPEC-TODAY 3.6; tc-cake(8).
+//! Departs: a queue sees no SACK ranges here, so an ACK that has some is never filtered (CAKE: unless the new one covers them),
+//! and an ACK on a data segment filters none. Time stamps are not compared: ACKs of a flow that wait are in order.
+
+use crate::Fifo;
+use packet::{Flags, PacketMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether ACKs are filtered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AckFilter {
+    /// No.
+    #[default]
+    Off,
+    /// Two stay of each flow, for senders that count duplicates.
+    Normal,
+    /// One stays.
+    Aggressive,
+}
+
+/// What an ACK says of congestion.
+const ECHO: Flags = Flags::ECE.with(Flags::CWR);
+
+/// With one of these an ACK is never filtered.
+const SAYS_MORE: Flags = Flags::SACK.with(Flags::SYN).with(Flags::FIN).with(Flags::AE).with(Flags::ACCECN_OPTION);
+
+/// Whether `a` and `b` travel the same way of the same connection.
+#[inline]
+fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
+    a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
+}
+
+/// Whether `old`, of the same flow, says nothing that `new` does not.
+#[inline]
+fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
+    let plain = old.flags.has(Flags::PURE_ACK) && !old.flags.any(SAYS_MORE);
+    // ACK numbers of real packets have 32 bits and wrap
+    let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
+    plain && (newer > 0 || (newer == 0 && new.flags.has(Flags::SACK)))
+}
+
+/// The place in `queue` of the ACK that its newest packet makes superfluous.   Bound: one look at each packet.
+pub fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
+    let last = queue.backlog().packets.checked_sub(1)? as usize;
+    let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
+    if filter == AckFilter::Off || last == 0 {
+        return None;
+    }
+    let mut first: Option<(usize, Flags)> = None;
+    for (place, old) in queue.iter().enumerate().take(last).filter(|(_, p)| same(p, new)) {
+        let echo = old.flags.and(ECHO);
+        if first.is_some_and(|(_, e)| e != echo) {
+            first = None;
+        }
+        if !covered(old, new) {
+            continue;
+        }
+        match first {
+            Some((found, _)) => return Some(found),
+            None => first = Some((place, echo)),
+        }
+    }
+    let (place, echo) = first?;
+    (filter == AckFilter::Aggressive && place + 1 == last && echo == new.flags.and(ECHO)).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::FlowId;
+
+    fn ack(seq: u64, more: Flags) -> PacketMeta {
+        PacketMeta { seq, size: 40, flags: Flags::PURE_ACK.with(more), ..Default::default() }
+    }
+    fn found(packets: &[PacketMeta], filter: AckFilter) -> Option<usize> {
+        let mut queue = Fifo::default();
+        packets.iter().for_each(|p| queue.push(*p));
+        superfluous(&queue, filter)
+    }
+    const NONE: Flags = Flags(0);
+
+    #[test]
+    fn two_older_ones_are_needed_or_one() {
+        use AckFilter::{Aggressive, Normal, Off};
+        let acks: Vec<PacketMeta> = (1..=3).map(|i| ack(1000 * i, NONE)).collect();
+        assert_eq!(found(&acks, Normal), Some(0));
+        assert_eq!(found(&acks, Off), None);
+        assert_eq!((found(&acks[..2], Normal), found(&acks[..2], Aggressive)), (None, Some(0)));
+        assert_eq!(found(&acks[..1], Aggressive), None);
+        // numbers that wrap at 32 bits
+        assert_eq!(found(&[ack(0xffff_fff0, NONE), ack(4, NONE)], Aggressive), Some(0));
+    }
+
+    #[test]
+    fn what_says_more_stays() {
+        use AckFilter::{Aggressive, Normal};
+        let of = |first: PacketMeta| found(&[first, ack(5, NONE), ack(9, NONE)], Normal);
+        assert_eq!(of(ack(1, NONE)), Some(0));
+        assert_eq!(of(ack(1, Flags::SACK)), None, "ranges");
+        assert_eq!((of(ack(1, Flags::AE)), of(ack(1, Flags::ACCECN_OPTION))), (None, None), "counters of AccECN");
+        assert_eq!(of(ack(1, Flags::FIN)), None, "the end");
+        assert_eq!(of(ack(9, NONE)), None, "a duplicate");
+        assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
+        assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
+        assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
+        // a duplicate with blocks covers one without
+        assert_eq!(found(&[ack(9, NONE), ack(9, Flags::SACK)], Aggressive), Some(0));
+        assert_eq!(found(&[ack(9, NONE), ack(9, NONE)], Aggressive), None);
+    }
+
+    #[test]
+    fn a_change_of_the_echo_is_not_lost() {
+        use AckFilter::{Aggressive, Normal};
+        let (on, off) = (Flags::ECE, NONE);
+        // 1 off, 2 on: the first cannot go, the second starts anew and stays alone
+        assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
+        assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
+        assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);
+        assert_eq!(found(&[ack(1, on), ack(2, on)], Aggressive), Some(0));
+    }
+}

@@ -1,0 +1,381 @@
+//! CAKE: shaper, classes, isolation of flows and hosts, COBALT, in one discipline.
+//!
+//! ```text
+//!                                +-- tin: flows in turn, a host's share each --+
+//! arrival -- code point -------->|-- tin                                       |--> shaper's clock --> COBALT --> link
+//!                  |             +-- tin                                       +
+//!                  +-- hash, 8 ways; ACK filter; over the limit: the head of the longest queue
+//!
+//! which tin    shaped: of those with packets the last whose clock is due, else the one whose clock is earliest
+//!              unlimited: deficit round robin with the tins' weights
+//! tin's clock  sent n: earlier than now: += n / threshold; else: at least now + n / threshold
+//! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
+//! ```
+//!
+//! With `bandwidth` the discipline shapes: it gives out nothing before its clock says so, although the link is free, and asks to
+//! be woken then ([`QueueDiscipline::next_wake`]). One mechanism has one file: `overhead`, `shaper`, `tins`, `flows`, `hosts`,
+//! `ack_filter`; the law is COBALT's own (`law/cobalt.rs`).
+//!
+//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); SPEC-TODAY 3.
+//! Departs: the memory limit counts bytes on the wire (Linux: of its packet buffers, some 50 % more), and `limit` counts packets
+//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq; packets come as single segments, so there is nothing to split (`split-gso`).
+
+mod ack_filter;
+mod flows;
+mod hosts;
+mod overhead;
+mod params;
+mod shaper;
+mod tins;
+
+pub use ack_filter::AckFilter;
+pub use overhead::Framing;
+pub use params::{CakeParams, Diffserv, Isolation};
+
+use crate::law::Verdict;
+use crate::law::cobalt::Head;
+use crate::{ClassCount, ClassProbe, Cx, Params, QueueDiscipline, Room};
+use flows::Flows;
+use overhead::Overhead;
+use packet::{Backlog, DropReason, Ecn, Flags, LinkView, PacketMeta, Point, Reading};
+use shaper::Shaper;
+use tins::Plan;
+use units::{BitRate, Limit, Problem, Time};
+
+impl Params for CakeParams {
+    type Discipline = Cake;
+    fn validate(&self) -> Result<(), Problem> {
+        self.check()
+    }
+    fn build(&self) -> Cake {
+        Cake::new(self)
+    }
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        self.check_at(rate)
+    }
+    fn shapes(&self) -> Option<BitRate> {
+        self.bandwidth
+    }
+}
+
+/// A class of traffic at work.
+#[derive(Clone, Debug, PartialEq)]
+struct Tin {
+    plan: Plan,
+    flows: Flows,
+    /// Its clock, while shaped.
+    next: Time,
+    /// Its credit among tins, while nothing shapes.
+    deficit: i64,
+    backlog: Backlog,
+    counts: ClassCount,
+}
+
+/// CAKE at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cake {
+    tins: Vec<Tin>,
+    /// The tin of each code point.
+    map: Box<[u8; 64]>,
+    shaper: Option<Shaper>,
+    /// The link that limits in time are reckoned for, if the shaper is it.
+    shaped: Option<LinkView>,
+    overhead: Overhead,
+    ack_filter: AckFilter,
+    ingress: bool,
+    wash: bool,
+    room: Room,
+    memory: u64,
+    total: Backlog,
+    salt: Option<u32>,
+    /// The tin of the last turn.
+    current: usize,
+    /// When to ask again, if the shaper held a packet back.
+    wake_at: Option<Time>,
+}
+
+impl Cake {
+    /// Empty. `p` is valid.
+    pub fn new(p: &CakeParams) -> Self {
+        let tin = |plan: Plan| Tin {
+            flows: Flows::new(p.isolation, plan.quantum),
+            plan,
+            next: Time::ZERO,
+            deficit: 0,
+            backlog: Backlog::default(),
+            counts: ClassCount::default(),
+        };
+        Self {
+            tins: tins::plans(p).into_iter().map(tin).collect(),
+            map: Box::new(tins::map(p.diffserv)),
+            shaper: p.bandwidth.map(Shaper::new),
+            shaped: p.bandwidth.map(LinkView::plain),
+            overhead: p.compensation(),
+            ack_filter: p.ack_filter,
+            ingress: p.ingress,
+            wash: p.wash,
+            room: Room::new(p.limit, false),
+            memory: p.memory().0,
+            total: Backlog::default(),
+            salt: None,
+            current: 0,
+            wake_at: None,
+        }
+    }
+
+    /// Bytes that `packet` costs on the line.
+    #[inline]
+    fn cost(&self, packet: &PacketMeta) -> u64 {
+        self.overhead.of(packet.bytes())
+    }
+
+    /// `packet` has left the queues of tin `t`.
+    #[inline]
+    fn leaves(&mut self, t: usize, packet: &PacketMeta) {
+        for backlog in [&mut self.total, &mut self.tins[t].backlog] {
+            backlog.packets -= 1;
+            backlog.bytes -= packet.bytes();
+        }
+    }
+
+    /// The clocks move on for `cost` bytes of tin `t`; `dropped`: they were not sent.
+    #[inline]
+    fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
+        let tin = &mut self.tins[t];
+        if let Some(pace) = tin.plan.pace {
+            let span = pace.time(cost);
+            tin.next = if tin.next < now { tin.next + span } else { tin.next.max(now + span) };
+        }
+        match &mut self.shaper {
+            Some(shaper) if dropped => shaper.dropped(cost),
+            Some(shaper) => shaper.sent(cost),
+            None => {}
+        }
+    }
+
+    /// `packet`, which has left the queues of tin `t`, is gone.
+    fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Cx<'_>) {
+        self.tins[t].counts.dropped.add(packet);
+        if self.ingress {
+            let cost = self.cost(packet);
+            self.charge(t, cost, true, cx.now);
+        }
+        cx.fate.dropped(packet, reason, point);
+    }
+
+    /// Drops heads of the longest queues until the limits hold. `home`: where the newest packet is.
+    ///
+    /// Bound: every turn drops a packet.
+    #[cold]
+    fn shrink(&mut self, arrival: &PacketMeta, home: (usize, u16), cx: &mut Cx<'_>) {
+        while !self.fits(arrival, cx) {
+            let tins = self.tins.iter_mut().enumerate().filter(|(_, tin)| tin.backlog.packets > 0);
+            let longest = tins
+                .filter_map(|(t, tin)| tin.flows.longest().map(|(i, bytes)| (t, i, bytes)))
+                .reduce(|a, b| if b.2 > a.2 { b } else { a });
+            let Some((t, i, _)) = longest else { return };
+            let flow = &mut self.tins[t].flows[i];
+            let Some(packet) = flow.fifo.pop() else { return };
+            let newest = (t, i) == home && flow.fifo.is_empty();
+            let tin = &mut self.tins[t];
+            tin.flows[i].law.queue_full(&tin.plan.law, cx.now);
+            self.leaves(t, &packet);
+            let reason = if newest { DropReason::TailFull } else { DropReason::HeadFull };
+            self.gone(t, &packet, reason, Point::Enqueue, cx);
+            if newest {
+                return;
+            }
+        }
+    }
+
+    /// Whether what waits, `arrival` among it, is within the limits.
+    #[inline]
+    fn fits(&mut self, arrival: &PacketMeta, cx: &Cx<'_>) -> bool {
+        let others = Backlog { packets: self.total.packets - 1, bytes: self.total.bytes - arrival.bytes() };
+        self.total.bytes <= self.memory && self.room.fits(others, arrival, self.shaped.as_ref().unwrap_or(cx.link))
+    }
+
+    /// The tin that sends next.
+    ///
+    /// Bound: a round of the tins gives each its weight, of at least 64 bytes, against a debt of a packet at most.
+    #[inline]
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        if self.tins.len() == 1 {
+            return Some(0);
+        }
+        if self.shaper.is_none() {
+            return self.choose_in_turn();
+        }
+        let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
+        let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
+        // of those that are due, and of equally early ones, the last
+        waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
+    }
+
+    fn choose_in_turn(&mut self) -> Option<usize> {
+        if self.tins.iter().all(|tin| tin.flows.active() == 0) {
+            return None;
+        }
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.deficit >= 0 && tin.flows.active() > 0 {
+                return Some(self.current);
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.plan.weight;
+            }
+            self.current = (self.current + 1) % self.tins.len();
+        }
+    }
+
+    /// Lets tin `t` send. `look`: at an emptied queue first. `None`: nothing came of it, ask again.
+    ///
+    /// Bound: every turn drops a packet.
+    #[inline]
+    fn serve(&mut self, t: usize, look: &mut bool, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        loop {
+            let tin = &mut self.tins[t];
+            let i = tin.flows.next(std::mem::take(look), cx.rng)?;
+            let busy = u64::from(self.ingress) * u64::from(tin.flows.bulk());
+            let flow = &mut tin.flows[i];
+            let Some(mut packet) = flow.fifo.pop() else {
+                flow.law.queue_empty(&tin.plan.law, cx.now);
+                let rests = flow.law.count == 0 && flow.law.p_drop == 0.0 && flow.law.drop_next <= cx.now;
+                tin.flows.emptied(i, rests);
+                return None;
+            };
+            let sojourn = cx.now.since(packet.stamp);
+            let Plan { law, mtu_time, .. } = &tin.plan;
+            let head = Head {
+                now: cx.now,
+                over_target: sojourn > law.target && sojourn.0 > mtu_time.0 * (2 * busy).max(4),
+                too_late: false,
+                capable: packet.ecn() != Ecn::NotEct,
+                last: flow.fifo.is_empty(),
+            };
+            let verdict = flow.law.head(law, head, cx.rng);
+            let cost = self.cost(&packet);
+            self.leaves(t, &packet);
+            if verdict == Verdict::Drop {
+                if self.ingress {
+                    let tin = &mut self.tins[t];
+                    tin.flows[i].deficit -= cost as i64;
+                    tin.deficit -= cost as i64;
+                }
+                self.gone(t, &packet, DropReason::EarlyHead, Point::Dequeue, cx);
+                continue;
+            }
+            if let Verdict::Mark(reason) = verdict {
+                crate::single::mark(&mut packet, reason, Point::Dequeue, cx);
+            }
+            self.charge(t, cost, false, cx.now);
+            let tin = &mut self.tins[t];
+            tin.flows[i].deficit -= cost as i64;
+            tin.deficit -= cost as i64;
+            tin.counts.delivered.add(&packet);
+            return Some(packet);
+        }
+    }
+}
+
+impl QueueDiscipline for Cake {
+    #[inline]
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        let t = usize::from(self.map[usize::from(packet.tos >> 2)]);
+        if self.wash {
+            packet.tos &= 3;
+        }
+        let salt = *self.salt.get_or_insert_with(|| cx.rng.bits() as u32);
+        let forward = cx.flows.get(packet.flow);
+        let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
+        let tin = &mut self.tins[t];
+        if tin.backlog.packets == 0 {
+            tin.next = tin.next.max(cx.now);
+            if let Some(shaper) = self.shaper.as_mut().filter(|_| self.total.packets == 0) {
+                shaper.fresh(cx.now);
+            }
+        }
+        let i = tin.flows.place(&tuple, salt);
+        tin.counts.offered.add(&packet);
+        tin.flows[i].fifo.push(packet);
+        for backlog in [&mut self.total, &mut tin.backlog] {
+            backlog.packets += 1;
+            backlog.bytes += packet.bytes();
+        }
+        tin.flows.joined(i, cx.rng);
+        if self.ack_filter != AckFilter::Off
+            && let Some(old) = ack_filter::superfluous(&tin.flows[i].fifo, self.ack_filter)
+            && let Some(ack) = tin.flows[i].fifo.remove(old)
+        {
+            self.leaves(t, &ack);
+            self.gone(t, &ack, DropReason::AckFilter, Point::Enqueue, cx);
+        }
+        if !self.fits(&packet, cx) {
+            self.shrink(&packet, (t, i), cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let mut look = true;
+        // bound: every turn sends a packet, drops one, or takes a queue out of a line
+        loop {
+            self.wake_at = None;
+            if self.total.packets == 0 {
+                return None;
+            }
+            if let Some(due) = self.shaper.as_ref().map(Shaper::due).filter(|due| *due > cx.now) {
+                self.wake_at = Some(due);
+                return None;
+            }
+            let t = self.choose(cx.now)?;
+            if let Some(packet) = self.serve(t, &mut look, cx) {
+                return Some(packet);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        self.wake_at
+    }
+
+    /// The shaper's clock is due: whoever called asks for a packet now.
+    fn wake(&mut self, _cx: &mut Cx<'_>) {
+        self.wake_at = None;
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    /// As `tc -s qdisc` names it; each tin follows.
+    fn probe(&self, out: &mut Reading<'_>) {
+        let flows = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
+        out.number("sparse_flows", flows(Flows::sparse));
+        out.number("bulk_flows", flows(Flows::bulk));
+        out.number("unresponsive_flows", flows(Flows::unresponsive));
+        out.bytes("memory_used", self.total.bytes);
+        out.moment("time_next_packet", self.shaper.as_ref().map(Shaper::due));
+        let told = if out.queues() { &self.tins[..] } else { &[] };
+        for tin in told {
+            out.queue(tin.plan.name);
+            out.packets("backlog", tin.backlog.packets.into());
+            out.bytes("backlog", tin.backlog.bytes);
+            out.number("sparse_flows", tin.flows.sparse());
+            out.number("bulk_flows", tin.flows.bulk());
+            out.number("unresponsive_flows", tin.flows.unresponsive());
+            out.duration("target", tin.plan.law.target);
+            out.duration("interval", tin.plan.law.interval);
+            out.moment("time_next_packet", Some(tin.next).filter(|_| self.shaper.is_some()));
+        }
+    }
+
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        self.tins.iter().map(|tin| ClassProbe { name: tin.plan.name, counts: tin.counts }).collect()
+    }
+}

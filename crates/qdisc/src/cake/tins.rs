@@ -1,0 +1,186 @@
+//! Tins: classes of traffic by code point, each with a threshold, a weight, and what its rate makes of quantum and target.
+//!
+//! ```text
+//! diffserv3     0 best effort 1, 1024     1 bulk 1/16, 64     2 voice 1/4, 256          (share of the rate, weight)
+//! diffserv4     0 best effort 1, 1024     1 bulk 1/16, 64     2 video 1/2, 512     3 voice 1/4, 256
+//! diffserv8     tin i: (7/8)^i, 256 (7/8)^i, by RFC 4594's classes         precedence: the same, by the upper three bits
+//!
+//! quantum   clamp(rate / 4096, 300, 1514) bytes         1514 without a rate
+//! target    max(1.5 mtu_time, target)                   mtu_time = 1514 bytes at the tin's rate
+//! interval  max(rtt + target - its setting, 2 target)
+//! ```
+//!
+//! A share is a threshold, not a cap: up to it a tin goes first, above it the tin whose clock is earliest.
+//!
+//! Source: SPEC-TODAY 3.3 to 3.5; tc-cake(8); RFC 4594, RFC 8622 (LE).
+
+use super::params::{CakeParams, Diffserv};
+use super::shaper::Pace;
+use crate::law::cobalt::CobaltParams;
+use units::{BitRate, Duration};
+
+/// A full Ethernet frame without its checksum, bytes: what CAKE takes for a packet.
+pub const FRAME: u64 = 1514;
+
+/// What a tin is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its threshold as a clock's pace; `None` without a rate.
+    pub pace: Option<Pace>,
+    /// Its weight among tins that nothing shapes, bytes a turn.
+    pub weight: i64,
+    /// Bytes a turn of one of its flows.
+    pub quantum: u32,
+    /// COBALT's constants.
+    pub law: CobaltParams,
+    /// How long a frame takes at its rate; zero without one.
+    pub mtu_time: Duration,
+}
+
+const EIGHT: [&str; 8] = ["tin0", "tin1", "tin2", "tin3", "tin4", "tin5", "tin6", "tin7"];
+
+/// Names, shares of the rate (as a fraction) and weights.
+fn shares(diffserv: Diffserv) -> Vec<(&'static str, (u64, u64), i64)> {
+    let best_effort = ("best_effort", (1, 1), 1024);
+    let bulk = ("bulk", (1, 16), 64);
+    let voice = ("voice", (1, 4), 256);
+    match diffserv {
+        Diffserv::Besteffort => vec![("best_effort", (1, 1), 65_535)],
+        Diffserv::Diffserv3 => vec![best_effort, bulk, voice],
+        Diffserv::Diffserv4 => vec![best_effort, bulk, ("video", (1, 2), 512), voice],
+        Diffserv::Diffserv8 | Diffserv::Precedence => {
+            let mut weight = 256;
+            EIGHT
+                .iter()
+                .zip(0..)
+                .map(|(name, i)| {
+                    let tin = (*name, (7u64.pow(i), 8u64.pow(i)), weight);
+                    weight = weight * 7 / 8;
+                    tin
+                })
+                .collect()
+        }
+    }
+}
+
+/// The tins of `p`, which is valid.
+pub fn plans(p: &CakeParams) -> Vec<Plan> {
+    let tin = |(name, (up, down), weight): (&'static str, (u64, u64), i64)| {
+        let rate = p.bandwidth.map(|b| BitRate((u128::from(b.0) * u128::from(up) / u128::from(down)).max(1) as u64));
+        let mtu_time = rate.map_or(Duration::ZERO, |r| Pace::new(r).time(FRAME));
+        let given = p.target();
+        let target = Duration((mtu_time.0.saturating_mul(3) / 2).max(given.0));
+        let interval = Duration((p.rtt.0 + (target.0 - given.0)).max(target.0.saturating_mul(2)));
+        let quantum = rate.map_or(FRAME, |r| (r.0 / 8 / 4096).clamp(300, FRAME)) as u32;
+        let law = CobaltParams { target, interval, ecn: true, ..CobaltParams::default() };
+        Plan { name, pace: rate.map(Pace::new), weight, quantum, law, mtu_time }
+    };
+    shares(p.diffserv).into_iter().map(tin).collect()
+}
+
+/// The tin of each code point.
+pub fn map(diffserv: Diffserv) -> [u8; 64] {
+    let mut tins = [0; 64];
+    let mut put = |tin: u8, points: &[usize]| points.iter().for_each(|p| tins[*p] = tin);
+    // LE and CS1
+    const BULK: [usize; 2] = [1, 8];
+    match diffserv {
+        Diffserv::Besteffort => {}
+        Diffserv::Diffserv3 => {
+            put(1, &BULK);
+            put(2, &[4, 44, 46, 48, 56]);
+        }
+        Diffserv::Diffserv4 => {
+            put(1, &BULK);
+            put(2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]);
+            put(3, &[32, 40, 44, 46, 48, 56]);
+        }
+        Diffserv::Diffserv8 => {
+            tins = [2; 64];
+            let mut put = |tin: u8, points: &[usize]| points.iter().for_each(|p| tins[*p] = tin);
+            put(0, &[1]);
+            // high throughput: TOS2, CS1, AF1x
+            put(1, &[2, 8, 10, 12, 14]);
+            // multimedia: CS3, AF3x, AF4x
+            put(3, &[24, 26, 28, 30, 34, 36, 38]);
+            // low latency data: TOS4, AF2x
+            put(4, &[4, 18, 20, 22]);
+            // administration: CS2
+            put(5, &[16]);
+            // least latency: CS4, CS5, VA, EF
+            put(6, &[32, 40, 44, 46]);
+            // network control: CS6, CS7
+            put(7, &[48, 56]);
+        }
+        Diffserv::Precedence => tins = std::array::from_fn(|p| (p >> 3) as u8),
+    }
+    tins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(diffserv: Diffserv, rate: Option<u64>) -> Vec<Plan> {
+        plans(&CakeParams { diffserv, bandwidth: rate.map(BitRate), ..CakeParams::default() })
+    }
+
+    #[test]
+    fn quantum_target_and_interval_of_a_rate() {
+        // 1514 B at 1 Mbit/s: 12.112 ms; 1.5 of it 18.168; 100 + 18.168 - 5
+        let one = &of(Diffserv::Besteffort, Some(1_000_000))[0];
+        assert_eq!(one.mtu_time, Duration::from_micros(12_112));
+        assert_eq!((one.law.target, one.law.interval), (Duration::from_micros(18_168), Duration::from_micros(113_168)));
+        // 125 kB/s / 4096 = 30, so 300; 10 Mbit/s: 305; 20: 610; 49.6 and more: 1514
+        let quantum = |rate| of(Diffserv::Besteffort, rate)[0].quantum;
+        let rates = [1_000_000, 10_000_000, 20_000_000, 49_611_000, 1_000_000_000];
+        assert_eq!(rates.map(|r| quantum(Some(r))), [300, 305, 610, 1514, 1514]);
+        assert_eq!(quantum(None), 1514);
+        // from 1.5 x 1514 x 8 / 5 ms = 3.6336 Mbit/s on, the settings themselves
+        let four = &of(Diffserv::Besteffort, Some(3_640_000))[0];
+        assert_eq!((four.law.target, four.law.interval), (Duration::from_millis(5), Duration::from_millis(100)));
+        let none = &of(Diffserv::Besteffort, None)[0];
+        assert_eq!((none.law.target, none.mtu_time), (Duration::from_millis(5), Duration::ZERO));
+    }
+
+    #[test]
+    fn tc_shows_the_same_quanta_and_targets() {
+        // tc-cake(8), its example at 100 Mbit/s: thresholds 100, 6.25 and 25 Mbit/s with quanta 1514, 300 and 762, 5 ms in each
+        let tins = of(Diffserv::Diffserv3, Some(100_000_000));
+        let seen: Vec<_> = tins.iter().map(|t| (t.name, t.quantum, t.law.target.0 / 1000)).collect();
+        assert_eq!(seen, [("best_effort", 1514, 5000), ("bulk", 300, 5000), ("voice", 762, 5000)]);
+        // 10 Mbit/s: bulk has 625 kbit/s, a frame 19.379 ms, target 29.069
+        let bulk = &of(Diffserv::Diffserv3, Some(10_000_000))[1];
+        assert_eq!((bulk.mtu_time.0, bulk.law.target.0), (19_379_200, 29_068_800));
+        assert_eq!(bulk.law.interval.0, 124_068_800);
+    }
+
+    #[test]
+    fn thresholds_and_weights() {
+        let weights = |d| of(d, None).iter().map(|t| t.weight).collect::<Vec<_>>();
+        assert_eq!(weights(Diffserv::Diffserv3), [1024, 64, 256]);
+        assert_eq!(weights(Diffserv::Diffserv4), [1024, 64, 512, 256]);
+        // 256 x 7 / 8 and so on, rounded down
+        assert_eq!(weights(Diffserv::Diffserv8), [256, 224, 196, 171, 149, 130, 113, 98]);
+        // (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s: a frame, 1.514 ms at the whole, takes 3.855 ms
+        let last = of(Diffserv::Precedence, Some(8_000_000))[7].mtu_time;
+        assert!((last.secs() * 1e3 - 1.514 * 2_097_152.0 / 823_543.0).abs() < 1e-5, "{last}");
+    }
+
+    #[test]
+    fn code_points() {
+        let three = map(Diffserv::Diffserv3);
+        assert_eq!([0, 1, 8, 4, 44, 46, 48, 56, 10, 34].map(|p: usize| three[p]), [0, 1, 1, 2, 2, 2, 2, 2, 0, 0]);
+        let four = map(Diffserv::Diffserv4);
+        assert_eq!([0, 1, 8, 4, 18, 24, 38, 32, 40, 46, 10].map(|p: usize| four[p]), [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 0]);
+        assert_eq!(four.iter().filter(|t| **t == 2).count(), 12);
+        let eight = map(Diffserv::Diffserv8);
+        assert_eq!(
+            [0, 1, 8, 10, 16, 18, 24, 34, 46, 48, 3].map(|p: usize| eight[p]),
+            [2, 0, 1, 1, 5, 4, 3, 3, 6, 7, 2]
+        );
+        assert_eq!([0, 8, 46, 63].map(|p: usize| map(Diffserv::Precedence)[p]), [0, 1, 5, 7]);
+    }
+}

@@ -1,0 +1,378 @@
+//! CAKE against closed forms and scripts: spacing, shares of hosts and tins, what a sparse flow waits, BLUE, the memory limit.
+
+use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
+use proptest::prelude::*;
+use qdisc::{Cx, Queue, QueueDiscipline, Spec};
+use units::{BitRate, Duration, Rng, Time};
+
+fn spec(json: &str) -> Spec {
+    let spec: Spec = serde_json::from_str(&format!("{{\"cake\":{json}}}")).unwrap();
+    spec.validate().unwrap_or_else(|p| panic!("{p}"));
+    spec
+}
+
+#[derive(Default)]
+struct Gone(Vec<(u32, DropReason)>);
+
+impl FateSink for Gone {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, _: Point) {
+        self.0.push((packet.flow.0, reason));
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+/// CAKE in front of a link that is never busy: only its own clock holds packets back.
+struct Home {
+    queue: Queue,
+    rng: Rng,
+    link: LinkView,
+    flows: FlowTable,
+    now: Time,
+    gone: Gone,
+    /// Moment, flow and bytes of each departure.
+    sent: Vec<(Time, u32, u16)>,
+}
+
+impl Home {
+    fn new(json: &str) -> Self {
+        Self {
+            queue: Queue::new(spec(json).build()),
+            rng: Rng::named(3, "cake"),
+            link: LinkView::plain(BitRate(1_000_000_000)),
+            flows: FlowTable::default(),
+            now: Time::ZERO,
+            gone: Gone::default(),
+            sent: Vec::new(),
+        }
+    }
+
+    /// Flow `i` of host `src` to host `dst`.
+    fn flow(&mut self, i: u32, src: u32, dst: u32) {
+        let tuple = FlowTuple { src, dst, sport: 1000 + i as u16, dport: 80, ..Default::default() };
+        self.flows.set(FlowId(i), tuple);
+    }
+
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+        let Self { queue, rng, link, flows, now, gone, .. } = self;
+        f(queue, &mut Cx { now: *now, rng, link, flows, fate: gone })
+    }
+
+    fn put(&mut self, packet: PacketMeta) {
+        self.call(|q, cx| q.enqueue(packet, cx));
+        self.drain();
+    }
+
+    fn offer(&mut self, flow: u32, size: u16, dscp: u8) {
+        self.put(PacketMeta { flow: FlowId(flow), size, tos: dscp << 2, ..Default::default() });
+    }
+
+    fn drain(&mut self) {
+        while let Some(p) = self.call(|q, cx| q.dequeue(cx)) {
+            self.sent.push((self.now, p.flow.0, p.size));
+        }
+    }
+
+    /// Everything that the clock lets go until `until`.
+    fn run(&mut self, until: Time) {
+        while let Some(at) = self.queue.next_wake().filter(|at| *at <= until) {
+            assert!(at >= self.now, "a wake in the past");
+            self.now = at;
+            self.call(|q, cx| q.wake(cx));
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// Constant streams of 1500 bytes, `(flow, bits per second, code point)`, for `ms`.
+    fn streams(&mut self, streams: &[(u32, f64, u8)], ms: u64) {
+        let gap = |rate: f64| 1500.0 * 8e9 / rate;
+        let mut next: Vec<f64> = streams
+            .iter()
+            .zip(0..)
+            .map(|(s, i)| self.now.0 as f64 + gap(s.1) * f64::from(i) / streams.len() as f64)
+            .collect();
+        let end = self.now + Duration::from_millis(ms);
+        loop {
+            let first = (0..next.len()).min_by(|a, b| next[*a].total_cmp(&next[*b])).unwrap();
+            let at = Time(next[first] as u64);
+            if at >= end {
+                return self.run(end);
+            }
+            self.run(at);
+            self.offer(streams[first].0, 1500, streams[first].2);
+            next[first] += gap(streams[first].1);
+        }
+    }
+
+    /// Share of the bytes since `from` that flows of `these` have had.
+    fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
+        let bytes = |f: &dyn Fn(u32) -> bool| {
+            self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
+        };
+        bytes(&these) / bytes(&|_| true)
+    }
+}
+
+#[test]
+fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
+    // IP 1500 over docsis costs 1518 bytes, IP 40 costs 64: at 10 Mbit/s 1214.4 and 51.2 us
+    let mut home = Home::new(r#"{"bandwidth":"10mbit","overhead":18,"mpu":64}"#);
+    home.now = Time(5_000_000_000);
+    for size in [1500, 1500, 40, 1500] {
+        home.offer(0, size, 0);
+    }
+    home.run(Time(6_000_000_000));
+    let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
+    assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
+    // and again after a silence: one goes at once, the next waits for the first
+    home.offer(0, 1500, 0);
+    home.offer(0, 1500, 0);
+    home.run(Time(7_000_000_000));
+    let times: Vec<u64> = home.sent[4..].iter().map(|s| s.0.0 - 6_000_000_000).collect();
+    assert_eq!(times, [0, 1_214_400]);
+}
+
+#[test]
+fn a_late_look_is_caught_up() {
+    // eight at 8 Mbit/s, 1 ms each; nobody looks between 0 and 3.5 ms: those due at 1, 2 and 3 ms go then, the fifth at 4 ms
+    let mut home = Home::new(r#"{"bandwidth":"8mbit"}"#);
+    for _ in 0..8 {
+        home.offer(0, 1000, 0);
+    }
+    home.now = Time(3_500_000);
+    home.call(|q, cx| q.wake(cx));
+    home.drain();
+    home.run(Time(1_000_000_000));
+    let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 / 1000).collect();
+    assert_eq!(times, [0, 3500, 3500, 3500, 4000, 5000, 6000, 7000]);
+}
+
+#[test]
+fn hosts_share_equally_however_many_flows_they_have() {
+    // one host with 8 flows, another with 1, to nine different servers; every flow alone would fill the line
+    for (isolation, expected) in [
+        ("triple_isolate", 0.5),
+        ("dual_srchost", 0.5),
+        ("srchost", 0.5),
+        ("flows", 1.0 / 9.0),
+        ("dual_dsthost", 1.0 / 9.0),
+    ] {
+        let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","isolation":"{isolation}"}}"#));
+        (0..8).for_each(|i| home.flow(i, 1, 100 + i));
+        home.flow(8, 2, 200);
+        let streams: Vec<(u32, f64, u8)> = (0..9).map(|i| (i, 10e6, 0)).collect();
+        home.streams(&streams, 20_000);
+        let share = home.share(Time(2_000_000_000), |f| f == 8);
+        assert!((share - expected).abs() < 0.01, "{isolation}: {share}");
+    }
+}
+
+#[test]
+fn the_greater_load_counts_not_their_product() {
+    // source 1 sends four flows to destinations 11 to 14, source 2 one to 15: each of the four has a quarter of a turn
+    let mut home = Home::new(r#"{"bandwidth":"10mbit"}"#);
+    (0..4).for_each(|i| home.flow(i, 1, 11 + i));
+    home.flow(4, 2, 15);
+    let streams: Vec<(u32, f64, u8)> = (0..5).map(|i| (i, 10e6, 0)).collect();
+    home.streams(&streams, 20_000);
+    for i in 0..4 {
+        let share = home.share(Time(2_000_000_000), |f| f == i);
+        assert!((share - 0.125).abs() < 0.005, "{i}: {share}");
+    }
+}
+
+#[test]
+fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
+    // eight bulk flows fill 10 Mbit/s; three sparse flows of one packet each 50 ms: at most 3 x 1.2 + 1.2 ms
+    let mut home = Home::new(r#"{"bandwidth":"10mbit","diffserv":"besteffort"}"#);
+    (0..11).for_each(|i| home.flow(i, 1 + i, 50 + i));
+    let mut arrived = Vec::new();
+    for round in 0..100u64 {
+        home.streams(&(0..8).map(|i| (i, 2e6, 0)).collect::<Vec<_>>(), 50);
+        for i in 8..11 {
+            arrived.push((i, home.now));
+            // less than a quantum of 305 bytes
+            home.offer(i, 300, 0);
+        }
+        assert!(round < 2 || home.queue.backlog().packets > 3);
+    }
+    home.run(home.now + Duration::from_millis(50));
+    let mut worst = 0;
+    for i in 8..11u32 {
+        let asked = arrived.iter().filter(|a| a.0 == i).map(|a| a.1);
+        let left: Vec<Time> = home.sent.iter().filter(|s| s.1 == i).map(|s| s.0).collect();
+        assert_eq!(left.len(), 100, "none is dropped");
+        worst = worst.max(left.iter().zip(asked).map(|(l, a)| l.since(a).0).max().unwrap());
+    }
+    assert!(worst <= 3 * 1_200_000 + 1_200_000, "{worst} ns");
+    assert!(worst > 240_000, "{worst} ns: they met the others");
+}
+
+#[test]
+fn thresholds_of_tins_bound_their_priority_not_their_rate() {
+    // diffserv3 at 16 Mbit/s: voice goes first up to 4 Mbit/s; bulk has its sixteenth; alone each may have all
+    let voice = |rate: f64| {
+        let mut home = Home::new(r#"{"bandwidth":"16mbit","diffserv":"diffserv3"}"#);
+        (0..3).for_each(|i| home.flow(i, 1 + i, 9));
+        home.streams(&[(0, 20e6, 0), (1, 20e6, 8), (2, rate, 46)], 20_000);
+        let share = |f: u32| home.share(Time(2_000_000_000), |x| x == f) * 16e6;
+        [share(0), share(1), share(2)]
+    };
+    let [_, bulk, low] = voice(2e6);
+    assert!((low - 2e6).abs() < 4e4, "{low}");
+    assert!((bulk - 1e6).abs() < 5e4, "{bulk}");
+    let [rest, _, high] = voice(20e6);
+    assert!(high >= 3.9e6 && rest > 3.9e6, "{high} {rest}");
+    let mut alone = Home::new(r#"{"bandwidth":"16mbit","diffserv":"diffserv3"}"#);
+    alone.flow(0, 1, 2);
+    alone.streams(&[(0, 20e6, 8)], 5000);
+    let bytes: f64 = alone.sent.iter().map(|s| f64::from(s.2)).sum();
+    assert!((bytes * 8.0 / 5.0 - 16e6).abs() < 3e4, "{bytes}");
+}
+
+#[test]
+fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
+    // 2 Mbit/s in 10 Mbit/s with 32 flows that fill the line: besteffort leaves a 33rd, 0.30 Mbit/s; voice all of it
+    let lost = |diffserv: &str| {
+        let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","diffserv":"{diffserv}"}}"#));
+        (0..33).for_each(|i| home.flow(i, 1 + i, 100 + i));
+        let mut streams: Vec<(u32, f64, u8)> = (0..32).map(|i| (i, 1e6, 0)).collect();
+        streams.push((32, 2e6, 46));
+        home.streams(&streams, 30_000);
+        let sent = home.sent.iter().filter(|s| s.1 == 32).count() as f64;
+        1.0 - sent * 1500.0 * 8.0 / (2e6 * 30.0)
+    };
+    let (best_effort, voice) = (lost("besteffort"), lost("diffserv3"));
+    assert!((best_effort - (1.0 - 10.0 / 33.0 / 2.0)).abs() < 0.06, "{best_effort}");
+    assert!(voice < 0.001, "{voice}");
+}
+
+#[test]
+fn tins_take_turns_by_weight_where_nothing_shapes() {
+    // no bandwidth: the link asks; best effort, bulk and voice 1024 : 64 : 256
+    let mut home = Home::new(r#"{"diffserv":"diffserv3"}"#);
+    (0..3).for_each(|i| home.flow(i, 1 + i, 9));
+    let mut sent = [0u32; 3];
+    let put = |home: &mut Home| {
+        for (flow, dscp) in [(0u32, 0u8), (1, 8), (2, 46)] {
+            let p = PacketMeta { flow: FlowId(flow), size: 1000, tos: dscp << 2, ..Default::default() };
+            home.call(|q, cx| q.enqueue(p, cx));
+        }
+    };
+    (0..1000).for_each(|_| put(&mut home));
+    for _ in 0..1000 {
+        let p = home.call(|q, cx| q.dequeue(cx)).unwrap();
+        sent[p.flow.0 as usize] += 1;
+    }
+    for (n, weight) in sent.iter().zip([1024.0, 64.0, 256.0]) {
+        let expected = 1000.0 * weight / 1344.0;
+        assert!((f64::from(*n) - expected).abs() <= 0.01 * expected + 2.0, "{sent:?}");
+    }
+}
+
+#[test]
+fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
+    // one flow at 3 times the rate, 100 kB of memory: 2/3 must go. CoDel alone would not reach it soon: BLUE steps once per 5 ms
+    let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
+    home.flow(0, 1, 2);
+    home.flow(1, 3, 4);
+    home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
+    assert!(home.queue.backlog().bytes <= 100_000);
+    assert!(home.gone.0.iter().all(|(flow, _)| *flow == 0), "the other flow loses nothing");
+    assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
+    let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
+    let early = full(&home.gone.0);
+    // (1 - 1/3) x 256 steps of 5 ms = 0.85 s, and CoDel helps: then overflow has ended
+    let before = home.gone.0.len();
+    home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
+    let late = full(&home.gone.0[before..]);
+    assert!(early > 20 && late * 5 < early, "{early} {late}");
+}
+
+#[test]
+fn washing_takes_the_code_point_after_it_was_read() {
+    let mut home = Home::new(r#"{"diffserv":"diffserv3","wash":true}"#);
+    let p = PacketMeta { size: 100, tos: 46 << 2 | 2, ..Default::default() };
+    home.call(|q, cx| q.enqueue(p, cx));
+    assert_eq!(home.call(|q, cx| q.dequeue(cx)).unwrap().tos, 2);
+    let names: Vec<(&str, u64)> =
+        home.queue.discipline().classes().iter().map(|c| (c.name, c.counts.delivered.packets)).collect();
+    assert_eq!(names, [("best_effort", 0), ("bulk", 0), ("voice", 1)]);
+}
+
+#[test]
+fn in_ingress_mode_what_is_dropped_has_used_the_line() {
+    // a stream of 12 Mbit/s into 8 Mbit/s: out and dropped together do not exceed the rate once the law is at work
+    let out = |ingress: bool| {
+        let json =
+            format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);
+        let mut home = Home::new(&json);
+        home.flow(0, 1, 2);
+        home.streams(&[(0, 12e6, 0)], 10_000);
+        let from = Time(5_000_000_000);
+        home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
+    };
+    assert!((out(false) - 8e6).abs() < 3e4);
+    // a stream that never slows down: the failsafe clock still lets two thirds go
+    let least = out(true);
+    assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
+}
+
+#[test]
+fn the_ack_filter_keeps_the_newest() {
+    for (filter, left) in [("off", 20), ("normal", 3), ("aggressive", 2)] {
+        let mut home = Home::new(&format!(r#"{{"bandwidth":"1mbit","ack_filter":"{filter}"}}"#));
+        for i in 0..20u64 {
+            // the first one goes at once
+            let p = PacketMeta { seq: 1000 * i, size: 40, flags: Flags::PURE_ACK, ..Default::default() };
+            home.put(p);
+        }
+        home.run(Time(1_000_000_000));
+        assert_eq!(home.sent.len(), left, "{filter}");
+        assert_eq!(home.gone.0.iter().filter(|g| g.1 == DropReason::AckFilter).count(), 20 - left);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_its_path() {
+    let problem = |json: &str| serde_json::from_str::<Spec>(json).unwrap().validate().unwrap_err().to_string();
+    for (json, part) in [
+        (r#"{"cake":{"bandwidth":"0bit"}}"#, "cake.bandwidth"),
+        (r#"{"cake":{"overhead":300}}"#, "cake.overhead"),
+        (r#"{"cake":{"mpu":300}}"#, "cake.mpu"),
+        (r#"{"cake":{"rtt":"0s"}}"#, "cake.rtt"),
+        (r#"{"cake":{"memory_limit":"1B"}}"#, "cake.memory_limit"),
+    ] {
+        assert!(problem(json).contains(part), "{}", problem(json));
+    }
+    let fast = spec(r#"{"bandwidth":"10mbit"}"#);
+    let refusal = fast.validate_at(BitRate(9_000_000)).unwrap_err().to_string();
+    assert!(refusal.contains("cake.bandwidth") && refusal.contains("9mbit"), "{refusal}");
+    assert!(fast.validate_at(BitRate(10_000_000)).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Never faster than the rate: between any two departures at least what the first cost.
+    #[test]
+    fn spacing_holds_for_any_arrivals(
+        arrivals in prop::collection::vec((0u64..4_000_000, 0u32..6, 40u16..1500, 0u8..64), 1..300),
+        tins in prop::sample::select(vec!["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"]),
+    ) {
+        let mut home = Home::new(&format!(r#"{{"bandwidth":"5mbit","diffserv":"{tins}","overhead":18,"mpu":64}}"#));
+        (0..6).for_each(|i| home.flow(i, 1 + i % 2, 5 + i % 3));
+        for (wait, flow, size, dscp) in arrivals {
+            let until = home.now + Duration(wait);
+            home.run(until);
+            home.offer(flow, size, dscp);
+        }
+        home.run(home.now + Duration::from_secs(60));
+        prop_assert_eq!(home.queue.backlog().packets, 0);
+        for pair in home.sent.windows(2) {
+            let cost = (u64::from(pair[0].2) + 18).max(64) * 1600;
+            prop_assert!(pair[1].0.since(pair[0].0).0 >= cost, "{:?}", pair);
+        }
+        prop_assert_eq!(home.queue.next_wake(), None);
+    }
+}
