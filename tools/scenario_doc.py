@@ -66,7 +66,7 @@ A queue can also be written as for tc(8), with its words for what differs from t
     queue = "pfifo limit 417"                          # queue.droptail = { limit = "417p" }
     queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"
 
-These are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red and cake. Units are tc's: a bare limit is packets (bytes for
+These are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2. Units are tc's: a bare limit is packets (bytes for
 bfifo and red), `kb` is 1024 bytes; a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) and a line of
 `tc qdisc show` are read, too. A discipline that tc does not have takes its parameters' own names (`queue = "lred limit 100p"`), and
 those may follow tc's words: `"codel target 5ms variant linux"` is Linux's version of CoDel. `red` with words always is Linux's RED, whose

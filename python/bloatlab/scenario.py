@@ -61,6 +61,7 @@ AppDict = TypedDict(
         "tcp": str,
         "tcp_server": str,
         "dscp": int,
+        "datagram_ecn": str,
         "traffic": str | Mapping[str, Any],
     },
     total=False,

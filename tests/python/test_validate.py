@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Result, run
 from bloatlab.validate import Entry, NoReferenceError, build, load, measure, public, validate
 from bloatlab.validate.build import queue_of
@@ -23,12 +23,15 @@ from bloatlab.validate.queues import NotSupportedError, translate
 from bloatlab.validate.reference import read
 from bloatlab.validate.tc import DISCIPLINES, TcError, parse
 
-ENTRIES = {e.name: e for e in load(public())}
+ENTRIES = {e.name: e for path in public() for e in load(path)}
+
+
+ALL: dict[str, Any] = {name: given for path in public() for name, given in json.loads(path.read_text()).items()}
 
 
 def entry(name: str, **other: Any) -> Entry:
     """A packaged scenario, with some values of its file replaced."""
-    given = {**json.loads(public().read_text())[name], **other}
+    given = {**ALL[name], **other}
     return one(given, name)
 
 
@@ -85,7 +88,9 @@ def test_tc_refuses_in_a_line(text: str, says: str):
 
 def test_kernel_defaults():
     def queue(text: str, rate: int = 10_000_000) -> dict[str, Any]:
-        (found,) = translate(parse(text), rate).queue.values()
+        table = translate(parse(text), rate).queue
+        assert not isinstance(table, str)
+        (found,) = table.values()
         return found
 
     assert queue("pfifo limit 20") == {"limit": "20p"}
@@ -117,7 +122,7 @@ def test_kernel_defaults():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("dualpi2", "no dualpi2"),
+        ("fq", "no fq"),
         ("ROOT cake bandwidth 5mbit no-split-gso", "no no-split-gso"),
         ("ROOT cake", "without a bandwidth"),
         ("ROOT cake bandwidth 50mbit", "above the link"),
@@ -135,7 +140,7 @@ def test_what_is_not_there_is_said(text: str, why: str):
         ({"flows": [{"n": 1, "cc": "dctcp"}]}, "no dctcp"),
         ({"flows": [{"n": 1, "cc": "reno", "ecn": 3}]}, "a flow's ecn 3"),
         ({"flows": [{"n": 1, "cc": "reno", "dir": "up"}]}, "a flow's dir up"),
-        ({"pings": [{"tos": 0}, {"tos": 1}]}, "ECN code point"),
+        ({"pings": [{"tos": 0}, {"tos": 3}]}, "sent with CE"),
         ({"up_bps": 400_000}, "up_bps 400000"),
     ],
 )
@@ -147,11 +152,24 @@ def test_traffic_that_is_not_there_is_said(other: dict[str, Any], why: str):
 def test_every_known_discipline_is_translated_or_refused():
     for kind in DISCIPLINES:
         text = "red limit 90kb" if kind == "red" else kind
-        if kind in {"dualpi2", "fq"}:
+        if kind == "fq":
             with pytest.raises(NotSupportedError, match=f"no {kind}"):
                 translate(parse(text), 10_000_000)
         else:
             assert translate(parse(text), 10_000_000).queue
+
+
+def test_words_of_the_core_go_to_the_core():
+    given = entry("sf-A-40M-40-cu1", qdisc="dualpi2 any_ect step_thresh 2ms")
+    queue = build(given, 1).data["link"]["up"]["queue"]["dualpi2"]
+    assert (queue["ecn_mask"], queue["step_thresh"], queue["variant"]) == (3, "2ms", "linux")
+    with pytest.raises(ScenarioError, match="step_tresh"):
+        build(entry("sf-A-40M-40-cu1", qdisc="dualpi2 step_tresh 2ms"), 1)
+
+
+def test_datagrams_with_an_ecn_field():
+    apps = build(ENTRIES["sf-A-40M-40-cu1"], 1).data["app"]
+    assert [apps[p].get("datagram_ecn") for p in ("ping1", "ping2")] == [None, "ect1"]
 
 
 # ------------------------------------------------------------------------------------------------------- the network
@@ -240,11 +258,22 @@ def test_metrics_by_hand():
         queue_packets=[9.0 if x < 0.5 else 2.0 for x in t],
         dropped_packets=[99.0 if x < 0.5 else 1.0 for x in t],
         sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
+        marked_packets=[7.0 if x < 0.5 else 0.6 for x in t],
     )
+    # 5 of 100 in L by the law, 20 by the step; 4 in C
+    classes = {
+        "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
+        "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},
+    }
+    flows = series(app=[a for a, _ in both], direction=["forward"] * 2, retransmits=[3, 4])
     pings = series(app=["ping1"] * 5, t_s=[0.1, 0.5, 0.6, 0.7, 0.8], rtt_ms=[99.0, 10.0, 20.0, math.nan, 40.0])
     files = series(app=["page"] * 3, start_s=[0.1, 0.6, 0.7], took_s=[9.0, 1.0, 2.0])
-    tables = {"flow_series": flow_series, "queue_series": queue_series, "pings": pings, "files": files}
-    found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), {}, tables), one(given))
+    tables = {"flow_series": flow_series, "queue_series": queue_series, "pings": pings, "files": files, "flows": flows}
+    summary = {"links": {"up": {"classes": classes}}}
+    found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
+    assert found["mark_frac"] == pytest.approx(0.2)
+    assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.25)
+    assert found["g0_retrans"] == 7
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
     # of 1 and 3: 16 over 2 times 10
     assert found["jain"] == pytest.approx(0.8)
@@ -286,16 +315,15 @@ def test_a_slice_agrees_with_the_kernel():
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    short = json.loads(public().read_text())
-    short = {k: {**v, "duration_s": 8, "warmup_s": 4} for k, v in short.items() if k.startswith("sf-a-pfifo5")}
-    short["sf-x"] = {**copy.deepcopy(next(iter(short.values()))), "qdisc": "dualpi2"}
+    short = {k: {**v, "duration_s": 8, "warmup_s": 4} for k, v in ALL.items() if k.startswith("sf-a-pfifo5")}
+    short["sf-x"] = {**copy.deepcopy(next(iter(short.values()))), "qdisc": "fq"}
     (tmp_path / "short.json").write_text(json.dumps(short))
     code = call(["validate", str(tmp_path / "short.json"), "--seeds", "1", "-o", str(tmp_path / "out")])
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err
     assert code in {0, 1}
     assert max(len(line) for line in out.splitlines()) <= 80
-    assert "sf-x: not supported: bloatlab has no dualpi2" in out
+    assert "sf-x: not supported: bloatlab has no fq" in out
     assert (tmp_path / "out" / "validate.txt").read_text() == out
     data = json.loads((tmp_path / "out" / "validate.json").read_text())
     assert [s["name"] for s in data["scenarios"]] == ["sf-a-pfifo5-reno", "sf-x"]

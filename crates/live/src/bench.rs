@@ -15,7 +15,7 @@ use crate::flows::Flows;
 use crate::plan::{NO_LINK, Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
-use measure::{Count, LinkCounts, LinkMeterParams};
+use measure::{ClassCounts, Count, LinkCounts, LinkMeterParams};
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
 use port::{Change, Env, Port, PortCounters};
 use record::{LinkId, Mask, Record, Sink};
@@ -90,7 +90,12 @@ impl Link {
                 .port
                 .classes()
                 .iter()
-                .map(|c| [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))
+                .map(|c| ClassCounts {
+                    offered: count(c.counts.offered),
+                    delivered: count(c.counts.delivered),
+                    dropped: count(c.counts.dropped),
+                    marked: c.marked,
+                })
                 .collect(),
         }
     }

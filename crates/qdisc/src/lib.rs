@@ -1,8 +1,8 @@
 //! Queue disciplines.
 //!
 //! The taxonomy is that of ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
-//! (classifier x scheduler x law x overflow: Type A) and `class` (one FIFO with accounts per class or flow). `cake` is Type A, too,
-//! and its own shaper.
+//! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with accounts per class or flow) and `dual` (two coupled
+//! queues). `cake` is Type A, too, and its own shaper.
 //!
 //! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a
 //! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
@@ -12,6 +12,7 @@
 
 pub mod cake;
 pub mod class;
+pub mod dual;
 pub mod fair;
 mod fifo;
 pub mod law;

@@ -46,6 +46,8 @@ pub struct ClassProbe<'a> {
     pub name: &'a str,
     /// What became of its packets.
     pub counts: ClassCount,
+    /// Marks by reason (law, step); `None` for a class that never marks.
+    pub marked: Option<[u64; 2]>,
 }
 
 /// What became of every packet offered to a queue.

@@ -7,7 +7,7 @@ mod tests;
 mod words;
 
 use crate::law::{Law, LawParams, Verdict, View};
-use crate::{ClassProbe, Cx, QueueDiscipline, Room, cake, class, fair, law, single};
+use crate::{ClassProbe, Cx, QueueDiscipline, Room, cake, class, dual, fair, law, single};
 use packet::{Backlog, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 // One line adds a discipline. `single`: one queue, no early drop. `law`: a control law (`LawParams`), as a discipline of its
-// own and for the queues of fair disciplines. `others`: everything else that implements `Params` (fair, class). `outside`: the law
+// own and for the queues of fair disciplines. `others`: everything else that implements `Params` (fair, class, dual). `outside`: the law
 // that a user brings.
 disciplines! {
     single {
@@ -148,6 +148,8 @@ disciplines! {
             "Class-based thresholds that follow the number of active flows of each class";
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
             "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
+        "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
+            "Two coupled queues: one short for L4S traffic, one for all other; marks and drops from one controller";
     }
     outside {
         "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",

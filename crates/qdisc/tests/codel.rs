@@ -2,7 +2,7 @@
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::codel::{Codel, CodelParams, CodelState, Reentry, Sojourn, Variant};
-use qdisc::law::{Law, Verdict, View};
+use qdisc::law::{Law, Selector, Verdict, View};
 use qdisc::{Cx, Params, Queue};
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
@@ -98,6 +98,11 @@ fn ce_threshold_marks_every_capable_packet_above_it() {
     let (times, fates) = interventions(&params, Ecn::Ect1, 200);
     assert_eq!((times.len(), fates.marked[0]), (99, (MarkReason::Step, Point::Dequeue)));
     assert!(interventions(&params, Ecn::NotEct, 200).0.is_empty());
+    // for ECT(1) alone: the others have CoDel alone
+    let l4s = CodelParams { ce_threshold_selector: Some(Selector::ECT1), ..params };
+    assert_eq!([Ecn::Ect1, Ecn::Ect0, Ecn::NotEct].map(|ecn| interventions(&l4s, ecn, 200).0.len()), [99, 0, 0]);
+    let lone = CodelParams { ce_threshold: None, ..l4s };
+    assert!(Params::validate(&lone).unwrap_err().message.contains("needs a ce_threshold"));
 }
 
 /// Shows `state` one head with this sojourn time and backlog behind it.

@@ -21,6 +21,10 @@ fn words_mean_the_table_with_the_same_values() {
         ("fq_codel noecn flows 16 quantum 300", r#"{"fq_codel": {"ecn": false, "flows": 16, "quantum": "300B"}}"#),
         // 32 x 1024 x 1024
         ("fq_codel memory_limit 32Mb drop_batch 1", r#"{"fq_codel": {"memory_limit": "33554432B", "drop_batch": 1}}"#),
+        (
+            "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03",
+            r#"{"fq_codel": {"ce_threshold": "1ms", "ce_threshold_selector": "1/3"}}"#,
+        ),
         ("  codel  ", r#"{"codel": {}}"#),
         ("codel target 5ms", r#"{"codel": {"target": "5ms"}}"#),
         (
@@ -56,6 +60,17 @@ fn words_mean_the_table_with_the_same_values() {
         ),
         ("cake", r#"{"cake": {}}"#),
         ("red", r#"{"red": {}}"#),
+        ("dualpi2", r#"{"dualpi2": {}}"#),
+        (
+            "dualpi2 limit 500 memlimit 1Mb coupling_factor 3 step_thresh 5p min_qlen_step 1 overflow drop_enqueue any_ect",
+            r#"{"dualpi2": {"limit": "500p", "memory_limit": "1048576B", "coupling_factor": 3, "step_thresh": "5p",
+                "min_qlen_step": 1, "drop_overload": false, "drop_early": true, "ecn_mask": 3}}"#,
+        ),
+        (
+            "dualpi2 target 10ms tupdate 8ms alpha 0.5 beta 4 step_thresh 2ms classic_protection 20%",
+            r#"{"dualpi2": {"target": "10ms", "tupdate": "8ms", "alpha": 0.5, "beta": 4.0, "step_thresh": "2ms",
+                "classic_protection": 0.2}}"#,
+        ),
         ("pfifo", r#"{"droptail": {}}"#),
         ("pfifo limit 417", r#"{"droptail": {"limit": "417p"}}"#),
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
@@ -133,13 +148,14 @@ fn what_is_said_reads_back() {
         "bfifo limit 65536",
         "pfifo_head_drop limit 20",
         "codel limit 500 target 7ms interval 120ms ecn ce_threshold 1ms",
-        "fq_codel limit 500 flows 32 quantum 300 memory_limit 4000000 target 7ms interval 120ms noecn ce_threshold 1ms drop_batch 8",
+        "fq_codel limit 500 flows 32 quantum 300 memory_limit 4000000 target 7ms interval 120ms noecn ce_threshold 1ms drop_batch 8 ce_threshold_selector 0x1/0x3",
         "pie limit 300 target 20ms tupdate 30ms alpha 3 beta 21 ecn bytemode dq_rate_estimator",
         "fq_pie limit 300 flows 64 quantum 1000 memory_limit 5000000 target 20ms tupdate 30ms alpha 3 beta 21 ecn_prob 30 ecn bytemode no_dq_rate_estimator",
         "cake bandwidth 10mbit diffserv4 dual-dsthost wash ack-filter rtt 50ms overhead 18 noatm mpu 64 memlimit 5000000 ingress",
         "cake unlimited besteffort flows nowash no-ack-filter rtt 100ms raw ptm mpu 0 egress",
         "sfq limit 200 perturb 10 quantum 3000 depth 64 divisor 256 headdrop",
         "red limit 61440 min 15360 max 46080 avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit ecn harddrop",
+        "dualpi2 limit 500 memlimit 900000 coupling_factor 3 step_thresh 5p min_qlen_step 1 overflow drop_enqueue any_ect classic_protection 20 target 10ms tupdate 8ms alpha 0.5 beta 4.5",
     ] {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
@@ -154,7 +170,7 @@ fn what_is_said_reads_back() {
 #[test]
 fn defaults_behave_as_their_words_do() {
     let rate = Some(BitRate(5_000_000));
-    for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake"] {
+    for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "dualpi2"] {
         let spec = Spec::named(name).unwrap();
         let again = read(&spec.in_tc(rate).words).unwrap();
         assert!(again.build() == spec.build(), "{name}: {}", spec.in_tc(rate).words);

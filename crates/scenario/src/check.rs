@@ -132,6 +132,15 @@ impl Scenario {
         if app.dscp > 63 {
             problems.push(Problem::new("dscp", format!("{} is not valid; expected 0 to 63", app.dscp)));
         }
+        use traffic::Traffic;
+        let datagrams = matches!(
+            app.traffic,
+            Traffic::Voip(_) | Traffic::Ping(_) | Traffic::Game(_) | Traffic::Cbr(_) | Traffic::Proshare(_)
+        );
+        if app.datagram_ecn.is_some() && !datagrams {
+            let message = "its traffic is TCP's, whose ECN is set by `ecn` of the stack; expected voip, ping, game, cbr or proshare";
+            problems.push(Problem::new("datagram_ecn", message));
+        }
         if app.stop.is_some_and(|s| s <= app.start) {
             problems.push(Problem::new("stop", format!("expected a time after the start at {}", app.start)));
         }

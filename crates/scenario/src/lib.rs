@@ -265,8 +265,36 @@ pub struct App {
     /// Differentiated services code point of its packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
+    /// ECN field of its datagrams (voip, ping, game, cbr, proshare), which never answer a mark: not_ect (the default), ect0 or
+    /// ect1, as L4S traffic has it. TCP's is its stack's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagram_ecn: Option<DatagramEcn>,
     /// What it does.
     pub traffic: traffic::Traffic,
+}
+
+/// ECN field of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DatagramEcn {
+    /// Not ECN-capable: dropped where others are marked.
+    #[default]
+    NotEct,
+    /// ECT(0), classic.
+    Ect0,
+    /// ECT(1), L4S.
+    Ect1,
+}
+
+impl App {
+    /// The ECN field of its datagrams, as the IP header has it.
+    pub fn datagram_ecn(&self) -> u8 {
+        match self.datagram_ecn.unwrap_or_default() {
+            DatagramEcn::NotEct => 0,
+            DatagramEcn::Ect0 => 2,
+            DatagramEcn::Ect1 => 1,
+        }
+    }
 }
 
 fn default_stack() -> String {

@@ -2,7 +2,7 @@
 
 use crate::net::{Kind, Link};
 use crate::world::World;
-use measure::{Account, Count, LinkAccount, LinkCounts, Outcome};
+use measure::{Account, ClassCounts, Count, LinkAccount, LinkCounts, Outcome};
 use qdisc::ClassProbe;
 use record::Sink;
 use scenario::Scenario;
@@ -60,7 +60,12 @@ impl Link {
             classes: self
                 .classes()
                 .iter()
-                .map(|c| [c.counts.offered, c.counts.delivered, c.counts.dropped].map(count))
+                .map(|c| ClassCounts {
+                    offered: count(c.counts.offered),
+                    delivered: count(c.counts.delivered),
+                    dropped: count(c.counts.dropped),
+                    marked: c.marked,
+                })
                 .collect(),
         }
     }

@@ -187,6 +187,7 @@ impl<S: Sink> World<S> {
                 peer: NodeId(node[server.as_str()]),
                 direction: Flags::default(),
                 dscp: app.dscp,
+                datagram_ecn: app.datagram_ecn(),
                 stack: stacks[0],
                 peer_header: server_header,
                 app: i,

@@ -25,6 +25,8 @@ pub(crate) struct Path {
     pub peer: NodeId,
     pub direction: Flags,
     pub dscp: u8,
+    /// ECN field of its datagrams.
+    pub datagram_ecn: u8,
     /// Index into the world's stacks.
     pub stack: u16,
     /// Header bytes of a plain data segment of the other side.

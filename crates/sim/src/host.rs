@@ -75,7 +75,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
             body: clock_us(now),
             size,
             dst: path.peer,
-            tos: path.dscp << 2,
+            tos: path.dscp << 2 | path.datagram_ecn,
             class: 0,
             flags: Flags::INLINE.with(path.direction),
         };

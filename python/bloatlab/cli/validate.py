@@ -41,7 +41,7 @@ def command(
     Parameters
     ----------
     files
-        References in the format of docs/validation.md. Default: the one that comes with bloatlab, of Linux 6.12.
+        References in the format of docs/validation.md. Default: the two that come with bloatlab, of Linux 6.12 and 7.3.
     output
         Folder for validate.json and validate.txt.
     form
@@ -58,7 +58,7 @@ def command(
     console = Console(stderr=True)
     if output is not None:
         writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
-    entries = _entries(files or (public(),), only)
+    entries = _entries(files or public(), only)
     begun = time.perf_counter()
     bar = watch(f"{len(entries)} scenarios x {seeds}", console)
     done = validate(entries, seeds=seeds, jobs=jobs or default_jobs(), sets=tuple(overrides(sets)), watch=bar)

@@ -45,6 +45,10 @@ PINGS_END_S = 2.0
 
 CONGESTION = ("reno", "cubic", "bbr")
 
+#: The ECN field of the IP header: congestion experienced, and the fields of datagrams as a scenario has them.
+CE = 3
+DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
+
 
 def ping_name(index: int) -> str:
     """The application of a stream of pings."""
@@ -80,9 +84,8 @@ def check(entry: Entry) -> None:
             if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
                 continue
             raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
-    marked = [*entry.pings, *(u.tos for u in entry.udp), *(int(f.rest.get("tos", 0)) for f in entry.flows)]
-    if any(tos % 4 for tos in marked):
-        raise NotSupportedError("pings or datagrams with an ECN code point")
+    if any(tos % 4 == CE for tos in (*entry.pings, *(u.tos for u in entry.udp))):
+        raise NotSupportedError("pings or datagrams that are sent with CE")
 
 
 #: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
@@ -114,7 +117,7 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     )
 
 
-def _links(entry: Entry, queue: Mapping[str, Any], *, shaped: bool) -> dict[str, LinkDict]:
+def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dict[str, LinkDict]:
     unlimited = {"droptail": {"limit": "1000000p"}}
     htb = {"rate": f"{entry.rate_bps}bit", "burst": f"{HTB_BURST}B", "cburst": f"{HTB_BURST}B"}
     up: LinkDict = {"from": "s0", "to": "s1", "queue": queue}
@@ -143,7 +146,7 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
                 "from": "h1",
                 "to": ["h2"],
                 "tcp": f"kernel{g}",
-                "start": _time(_draw(entry, seed, name)),
+                "start": _time(start_s(entry, seed, name)),
                 "dscp": int(flows.rest.get("tos", 0)) >> 2,
                 "traffic": {"ftp": {}},
             }
@@ -154,8 +157,8 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
             "to": ["h2"],
             "start": _time(0.1 * _draw(entry, seed, name)),
             "stop": _time(entry.duration_s - PINGS_END_S),
-            "dscp": tos >> 2,
             "traffic": {"ping": {"interval": "100ms", "size": "98B"}},
+            **_marked(tos),
         }
     for i, udp in enumerate(entry.udp):
         apps[udp_name(i)] = _datagrams(udp)
@@ -174,13 +177,24 @@ def _datagrams(udp: Udp) -> AppDict:
         "to": ["h2"],
         "start": _time(udp.start_s),
         "stop": _time(udp.stop_s),
-        "dscp": udp.tos >> 2,
         "traffic": {"cbr": cbr},
+        **_marked(udp.tos),
     }
+
+
+def _marked(tos: int) -> AppDict:
+    """The byte that a kernel calls TOS, of datagrams: code point and ECN field."""
+    ecn = DATAGRAM_ECN.get(tos % 4)
+    return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 
 
 def _flow_names(entry: Entry) -> list[str]:
     return [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
+
+
+def start_s(entry: Entry, seed: int, name: str) -> float:
+    """When a flow starts, s: U(0, 1)."""
+    return _draw(entry, seed, name)
 
 
 def _draw(entry: Entry, seed: int, name: str) -> float:

@@ -4,9 +4,13 @@ window      [warm-up, duration); pings that left in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline
+mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: marks in L by arrivals
+retrans     segments of a group's flows that were sent again in the window
 backlog     packets in the discipline, looked at each 10 to 30 ms
 cwnd0       window of the first flow in segments, looked at each 100 ms
 thirds      30 s each without their first 5 s
+ss_exit     slow start threshold of the first flow when it first has one, segments, and when, from the flow's start
+rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s the queue's
 """
 
 from __future__ import annotations
@@ -14,13 +18,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.simulation import Result
-from bloatlab.validate.build import BIN_S, MSS, PAGE, UDP_HEADER, UP, flow_name, ping_name, udp_name
+from bloatlab.validate.build import BIN_S, MSS, PAGE, UDP_HEADER, UP, flow_name, ping_name, start_s, udp_name
 from bloatlab.validate.reference import Entry
 
 Floats = NDArray[np.float64]
@@ -31,6 +36,8 @@ THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "l
 
 #: Bins between two looks at the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
+#: The beginning of a run, s.
+BEGINNING_S = 5.0
 #: Bins between two looks at a window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
 
@@ -43,8 +50,11 @@ def measure(result: Result, entry: Entry) -> dict[str, float]:
         flows.goodput(window)
         | flows.windows(window)
         | flows.thirds()
+        | flows.retransmits()
+        | (flows.beginning() if entry.group == "D" else {})
         | pings(result, entry, window)
         | queue(result, window)
+        | marks(result, window)
         | pages(result, window)
     )
 
@@ -56,6 +66,7 @@ class _Flows:
         names = [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
         frame = result.table("flow_series").filter(pl.col("direction") == "forward")
         self.entry = entry
+        self.result = result
         self.frames = {str(key[0]): part for key, part in frame.group_by("app")}
         self.names = names
 
@@ -95,6 +106,38 @@ class _Flows:
             found["cwnd0_mean"] = found["g0_cwnd_mean"]
         return found
 
+    def retransmits(self) -> dict[str, float]:
+        """Segments that each group sent again."""
+        table = self.result.tables.get("flows")
+        if table is None:
+            return {}
+        forward = table.filter(pl.col("direction") == "forward")
+        found: dict[str, float] = {}
+        for g, flows in enumerate(self.entry.flows):
+            names = [flow_name(g, i) for i in range(flows.n)]
+            found[f"g{g}_retrans"] = float(forward.filter(pl.col("app").is_in(names))["retransmits"].sum())
+        return found
+
+    def beginning(self) -> dict[str, float]:
+        """The first 5 s from the run's begin, and how the first flow's slow start ended."""
+        window = (0.0, BEGINNING_S)
+        frame = inside(self.result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
+        lengths = frame["queue_packets"].to_numpy()[_looks(frame.height, self.result.scenario.name, self.result.seed)]
+        found = {
+            "rx_MB_5s": sum(self.mbit(name, window) for name in self.names) * BEGINNING_S / 8.0,
+            "drops_5s": float(frame["dropped_packets"].sum()),
+            "qlen_max_5s": float(np.max(lengths)) if len(lengths) else math.nan,
+        }
+        first = self.frames.get(self.names[0])
+        if first is None:
+            return found
+        known = first.sort("t_s").filter(pl.col("ssthresh_bytes").is_finite())
+        if known.height:
+            start = start_s(self.entry, self.result.seed, self.names[0])
+            found["ss_exit_ssthresh"] = float(known["ssthresh_bytes"][0] // MSS)
+            found["ss_exit_time_s"] = float(known["t_s"][0]) + BIN_S - start
+        return found
+
     def thirds(self) -> dict[str, float]:
         """TCP's and UDP's payload in the thirds of group d, and the datagrams lost."""
         found: dict[str, float] = {}
@@ -104,7 +147,8 @@ class _Flows:
                 found[f"udp_Mbps_{third}_third"] = sum(self.udp_mbit(i, window) for i in range(len(self.entry.udp)))
         for i, udp in enumerate(self.entry.udp):
             window = (max(udp.start_s, self.entry.warmup_s), min(udp.stop_s, self.entry.duration_s))
-            found[f"udp{i}_loss_frac"] = 1.0 - self.udp_mbit(i, window) * 1e6 / udp.bps
+            found[f"udp{i}_rx_Mbps"] = self.udp_mbit(i, window)
+            found[f"udp{i}_loss_frac"] = 1.0 - found[f"udp{i}_rx_Mbps"] * 1e6 / udp.bps
         return found
 
     def udp_mbit(self, index: int, window: Window) -> float:
@@ -152,6 +196,23 @@ def queue(result: Result, window: Window) -> dict[str, float]:
         "backlog_mean_pkts": float(np.mean(lengths)) if len(lengths) else math.nan,
         "backlog_max_pkts": float(np.max(lengths)) if len(lengths) else math.nan,
     }
+
+
+def marks(result: Result, window: Window) -> dict[str, float]:
+    """CE marks at the discipline, and of dualpi2 those of its queues and of its two rules."""
+    frame = inside(result.table("queue_series").filter(pl.col("link") == UP), window)
+    if "marked_packets" not in frame.columns:
+        return {}
+    marked, sent = float(frame["marked_packets"].sum()), float(frame["sent_packets"].sum())
+    found = {"mark_frac": marked / sent if sent else math.nan}
+    classes: Mapping[str, Mapping[str, Any]] = result.summary.get("links", {}).get(UP, {}).get("classes", {})
+    if "marked_packets" in classes.get("L", {}):
+        law, step = (sum(float(c["marked_packets"][rule]) for c in classes.values()) for rule in ("law", "step"))
+        in_l = classes["L"]
+        arrived = float(in_l["offered_packets"])
+        of_l = float(in_l["marked_packets"]["law"]) + float(in_l["marked_packets"]["step"])
+        found |= {"pi_marks": law, "step_marks": step, "mark_per_l_pkt": of_l / arrived if arrived else math.nan}
+    return found
 
 
 def _looks(bins: int, name: str, seed: int) -> list[int]:

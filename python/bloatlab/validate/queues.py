@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.validate.tc import Qdisc
+from bloatlab.validate.tc import CORE, Qdisc
 
 #: A full Ethernet frame without checksum: the kernel's "psched MTU", which quanta and laws take for a packet.
 FRAME = 1514
@@ -37,17 +37,19 @@ class _Link:
 class Translated:
     """A scenario's queue, and what is to be said about it beside the results."""
 
-    queue: Mapping[str, Any]
+    queue: Mapping[str, Any] | str
     remark: str = ""
 
 
 def translate(qdisc: Qdisc, rate_bps: int) -> Translated:
     """`qdisc` on a link of `rate_bps`. Raises `NotSupportedError`."""
+    if qdisc.root and qdisc.kind != "cake":
+        raise NotSupportedError(f"{qdisc.kind} does not shape on its own")
+    if qdisc.kind in CORE:
+        return Translated(qdisc.text)
     build = _BUILD.get(qdisc.kind)
     if build is None:
         raise NotSupportedError(f"bloatlab has no {qdisc.kind}")
-    if qdisc.root and qdisc.kind != "cake":
-        raise NotSupportedError(f"{qdisc.kind} does not shape on its own")
     return build(qdisc, _Link(rate_bps))
 
 

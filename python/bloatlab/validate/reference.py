@@ -17,8 +17,8 @@ from typing import Any, Literal
 Grade = Literal["A", "B", "C"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C")
 
-#: The references that come with the package.
-PUBLIC = "reference_public_6.12.json"
+#: The references that come with the package, by kernel.
+PUBLIC = ("reference_public_6.12.json", "reference_public_7.3.json")
 
 
 class NoReferenceError(ValueError):
@@ -82,9 +82,10 @@ _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
 _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 
-def public() -> Path:
+def public() -> list[Path]:
     """Where the packaged references are."""
-    return Path(str(resources.files("bloatlab.validate").joinpath("data", PUBLIC)))
+    data = resources.files("bloatlab.validate").joinpath("data")
+    return [Path(str(data.joinpath(name))) for name in PUBLIC]
 
 
 def load(path: Path) -> list[Entry]:

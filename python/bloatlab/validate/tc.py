@@ -7,7 +7,7 @@
 
 ROOT says that the discipline shapes on its own; without it, it is the child of a shaper. Units are tc's: a bare size is
 bytes and its k, m and g are powers of 1024, a bare time is microseconds, a bare rate is bit/s. Only the text is read
-here; what bloatlab makes of it is `bloatlab.validate.queues`.
+here; what bloatlab makes of it is `bloatlab.validate.queues`. The words of `CORE` are not read here at all.
 
 Source: tc(8) and the manual page of each discipline (tc-codel(8), tc-red(8), ...).
 """
@@ -111,20 +111,8 @@ _CAKE = dict.fromkeys(_CAKE_FLAGS.split(), Kind.FLAG) | {
     "overhead": Kind.COUNT,
     "mpu": Kind.COUNT,
 }
-_DUALPI2 = {
-    "limit": Kind.COUNT,
-    "target": Kind.TIME,
-    "tupdate": Kind.TIME,
-    "alpha": Kind.NUMBER,
-    "beta": Kind.NUMBER,
-    "step_thresh": Kind.TIME,
-    "coupling_factor": Kind.NUMBER,
-    "classic_protection": Kind.NUMBER,
-    "split_gso": Kind.FLAG,
-    "no_split_gso": Kind.FLAG,
-    "drop_dequeue": Kind.FLAG,
-    "drop_enqueue": Kind.FLAG,
-}
+#: Disciplines whose words the core reads, with its own defaults, which are the kernel's: here they only have a name.
+CORE = ("dualpi2",)
 
 #: The options of each discipline that is known by name.
 DISCIPLINES: Mapping[str, Mapping[str, Kind]] = {
@@ -145,7 +133,6 @@ DISCIPLINES: Mapping[str, Mapping[str, Kind]] = {
     },
     "red": _RED,
     "cake": _CAKE,
-    "dualpi2": _DUALPI2,
     "fq": {},
 }
 
@@ -159,8 +146,10 @@ def parse(text: str) -> Qdisc:
     if not words:
         raise TcError(f"{clip(text)!r}: names no queue discipline; for example pfifo limit 100")
     kind, rest = words[0], words[1:]
+    if kind in CORE:
+        return Qdisc(kind, root, {}, " ".join(words))
     if kind not in DISCIPLINES:
-        raise TcError(f"{clip(kind)!r} is no known queue discipline{_nearest(kind, DISCIPLINES)}")
+        raise TcError(f"{clip(kind)!r} is no known queue discipline{_nearest(kind, (*DISCIPLINES, *CORE))}")
     known = DISCIPLINES[kind]
     options: dict[str, float | bool] = {}
     place = 0

@@ -440,7 +440,7 @@ impl Core {
         }
         let Service { app, at, echo, .. } = self.services[service];
         let state = &self.apps[app];
-        let (from, dscp) = (state.plan.from, state.plan.app.dscp);
+        let (from, tos) = (state.plan.from, state.plan.app.dscp << 2 | state.plan.app.datagram_ecn());
         let to = state.plan.to[service - state.services];
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -452,7 +452,7 @@ impl Core {
             }
             self.enter_node(if side == 1 { to } else { from })?;
             let fd = net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, protocol)?;
-            net::sockopt::set_ip_tos(&fd, dscp << 2)?;
+            net::sockopt::set_ip_tos(&fd, tos)?;
             net::bind(&fd, if side == 1 { &at } else { &client })?;
             watch(&self.epoll, &fd, Token::Datagram(service, side), epoll::EventFlags::IN)?;
             self.services[service].datagram[side] = Some(fd);

@@ -84,8 +84,33 @@ pub struct LinkCounts {
     pub backlog: Backlog,
     /// Packets that have left the queue, and neither arrived nor been dropped.
     pub in_flight: u64,
-    /// The classes of its discipline, if it has any: offered, delivered and dropped.
-    pub classes: Vec<[Count; 3]>,
+    /// The classes of its discipline, if it has any.
+    pub classes: Vec<ClassCounts>,
+}
+
+/// What a class of a discipline has counted up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Arrivals.
+    pub offered: Count,
+    /// Departures towards the link.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Marks by a law and by a step; `None` for a class that never marks.
+    pub marked: Option<[u64; 2]>,
+}
+
+impl ClassCounts {
+    fn since(self, before: Self) -> Self {
+        let then = before.marked.unwrap_or_default();
+        Self {
+            offered: self.offered.since(before.offered),
+            delivered: self.delivered.since(before.delivered),
+            dropped: self.dropped.since(before.dropped),
+            marked: self.marked.map(|now| [now[0] - then[0], now[1] - then[1]]),
+        }
+    }
 }
 
 impl LinkCounts {
@@ -93,9 +118,7 @@ impl LinkCounts {
     fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
-        let zeros = [Count::default(); 3];
-        let earlier = before.classes.iter().chain(std::iter::repeat(&zeros));
-        let class = |(now, then): (&[Count; 3], &[Count; 3])| std::array::from_fn(|i| now[i].since(then[i]));
+        let earlier = before.classes.iter().copied().chain(std::iter::repeat(ClassCounts::default()));
         Self {
             offered: self.offered.since(before.offered),
             delivered: self.delivered.since(before.delivered),
@@ -104,7 +127,7 @@ impl LinkCounts {
             marked: self.marked - before.marked,
             backlog: self.backlog,
             in_flight: self.in_flight,
-            classes: self.classes.iter().zip(earlier).map(class).collect(),
+            classes: self.classes.iter().zip(earlier).map(|(now, then)| now.since(then)).collect(),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
 
-use super::{Account, Count, LinkAccount, mbit, ms};
+use super::{Account, ClassCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
 use crate::{Histogram, grade, jain, variation};
 use packet::DropReason;
@@ -27,12 +27,16 @@ pub fn delay_json(h: &Histogram) -> Value {
     })
 }
 
-fn class_json([offered, delivered, dropped]: &[Count; 3]) -> Value {
-    json!({
+fn class_json(ClassCounts { offered, delivered, dropped, marked }: &ClassCounts) -> Value {
+    let mut class = json!({
         "offered_packets": offered.packets, "offered_bytes": offered.bytes,
         "delivered_packets": delivered.packets, "delivered_bytes": delivered.bytes,
         "dropped_packets": dropped.packets, "dropped_bytes": dropped.bytes,
-    })
+    });
+    if let Some([law, step]) = marked {
+        class["marked_packets"] = json!({ "law": law, "step": step });
+    }
+    class
 }
 
 /// The payload of a flow, both directions.

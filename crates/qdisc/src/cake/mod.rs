@@ -376,6 +376,6 @@ impl QueueDiscipline for Cake {
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.tins.iter().map(|tin| ClassProbe { name: tin.plan.name, counts: tin.counts }).collect()
+        self.tins.iter().map(|tin| ClassProbe { name: tin.plan.name, counts: tin.counts, marked: None }).collect()
     }
 }

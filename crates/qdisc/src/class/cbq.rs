@@ -312,6 +312,6 @@ impl QueueDiscipline for Cbq {
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.leaves.iter().map(|l| ClassProbe { name: &l.name, counts: l.occupancy.counts() }).collect()
+        self.leaves.iter().map(|l| ClassProbe { name: &l.name, counts: l.occupancy.counts(), marked: None }).collect()
     }
 }

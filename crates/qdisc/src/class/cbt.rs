@@ -276,6 +276,6 @@ impl QueueDiscipline for Cbt {
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.accounts.iter().map(|a| ClassProbe { name: &a.name, counts: a.occupancy.counts() }).collect()
+        self.accounts.iter().map(|a| ClassProbe { name: &a.name, counts: a.occupancy.counts(), marked: None }).collect()
     }
 }

@@ -22,6 +22,7 @@
 use super::params::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
+use crate::law::Selector;
 use crate::law::codel::{CodelParams, Variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
+    /// Of those, the packets that `ce_threshold` is for: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
+    /// have their own short queues); null: all.
+    pub ce_threshold_selector: Option<Selector>,
     /// A second limit on all queues together, in bytes.
     pub memory_limit: Bytes,
     /// At most this many packets are dropped at once when a limit is reached.
@@ -68,6 +72,7 @@ impl Default for FqCodelParams {
             quantum: Bytes(1514),
             ecn: true,
             ce_threshold: None,
+            ce_threshold_selector: None,
             memory_limit: Bytes(32_000_000),
             drop_batch: 64,
             variant: Variant::Rfc8289,
@@ -90,6 +95,7 @@ impl Preset for FqCodelParams {
                 interval: self.interval,
                 ecn: self.ecn,
                 ce_threshold: self.ce_threshold,
+                ce_threshold_selector: self.ce_threshold_selector,
                 variant: self.variant,
                 overflow_counts: self.overflow_counts,
                 ..CodelParams::default()

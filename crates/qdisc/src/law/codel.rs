@@ -14,7 +14,7 @@
 //! The law is shown one head at a time, so the loops of the published pseudo-code become [`Turn`], what the next head means.
 //! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
 
-use super::{Law, LawParams, Verdict, View};
+use super::{Law, LawParams, Selector, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,8 @@ pub struct CodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
+    /// Of those, the packets that `ce_threshold` is for: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
+    pub ce_threshold_selector: Option<Selector>,
     /// What is compared with `target`.
     pub sojourn: Sojourn,
     /// A packet dropped because a limit was reached raises count, too (Linux fq_codel).
@@ -146,6 +148,7 @@ impl Default for CodelParams {
             interval: Duration::from_millis(100),
             ecn: false,
             ce_threshold: None,
+            ce_threshold_selector: None,
             sojourn: Sojourn::default(),
             overflow_counts: false,
             variant: Variant::default(),
@@ -177,6 +180,7 @@ impl CodelParams {
             interval: self.interval,
             ecn: self.ecn,
             ce_threshold: self.ce_threshold,
+            ce_threshold_selector: self.ce_threshold_selector,
             sojourn: self.sojourn,
             overflow_counts: self.overflow_counts,
             max_packet: self.max_packet.map(|b| b.0).or(max_packet),
@@ -202,7 +206,11 @@ impl LawParams for CodelParams {
             }
         };
         positive("target", self.target)?;
-        positive("interval", self.interval)
+        positive("interval", self.interval)?;
+        if self.ce_threshold_selector.is_some() && self.ce_threshold.is_none() {
+            return Err(Problem::new("ce_threshold_selector", "it needs a ce_threshold; expected one beside it"));
+        }
+        Ok(())
     }
     fn law(&self) -> Codel {
         Codel::new(self.config())
@@ -223,6 +231,8 @@ pub struct CodelConfig {
     pub ecn: bool,
     /// Mark above this sojourn time.
     pub ce_threshold: Option<Duration>,
+    /// Which packets that is for; `None`: all.
+    pub ce_threshold_selector: Option<Selector>,
     /// What is compared with the target.
     pub sojourn: Sojourn,
     /// Whether a drop at a limit raises count.
@@ -407,7 +417,14 @@ impl CodelState {
             Turn::First => Verdict::Pass,
         };
         match cfg.ce_threshold {
-            Some(t) if verdict == Verdict::Pass && capable && sojourn > t => Verdict::Mark(MarkReason::Step),
+            Some(t)
+                if verdict == Verdict::Pass
+                    && capable
+                    && sojourn > t
+                    && cfg.ce_threshold_selector.is_none_or(|s| s.has(packet)) =>
+            {
+                Verdict::Mark(MarkReason::Step)
+            }
             _ => verdict,
         }
     }

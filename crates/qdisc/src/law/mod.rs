@@ -11,7 +11,10 @@ pub mod lred;
 pub mod pi;
 pub mod pie;
 pub mod red;
+mod selector;
 pub mod wred;
+
+pub use selector::Selector;
 
 use crate::single::Managed;
 use crate::{Params, Room};

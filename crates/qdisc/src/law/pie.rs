@@ -384,7 +384,7 @@ impl Pie {
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that follow each other too closely.
-pub(super) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
+pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     if step < SHORTEST_STEP {
         return Err(Problem::new(name, format!("{step} is not valid; expected at least {SHORTEST_STEP}")));
     }
@@ -392,7 +392,7 @@ pub(super) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
 }
 
 /// The first moment after `now` on the grid of `step`.
-pub(super) fn next_on_grid(now: Time, step: Duration) -> Time {
+pub(crate) fn next_on_grid(now: Time, step: Duration) -> Time {
     Time((now.0 / step.0 + 1).saturating_mul(step.0))
 }
 

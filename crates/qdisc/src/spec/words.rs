@@ -99,6 +99,10 @@ impl LawSpec {
         // one law: a second one after another + is part of no name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
+            None if Spec::named(name).is_some() => {
+                let laws = Self::NAMES.join(", ");
+                Err(WordError::Misfit(format!("{name} is no law but has queues of its own; expected one of {laws}")))
+            }
             None => Err(WordError::Unknown(name.into(), Self::NAMES.to_vec())),
             Some(Self::None) if name != text => Err(WordError::Misfit("nothing follows \"none\"".into())),
             Some(Self::None) => Ok(Self::None),

@@ -1,6 +1,6 @@
 //! The table: each of tc's disciplines that is modelled, its words, and the parameter that each word sets.
 //!
-//! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8).
+//! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
 /// What follows a word, and what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,12 @@ pub(super) enum Kind {
     Percent,
     /// A probability: `0.02`.
     Share,
+    /// A number: `0.16`.
+    Number,
+    /// A value and a mask of DSCP and ECN: `0x1/0x3`.
+    Selector,
+    /// A time with its unit or a number of packets: `1ms`, `5p`.
+    Threshold,
     /// A word of the parameter's own, which tc does not have.
     Own,
     /// Nothing: the parameter becomes this.
@@ -51,6 +57,9 @@ impl Kind {
             Self::Sixteenths => "a whole number from 0 to 32",
             Self::Percent => "a whole number from 0 to 100",
             Self::Share => "a probability from 0 to 1",
+            Self::Number => "a number, such as 0.16",
+            Self::Selector => "VALUE/MASK, such as 0x1/0x3 for ECT(1)",
+            Self::Threshold => "a time with its unit, such as 1ms, or a number of packets, such as 5p",
             Self::Own => "a word",
             Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "nothing",
         }
@@ -64,7 +73,9 @@ impl Kind {
             Self::Time => " TIME",
             Self::Seconds => " SECONDS",
             Self::Rate => " RATE",
-            Self::Count | Self::Signed | Self::Sixteenths => " NUMBER",
+            Self::Count | Self::Signed | Self::Sixteenths | Self::Number => " NUMBER",
+            Self::Threshold => " TIME|PACKETS",
+            Self::Selector => " VALUE/MASK",
             Self::Percent => " PERCENT",
             Self::Share => " PROBABILITY",
             Self::Own | Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "",
@@ -116,7 +127,8 @@ const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Word {
 }
 
 use Kind::{
-    Absent, Count, Flag, Is, Own, Packets, Percent, Rate, Seconds, Several, Share, Signed, Sixteenths, Size, Time,
+    Absent, Count, Flag, Is, Number, Own, Packets, Percent, Rate, Seconds, Selector, Several, Share, Signed,
+    Sixteenths, Size, Threshold, Time,
 };
 
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
@@ -134,7 +146,8 @@ const FAIR: &[Word] = &[
     w("quantum", "quantum", Size),
     w("memory_limit", "memory_limit", Size),
 ];
-const FQ_CODEL: &[Word] = &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "", Absent(1))];
+const FQ_CODEL: &[Word] =
+    &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
 const PIE: &[Word] = &[
     w("target", "target", Time),
     w("tupdate", "tupdate", Time),
@@ -191,6 +204,29 @@ const SFQ: &[Word] = &[
     w("probability", "", Absent(1)),
     w("ecn", "", Absent(0)),
     w("harddrop", "", Absent(0)),
+];
+
+const DUALPI2: &[Word] = &[
+    w("limit", "limit", Packets),
+    w("memlimit", "memory_limit", Size),
+    w("coupling_factor", "coupling_factor", Number),
+    w("step_thresh", "step_thresh", Threshold),
+    w("min_qlen_step", "min_qlen_step", Count),
+    w("drop_on_overload", "drop_overload", Flag(true)),
+    w("overflow", "drop_overload", Flag(false)),
+    w("drop_enqueue", "drop_early", Flag(true)),
+    w("drop_dequeue", "drop_early", Flag(false)),
+    w("l4s_ect", "ecn_mask", Is("1")),
+    w("any_ect", "ecn_mask", Is("3")),
+    w("classic_protection", "classic_protection", Percent),
+    w("target", "target", Time),
+    w("tupdate", "tupdate", Time),
+    w("alpha", "alpha", Number),
+    w("beta", "beta", Number),
+    w("max_rtt", "", Absent(1)),
+    w("typical_rtt", "", Absent(1)),
+    w("split_gso", "", Absent(0)),
+    w("no_split_gso", "", Absent(0)),
 ];
 
 /// tc-cake(8). Words of several parameters stand for a line's overhead, or for a round-trip time.
@@ -278,12 +314,12 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
     // its thresholds in bytes, and those left out as parts of the limit, are Linux's version of RED
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
+    Grammar { tc: "dualpi2", name: "dualpi2", base: &[], words: &[DUALPI2] },
 ];
 
 /// Disciplines of tc that are not modelled, with what comes nearest.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("choke", "nearest: \"red\""),
-    ("dualpi2", "nearest: \"pie\""),
     ("ets", "nearest: \"cbq\""),
     ("fq", "nearest: \"fq_codel\"; pacing belongs to a TCP stack here"),
     ("gred", "nearest: \"wred\""),

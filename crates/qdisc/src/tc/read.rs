@@ -181,7 +181,19 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             }
         }
         Kind::Sixteenths => (f64::from(upto(32)?) / 16.0).into(),
-        Kind::Percent => (f64::from(upto(100)?) / 100.0).into(),
+        Kind::Percent => {
+            let number = whole(text.strip_suffix('%').unwrap_or(text)).filter(|n| *n <= 100).ok_or_else(expected)?;
+            (f64::from(number) / 100.0).into()
+        }
+        Kind::Selector => text.parse::<crate::law::Selector>()?.to_string().into(),
+        Kind::Number => text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(expected)?.into(),
+        Kind::Threshold if plain(text) => {
+            return Err(format!("tc reads it as microseconds; write \"{text}us\", or \"{text}p\" for packets"));
+        }
+        Kind::Threshold => match text.parse::<Limit>() {
+            Ok(found @ (Limit::Time(_) | Limit::Packets(_))) => found.to_string().into(),
+            _ => return Err(expected()),
+        },
         Kind::Share => text.parse::<Prob>().map_err(|_| expected())?.get().into(),
         Kind::Own => text.into(),
         Kind::Flag(_) | Kind::Is(_) | Kind::Several(_) | Kind::Absent(_) => Value::Null,

@@ -27,6 +27,14 @@ const VERSIONS: &[(&str, &str, Values)] = &[
     ("red", "floyd93", &[("min", "\"5p\""), ("max", "\"15p\""), ("probability", "0.02")]),
     ("red", "altq", &[("limit", "\"60p\""), ("min", "\"15p\""), ("max", "\"30p\""), ("probability", "0.1")]),
     ("red", "ns2", &[("limit", "\"50p\""), ("probability", "0.1")]),
+    ("dualpi2", "rfc9332", RFC9332),
+];
+const RFC9332: Values = &[
+    ("limit", "\"250ms\""),
+    ("tupdate", "\"15ms\""),
+    ("alpha", "0.15"),
+    ("beta", "3.0"),
+    ("classic_protection", "0.0625"),
 ];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
@@ -191,7 +199,8 @@ impl Line {
             }
             Kind::Sixteenths => self.rounded(word, value, 16.0, 32.0)?,
             Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
-            Kind::Rate => text.to_owned(),
+            Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
+            Kind::Number => value.as_f64()?.to_string(),
             _ => value.to_string(),
         })
     }

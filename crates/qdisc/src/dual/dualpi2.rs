@@ -1,0 +1,303 @@
+//! DualPI2: two coupled queues, for scalable (L4S) and for classic congestion control.
+//!
+//! ```text
+//! arrival    ECT(1), CE (ecn_mask) or a code point of its own: L;  all others: C;   one limit for both
+//! tupdate    p' from the longer of the two heads' waits (see `pi2`)
+//! turn       L, but for C's share while both wait (see `turns`)
+//! C's head   p_C = p'^2 hits: mark, or drop what cannot be marked
+//! L's head   linux: k p' hits: mark;  then its own wait > step_thresh: mark (a packet may be counted by both)
+//!            rfc9332: max(ramp, k p') hits: mark
+//! overload   k p' > 1: L drops with p_C and marks all the rest; C drops whatever the ECN field
+//! ```
+//!
+//! What cannot be marked in L is dropped where it would be (Linux), or has C's law (RFC 9332 §2.5.1.1); ECT(1) in C is marked with
+//! k p' (rfc9332). A packet that came to L for its code point alone is Linux's class 1, or 2 with `l_dscp_exempt`.
+//!
+//! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
+//! Departs: the ramp sees the packet that leaves, its wait and L's length with it, as the RFC's text has it (its pseudo-code looks
+//! after removal). An empty queue takes a packet that rfc9332's limit would not. `memory_limit` counts bytes on the wire, where
+//! Linux counts the memory of its packet buffers. The clock of updates stands still while both queues are empty and p' is 0, and
+//! an update would change nothing. There are no super-segments to split (split_gso).
+
+use super::params::{Config, Native};
+use super::{Dualpi2Params, Pi2, Recur, Turns};
+use crate::law::pie::next_on_grid;
+use crate::single::mark;
+use crate::{ClassCount, ClassProbe, Cx, Fifo, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
+use units::{Duration, Limit, Time};
+
+/// What a packet is to the discipline; kept in [`PacketMeta::class`] while it waits.
+const CLASSIC: u8 = 0;
+/// In L, under the coupled law, the step and the ramp.
+const L4S: u8 = 1;
+/// The same without the step: it found L shorter than `min_qlen_step`.
+const NO_STEP: u8 = 2;
+/// In L for its code point alone, with C's law.
+const CLASSIC_IN_L: u8 = 3;
+/// In L for its code point alone, never marked or dropped.
+const EXEMPT: u8 = 4;
+
+/// One of the two queues, and what became of its packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Side {
+    fifo: Fifo,
+    counts: ClassCount,
+    /// Marks by reason, in the order of [`MarkReason`].
+    marked: [u64; 2],
+    /// The sums of evenly spaced marks: of the classic signal, and of the scalable one.
+    classic: Recur,
+    scalable: Recur,
+}
+
+impl Side {
+    /// When its head came.
+    #[inline]
+    fn head(&self) -> Option<Time> {
+        self.fifo.front().map(|p| p.stamp)
+    }
+}
+
+/// The two queues at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dualpi2 {
+    cfg: Config,
+    room: Room,
+    memory: Option<Room>,
+    l: Side,
+    c: Side,
+    pi: Pi2,
+    turns: Turns,
+    /// The next update.
+    next: Option<Time>,
+}
+
+impl Dualpi2 {
+    /// Empty. `p` is valid.
+    pub fn new(p: &Dualpi2Params) -> Self {
+        Self {
+            cfg: p.config(),
+            room: Room::new(p.all(), false),
+            memory: p.memory().map(|l| Room::new(l, false)),
+            l: Side::default(),
+            c: Side::default(),
+            pi: p.pi2(),
+            turns: p.turns(),
+            next: None,
+        }
+    }
+
+    /// The controller, for probes.
+    pub fn pi2(&self) -> &Pi2 {
+        &self.pi
+    }
+
+    /// How long the head of L and that of C have waited by `now`; zero for an empty queue.
+    pub fn heads(&self, now: Time) -> [Duration; 2] {
+        [&self.l, &self.c].map(|side| side.head().map_or(Duration::ZERO, |t| now.since(t)))
+    }
+
+    /// What waits in L and in C.
+    pub fn backlogs(&self) -> [Backlog; 2] {
+        [self.l.fifo.backlog(), self.c.fifo.backlog()]
+    }
+
+    /// RFC 9332 §2.3, Linux's classes.
+    #[inline]
+    fn classify(&self, packet: &PacketMeta) -> u8 {
+        let cfg = &self.cfg;
+        let by_ecn = packet.ecn() as u8 & cfg.ecn_mask != 0;
+        if !by_ecn && cfg.l_dscp >> (packet.tos >> 2) & 1 == 0 {
+            return CLASSIC;
+        }
+        match by_ecn {
+            false if cfg.l_dscp_exempt => EXEMPT,
+            false if !cfg.linux && packet.ecn() != Ecn::Ect1 => CLASSIC_IN_L,
+            _ if (self.l.fifo.backlog().packets as usize) < cfg.min_qlen_step => NO_STEP,
+            _ => L4S,
+        }
+    }
+
+    /// Whether an arrival is within every limit.
+    #[inline]
+    fn fits(&mut self, packet: &PacketMeta, cx: &Cx<'_>) -> bool {
+        let all = self.backlog();
+        // RFC 9332 Appendix A keeps room for a whole packet, whatever comes
+        let size = if all.packets > 0 { packet.size.max(self.cfg.least_size) } else { packet.size };
+        let counted = PacketMeta { size, ..*packet };
+        self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
+    }
+
+    /// The coupled law (and the ramp) on a packet, with so many bytes left beside it: true to drop it.
+    ///
+    /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux: at most one of the two signals is drawn.
+    #[inline]
+    fn coupled(&mut self, packet: &mut PacketMeta, left: u64, point: Point, cx: &mut Cx<'_>) -> bool {
+        let Self { cfg, l, c, pi, .. } = self;
+        if packet.class == EXEMPT || left < cfg.least_backlog {
+            return false;
+        }
+        let (in_l, ecn) = (packet.class != CLASSIC, packet.ecn());
+        let side = if in_l { l } else { c };
+        let overload = pi.overload();
+        let scalable = match packet.class {
+            CLASSIC => !cfg.linux && ecn == Ecn::Ect1 && !overload,
+            CLASSIC_IN_L => false,
+            _ => true,
+        };
+        if scalable {
+            if overload {
+                if pi.classic(&mut side.classic, cx.rng) {
+                    return true;
+                }
+            } else {
+                let native = if in_l && point == Point::Dequeue { ramp(cfg, side, packet, cx.now) } else { 0.0 };
+                if !pi.scalable(native, &mut side.scalable, cx.rng) {
+                    return false;
+                }
+                if native > pi.coupled() {
+                    return signal(side, packet, MarkReason::Step, point, cx);
+                }
+            }
+            return signal(side, packet, MarkReason::Law, point, cx);
+        }
+        if !pi.classic(&mut side.classic, cx.rng) {
+            return false;
+        }
+        overload || signal(side, packet, MarkReason::Law, point, cx)
+    }
+
+    /// The step on a packet of L that leaves: true to drop it.   Source: Linux; it has no regard to what else waits.
+    #[inline]
+    fn step(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
+        let above = match self.cfg.step_thresh {
+            Limit::Time(t) => cx.now.since(packet.stamp) > t,
+            Limit::Packets(n) => self.l.fifo.backlog().packets > n,
+            Limit::Bytes(_) => false,
+        };
+        above && signal(&mut self.l, packet, MarkReason::Step, Point::Dequeue, cx)
+    }
+
+    /// Takes the packet whose turn it is, and says whether it comes from L and whether the other queue waits.
+    #[inline]
+    fn take(&mut self) -> Option<(PacketMeta, bool, bool)> {
+        let (l, c) = (self.l.head(), self.c.head());
+        let from_l = self.turns.is_l(l, c);
+        let packet = if from_l { self.l.fifo.pop() } else { self.c.fifo.pop() }?;
+        Some((packet, from_l, l.is_some() && c.is_some()))
+    }
+}
+
+/// Marks a packet, and counts it; one that cannot be marked is to be dropped.
+#[inline]
+fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) -> bool {
+    if packet.ecn() == Ecn::NotEct {
+        return true;
+    }
+    side.marked[reason as usize] += 1;
+    mark(packet, reason, point, cx);
+    false
+}
+
+/// L's own probability, p'_L, of a packet that has just been taken from L.   Source: RFC 9332 Appendix A `laqm`.
+#[inline]
+fn ramp(cfg: &Config, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
+    // the packet itself is one more
+    if cfg.native == Native::Step || (l.fifo.backlog().packets as usize) < cfg.th_len {
+        return 0.0;
+    }
+    let (from, to) = cfg.ramp;
+    let wait = now.since(packet.stamp);
+    if wait >= to { 1.0 } else { wait.saturating_sub(from).0 as f64 / (to.0 - from.0) as f64 }
+}
+
+impl QueueDiscipline for Dualpi2 {
+    #[inline]
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        if self.next.is_none() {
+            self.next = Some(next_on_grid(cx.now, self.cfg.tupdate));
+        }
+        packet.class = self.classify(&packet);
+        let in_l = packet.class != CLASSIC;
+        let fits = self.fits(&packet, cx);
+        let left = self.backlog().bytes;
+        let early = fits && self.cfg.drop_early && self.coupled(&mut packet, left, Point::Enqueue, cx);
+        let side = if in_l { &mut self.l } else { &mut self.c };
+        side.counts.offered.add(&packet);
+        if fits && !early {
+            return side.fifo.push(packet);
+        }
+        side.counts.dropped.add(&packet);
+        let reason = if early { DropReason::EarlyTail } else { DropReason::TailFull };
+        cx.fate.dropped(&packet, reason, Point::Enqueue);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        // bound: every turn removes a stored packet
+        while let Some((mut packet, from_l, both)) = self.take() {
+            let left = self.backlog().bytes;
+            let steps = packet.class == L4S && self.cfg.native == Native::Step;
+            let drop = !self.cfg.drop_early && self.coupled(&mut packet, left, Point::Dequeue, cx)
+                || steps && self.step(&mut packet, cx);
+            let side = if from_l { &mut self.l } else { &mut self.c };
+            if drop {
+                side.counts.dropped.add(&packet);
+                cx.fate.dropped(&packet, DropReason::EarlyHead, Point::Dequeue);
+                continue;
+            }
+            side.counts.delivered.add(&packet);
+            if both {
+                self.turns.sent(from_l, packet.bytes());
+            }
+            return Some(packet);
+        }
+        self.turns.reset();
+        None
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_>) {
+        let [l, c] = self.heads(cx.now);
+        self.pi.update(l.max(c));
+        let idle = self.pi.at_rest() && self.backlog().packets == 0;
+        self.next = (!idle).then(|| next_on_grid(cx.now, self.cfg.tupdate));
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let (l, c) = (self.l.fifo.backlog(), self.c.fifo.backlog());
+        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
+    }
+
+    /// In tc's names (`tc -s qdisc show`); p_c and p_cl are RFC 9332's.
+    fn probe(&self, out: &mut Reading<'_>) {
+        let [delay_l, delay_c] = self.heads(out.now());
+        let p = self.pi.p();
+        out.number("prob", p);
+        out.number("p_c", p * p);
+        out.number("p_cl", self.pi.coupled());
+        out.flag("overload", self.pi.overload());
+        out.duration("delay_l", delay_l);
+        out.duration("delay_c", delay_c);
+        out.value("credit", packet::Unit::Bytes, self.turns.credit());
+        let told: &[(&str, &Side)] = if out.queues() { &[("L", &self.l), ("C", &self.c)] } else { &[] };
+        for (name, side) in told {
+            let (queued, [law, step]) = (side.fifo.backlog(), side.marked);
+            out.queue(name);
+            out.packets("backlog", queued.packets.into());
+            out.bytes("backlog", queued.bytes);
+            out.packets("ecn_mark", law);
+            out.packets("step_mark", step);
+        }
+    }
+
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        let class = |name, side: &Side| ClassProbe { name, counts: side.counts, marked: Some(side.marked) };
+        vec![class("L", &self.l), class("C", &self.c)]
+    }
+}

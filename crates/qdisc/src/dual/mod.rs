@@ -1,0 +1,22 @@
+//! Two queues, coupled: one for traffic whose congestion control is scalable and wants a short queue, one for all other.
+//!
+//! ```text
+//!                        +--- L queue: own marking, and coupled ---+
+//!     arrival -- ECN? -->|              ^ k p'                     |---> weighted turns ---> link
+//!                        +--- C queue: marks and drops with p'^2 --+
+//! ```
+//!
+//! One controller looks at the delay of both and gives a probability; the coupling turns it into two signals that make a
+//! flow of either kind take about the same share. The queues separate delay, not bandwidth.
+//!
+//! Source: RFC 9332.
+
+mod dualpi2;
+mod params;
+mod pi2;
+mod turns;
+
+pub use dualpi2::Dualpi2;
+pub use params::{Draws, Dualpi2Params, Dualpi2Variant, Native};
+pub use pi2::{Base, Pi2, Recur};
+pub use turns::Turns;

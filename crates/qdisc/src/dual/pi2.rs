@@ -1,0 +1,275 @@
+//! PI2: the controller of DualPI2, and how a probability becomes marks.
+//!
+//! ```text
+//! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
+//! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1
+//! recur(p)        count <- count + p;  count > 1: count <- count - 1, and it is a hit
+//! ```
+//!
+//! [`Base::Integer`] is Linux's: p' in units of 2^-32, gains per 64 ns, what is left of the division forgotten.
+//!
+//! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
+//! Departs: Linux's draw is a hit with (p' + 1) / 2^32, ours with p' / 2^32 where p' is 0.
+
+use super::params::Draws;
+use units::{Duration, Rng};
+
+/// A second in the unit of Linux's gains, 64 ns.
+const GAIN_UNIT: u64 = 64;
+/// Linux's gains are parameters of 1/256 Hz.
+const GAIN_SCALE: f64 = 256.0;
+
+/// p' and its gains.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Base {
+    /// RFC 9332: real numbers, gains in 1/s.
+    Real {
+        /// p'.
+        p: f64,
+        /// Weight of the distance from the target, 1/s.
+        alpha: f64,
+        /// Weight of the change since the last update, 1/s.
+        beta: f64,
+    },
+    /// Linux: p' in units of 2^-32.
+    Integer {
+        /// p' x 2^32.
+        p: u32,
+        /// Weight of the distance from the target, per 64 ns.
+        alpha: u64,
+        /// Weight of the change since the last update, per 64 ns.
+        beta: u64,
+    },
+}
+
+impl Base {
+    /// Linux's, with gains in 1/s, which it keeps in steps of 1/256.
+    pub fn integer(alpha: f64, beta: f64) -> Self {
+        Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
+    }
+
+    /// p'.
+    #[inline]
+    pub fn p(&self) -> f64 {
+        match self {
+            Self::Real { p, .. } => *p,
+            Self::Integer { p, .. } => f64::from(*p) * (1.0 / 4_294_967_296.0),
+        }
+    }
+}
+
+/// A gain in 1/s as Linux computes with it: rounded to 1/256, then per 64 ns of 2^-32, rounded down.
+fn linux_gain(per_second: f64) -> u64 {
+    let parameter = (per_second * GAIN_SCALE + 0.5) as u64;
+    ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000
+}
+
+/// One of the two sums of RFC 9332's `recur`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Recur {
+    count: f64,
+}
+
+impl Recur {
+    /// RFC 9332 Appendix A: true each time that the probabilities have added up to more than one.
+    #[inline]
+    pub fn hit(&mut self, p: f64) -> bool {
+        self.count += p;
+        let hit = self.count > 1.0;
+        if hit {
+            self.count -= 1.0;
+        }
+        hit
+    }
+}
+
+/// The controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pi2 {
+    base: Base,
+    /// k.
+    coupling: f64,
+    target: Duration,
+    /// Whether k p' may exceed 1, and what is dropped then.
+    drop_overload: bool,
+    draws: Draws,
+    qdelay_old: Duration,
+}
+
+impl Pi2 {
+    /// At rest.
+    pub fn new(base: Base, coupling: f64, target: Duration, drop_overload: bool, draws: Draws) -> Self {
+        Self { base, coupling, target, drop_overload, draws, qdelay_old: Duration::ZERO }
+    }
+
+    /// p', for probes and tests.
+    pub fn p(&self) -> f64 {
+        self.base.p()
+    }
+
+    /// p_CL, at most 1.
+    #[inline]
+    pub fn coupled(&self) -> f64 {
+        (self.coupling * self.p()).min(1.0)
+    }
+
+    /// Nothing to update: p' is 0, and the delay was.
+    pub fn at_rest(&self) -> bool {
+        self.p() == 0.0 && self.qdelay_old.is_zero()
+    }
+
+    /// One update.   Source: RFC 9332 Appendix A `dualpi2_update`; Linux's arithmetic in [`Base::Integer`].
+    pub fn update(&mut self, qdelay: Duration) {
+        let old = std::mem::replace(&mut self.qdelay_old, qdelay);
+        match &mut self.base {
+            Base::Real { p, alpha, beta } => {
+                let step = *alpha * (qdelay.secs() - self.target.secs()) + *beta * (qdelay.secs() - old.secs());
+                let most = if self.drop_overload { 1.0 } else { (1.0 / self.coupling).min(1.0) };
+                *p = (*p + step).clamp(0.0, most);
+            }
+            Base::Integer { p, alpha, beta } => {
+                let apart = |from: Duration| i128::from(qdelay.0) - i128::from(from.0);
+                // whole steps of the unit, whatever the sign
+                let step =
+                    (apart(self.target) * i128::from(*alpha) + apart(old) * i128::from(*beta)) / i128::from(GAIN_UNIT);
+                let most = if self.drop_overload { u32::MAX } else { u32::MAX / (self.coupling as u32).max(1) };
+                *p = (i128::from(*p) + step).clamp(0, i128::from(most)) as u32;
+            }
+        }
+    }
+
+    /// More is asked of scalable flows than marks can say: RFC 9332 from k p' = 1 on, Linux above it.
+    #[inline]
+    pub fn overload(&self) -> bool {
+        self.drop_overload
+            && match self.base {
+                Base::Real { p, .. } => self.coupling * p >= 1.0,
+                Base::Integer { p, .. } => u64::from(p) * self.coupling as u64 > u64::from(u32::MAX),
+            }
+    }
+
+    /// Whether the classic signal p'^2 hits.
+    #[inline]
+    pub fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
+        match (&self.base, self.draws) {
+            (Base::Integer { p, .. }, Draws::Independent) => *p > 0 && draw(rng) <= *p && draw(rng) <= *p,
+            (base, _) => self.hit(base.p() * base.p(), recur, rng),
+        }
+    }
+
+    /// Whether the scalable signal hits: the greater of `native` and k p'.
+    #[inline]
+    pub fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
+        match (&self.base, self.draws) {
+            (Base::Integer { p, .. }, Draws::Independent) if native == 0.0 => {
+                *p > 0 && u64::from(draw(rng)) <= u64::from(*p) * self.coupling as u64
+            }
+            _ => self.hit(self.coupled().max(native), recur, rng),
+        }
+    }
+
+    #[inline]
+    fn hit(&self, p: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
+        match self.draws {
+            Draws::Recur => recur.hit(p),
+            Draws::Independent => rng.chance(p),
+        }
+    }
+}
+
+/// 32 uniform bits.
+#[inline]
+fn draw(rng: &mut Rng) -> u32 {
+    (rng.bits() >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn pi2(base: Base, drop_overload: bool) -> Pi2 {
+        Pi2::new(base, 2.0, Duration::from_millis(15), drop_overload, Draws::Independent)
+    }
+
+    #[test]
+    fn linux_gains_and_one_update_in_integers() {
+        // 41/256 and 819/256 Hz: 41 (2^32 - 1) / 4 / 10^9 = 44.02, 819: 879.4
+        let base = Base::integer(0.16, 3.2);
+        assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
+        // p' 0.1, 20 ms after 18 ms, target 15: (5e6 x 44 + 2e6 x 879) / 64 = 1978e6 / 64 = 30 906 250
+        let tenth = 429_496_730;
+        let mut pi = pi2(Base::Integer { p: tenth, alpha: 44, beta: 879 }, true);
+        pi.qdelay_old = Duration(18 * MS);
+        pi.update(Duration(20 * MS));
+        assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250, alpha: 44, beta: 879 });
+        // p_C 1.149 %, p_CL 21.44 %
+        assert!((pi.p() * pi.p() - 0.01149).abs() < 5e-6 && (pi.coupled() - 0.2144).abs() < 5e-5, "{}", pi.p());
+        // down: -(15e6 x 44 + 20e6 x 879) / 64 = -284 999 999.99.. is cut towards zero: 18 240e6 / 64 = 285 000 000 exactly
+        pi.update(Duration::ZERO);
+        assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
+        // a remainder is forgotten on both sides: 1 ns above and below a target of 15 ms, after the same delay: 44 / 64 = 0
+        let mut pi = pi2(Base::Integer { p: 1000, alpha: 44, beta: 879 }, true);
+        for ns in [15 * MS + 1, 15 * MS - 1] {
+            pi.qdelay_old = Duration(ns);
+            pi.update(Duration(ns));
+            assert_eq!(pi.base, Base::Integer { p: 1000, alpha: 44, beta: 879 });
+        }
+        // both ends hold
+        pi.qdelay_old = Duration::ZERO;
+        pi.update(Duration::from_secs(10));
+        assert_eq!(pi.base, Base::Integer { p: u32::MAX, alpha: 44, beta: 879 });
+        pi.update(Duration::ZERO);
+        assert_eq!(pi.base, Base::Integer { p: 0, alpha: 44, beta: 879 });
+    }
+
+    #[test]
+    fn one_update_of_rfc_9332() {
+        // 0.10 + 0.15 x 5 ms + 3.0 x 2 ms = 0.10675
+        let mut pi = pi2(Base::Real { p: 0.1, alpha: 0.15, beta: 3.0 }, true);
+        pi.qdelay_old = Duration(18 * MS);
+        pi.update(Duration(20 * MS));
+        assert!((pi.p() - 0.10675).abs() < 1e-15, "{}", pi.p());
+        // below: -0.15 x 15 ms - 3.0 x 20 ms = -0.06225
+        pi.update(Duration::ZERO);
+        assert!((pi.p() - 0.0445).abs() < 1e-15, "{}", pi.p());
+        pi.update(Duration::ZERO);
+        assert!((pi.p() - 0.04225).abs() < 1e-15, "{}", pi.p());
+    }
+
+    #[test]
+    fn overload_begins_at_one_over_k() {
+        let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
+        assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
+        let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
+        // 2 x (2^31 - 1) = 2^32 - 2, below the greatest; 2 x 2^31 is above
+        assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
+        // switched off, p' stays at 1/k and there is none
+        for mut pi in [real(0.4, false), integer(1 << 30, false)] {
+            pi.update(Duration::from_secs(100));
+            assert!((pi.p() - 0.5).abs() < 1e-9 && !pi.overload(), "{}", pi.p());
+        }
+    }
+
+    #[test]
+    fn recur_hits_on_packets_3_5_7() {
+        let mut recur = Recur::default();
+        let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
+        // 0.5, 1.0 (not more than 1), 1.5: a hit, 0.5 left, 1.0, 1.5: a hit
+        assert_eq!(hits, [3, 5, 7]);
+        let mut recur = Recur::default();
+        // 10 000 / 32 = 312.5
+        assert_eq!((0..10_000).filter(|_| recur.hit(1.0 / 32.0)).count(), 312);
+    }
+
+    #[test]
+    fn linux_draws_hit_as_often_as_p_says() {
+        let (mut rng, mut recur) = (Rng::named(1, "draws"), Recur::default());
+        let pi = pi2(Base::Integer { p: 1 << 30, alpha: 44, beta: 879 }, true);
+        // p' 1/4: p_C 1/16, p_CL 1/2; of 100 000 the standard deviations are 77 and 158
+        let classic = (0..100_000).filter(|_| pi.classic(&mut recur, &mut rng)).count();
+        let scalable = (0..100_000).filter(|_| pi.scalable(0.0, &mut recur, &mut rng)).count();
+        assert!(classic.abs_diff(6250) < 310 && scalable.abs_diff(50_000) < 640, "{classic} {scalable}");
+    }
+}

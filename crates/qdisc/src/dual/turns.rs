@@ -1,0 +1,128 @@
+//! Whose turn it is: weighted round robin by credit, or a FIFO that looks at L as if it had waited longer.
+//!
+//! ```text
+//! credit        starts at frame (w_C - w_L), below 0; L's turn while credit <= 0, or nothing waits in C
+//!               the other queue waits, too: L sent: credit += w_C size;  C sent: credit -= w_L size
+//!               nothing waits: credit starts again
+//! time shift    L's turn if its head came before C's head + shift
+//! ```
+//!
+//! Source: Linux sch_dualpi2 (weights 10 and 90 of 100); RFC 9332 §4.2.2 (weights), Appendix A (time-shifted FIFO).
+
+use units::{Duration, Time};
+
+/// A frame, bytes: Linux's largest packet on Ethernet.
+const FRAME: i64 = 1514;
+/// Weights are parts of this many.
+const WHOLE: i64 = 1_000_000;
+
+/// Which queue is asked next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turns {
+    /// Weighted round robin.
+    Weighted {
+        /// Weights of L and C, parts of a million.
+        weight_l: i64,
+        /// See above.
+        weight_c: i64,
+        /// Above 0, it is C's turn. Bytes x parts of a million.
+        credit: i64,
+    },
+    /// First in, first out, with L's packets taken for older than they are.
+    Shifted(Duration),
+}
+
+impl Turns {
+    /// Weighted, with this share for C, which is below 1.
+    pub fn weighted(share_c: f64) -> Self {
+        let weight_c = (share_c * WHOLE as f64 + 0.5) as i64;
+        let mut turns = Self::Weighted { weight_l: WHOLE - weight_c, weight_c, credit: 0 };
+        turns.reset();
+        turns
+    }
+
+    /// Whether L is to send, of two queues whose heads came at these times; `None` for an empty one. At least one waits.
+    #[inline]
+    pub fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
+        match (l, c) {
+            (None, _) => false,
+            (_, None) => true,
+            (Some(l), Some(c)) => match self {
+                Self::Weighted { credit, .. } => *credit <= 0,
+                Self::Shifted(by) => l <= c + *by,
+            },
+        }
+    }
+
+    /// A queue has sent `size` bytes while the other waited.
+    #[inline]
+    pub fn sent(&mut self, from_l: bool, size: u64) {
+        if let Self::Weighted { weight_l, weight_c, credit } = self {
+            let size = size as i64;
+            *credit += if from_l { *weight_c * size } else { -*weight_l * size };
+        }
+    }
+
+    /// The credit in bytes at the full rate, below or at 0 for L's turn; `None` without shares.
+    pub fn credit(&self) -> Option<f64> {
+        match self {
+            Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),
+            Self::Shifted(_) => None,
+        }
+    }
+
+    /// Nothing waits.
+    #[inline]
+    pub fn reset(&mut self) {
+        if let Self::Weighted { weight_l, weight_c, credit } = self {
+            *credit = FRAME * (*weight_c - *weight_l);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order in which packets of these sizes go, both queues never empty.
+    fn order(share: f64, l: u64, c: u64, n: usize) -> String {
+        let mut turns = Turns::weighted(share);
+        let one = |_| {
+            let is_l = turns.is_l(Some(Time(9)), Some(Time(1)));
+            turns.sent(is_l, if is_l { l } else { c });
+            if is_l { 'L' } else { 'C' }
+        };
+        (0..n).map(one).collect()
+    }
+
+    #[test]
+    fn nine_to_one_of_equal_packets() {
+        // credit in frames x 100: -80, +10 for each L: 0 after 8, still L's turn: 10 after 9; then C: 10 - 90 = -80
+        assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
+        // 1/16: -14/16 + 1/16 each: 0 after 14, and one more
+        assert_eq!(order(0.0625, 1514, 1514, 32), "LLLLLLLLLLLLLLLC".repeat(2));
+        assert_eq!(
+            Turns::weighted(0.1),
+            Turns::Weighted { weight_l: 900_000, weight_c: 100_000, credit: -1_211_200_000 }
+        );
+    }
+
+    #[test]
+    fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
+        for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
+            let order = order(0.1, l, c, 20_000);
+            // without L's head start, 8 frames
+            let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
+            let ratio = sent('L', l) / sent('C', c);
+            assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_shift_lets_l_overtake_what_came_so_much_earlier() {
+        let turns = Turns::Shifted(Duration::from_millis(50));
+        let at = |ms: u64| Some(Time(ms * 1_000_000));
+        assert!(turns.is_l(at(60), at(10)) && !turns.is_l(at(61), at(10)));
+        assert!(turns.is_l(at(99), None) && !turns.is_l(None, at(1)));
+    }
+}

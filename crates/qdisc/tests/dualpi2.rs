@@ -1,0 +1,512 @@
+//! DualPI2: scripts with expected fates, and the static points of traffic that does not respond.
+
+use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
+use qdisc::dual::{Dualpi2, Dualpi2Params};
+use qdisc::{Cx, Params, Queue, Spec};
+use units::{BitRate, Duration, Rng, Time};
+
+const US: u64 = 1000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+/// What became of packets: "d7" dropped, "l7" marked by the law, "s7" by the step or the ramp.
+#[derive(Default)]
+struct Fates(Vec<String>);
+
+impl FateSink for Fates {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, _: Point) {
+        self.0.push(format!("{}{}", if reason == DropReason::TailFull { 'f' } else { 'd' }, packet.seq));
+    }
+    fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, _: Point) {
+        assert_eq!(packet.ecn(), Ecn::Ce);
+        self.0.push(format!("{}{}", if reason == MarkReason::Law { 'l' } else { 's' }, packet.seq));
+    }
+}
+
+/// A queue in a script.
+struct Script {
+    queue: Queue<Dualpi2>,
+    rng: Rng,
+    link: LinkView,
+    now: Time,
+    fates: Fates,
+}
+
+impl Script {
+    fn new(params: &str) -> Self {
+        let params: Dualpi2Params = serde_json::from_str(params).unwrap();
+        params.validate().unwrap();
+        Self {
+            queue: Queue::new(params.build()),
+            rng: Rng::named(1, "q"),
+            link: LinkView::plain(BitRate(12_000_000)),
+            now: Time::ZERO,
+            fates: Fates::default(),
+        }
+    }
+
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue<Dualpi2>, &mut Cx<'_>) -> T) -> T {
+        let flows = FlowTable::default();
+        let Self { queue, rng, link, now, fates } = self;
+        f(queue, &mut Cx { now: *now, rng, link, flows: &flows, fate: fates })
+    }
+
+    fn put(&mut self, seq: u64, ecn: Ecn) {
+        self.put_as(seq, ecn, 0, 1500);
+    }
+
+    fn put_as(&mut self, seq: u64, ecn: Ecn, dscp: u8, size: u16) {
+        let packet = PacketMeta { seq, size, tos: dscp << 2 | ecn as u8, flow: FlowId(0), ..Default::default() };
+        self.call(|q, cx| q.enqueue(packet, cx));
+    }
+
+    fn pull(&mut self) -> Option<u64> {
+        self.call(|q, cx| q.dequeue(cx)).map(|p| p.seq)
+    }
+
+    /// Waits until `us` after the start, with the updates on the way.
+    fn until(&mut self, us: u64) {
+        let until = Time(us * US);
+        while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
+            self.now = t;
+            self.call(|q, cx| q.wake(cx));
+        }
+        self.now = until;
+    }
+
+    fn fates(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.fates.0)
+    }
+
+    /// Packets in L and in C.
+    fn waiting(&self) -> [u32; 2] {
+        self.queue.discipline().backlogs().map(|b| b.packets)
+    }
+
+    fn p(&self) -> f64 {
+        self.queue.discipline().pi2().p()
+    }
+}
+
+#[test]
+fn who_goes_to_l() {
+    let sent = |params: &str, dscp: u8| {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| {
+            let mut q = Script::new(params);
+            q.put_as(0, ecn, dscp, 1500);
+            if q.waiting() == [1, 0] { 'L' } else { 'C' }
+        })
+    };
+    assert_eq!(sent("{}", 0), ['C', 'L', 'C', 'L']);
+    assert_eq!(sent("{}", 45), ['C', 'L', 'C', 'L']);
+    assert_eq!(sent(r#"{"ecn_mask": 3}"#, 0), ['C', 'L', 'L', 'L']);
+    assert_eq!(sent(r#"{"ecn_mask": 2}"#, 0), ['C', 'C', 'L', 'L']);
+    // NQB whatever its ECN field, other code points not
+    let nqb = r#"{"l_dscp": [45]}"#;
+    assert_eq!((sent(nqb, 45), sent(nqb, 46)), (['L'; 4], ['C', 'L', 'C', 'L']));
+}
+
+#[test]
+fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
+    let mut q = Script::new("{}");
+    for (seq, us) in [(0, 0), (1, 1), (2, 500)] {
+        q.until(us);
+        q.put(seq, Ecn::Ect1);
+    }
+    // at 1000.5 us: 1000.5 and 999.5 and 500.5; exactly the threshold is not above it
+    q.now = Time(1000 * US);
+    assert_eq!((q.pull(), q.fates()), (Some(0), vec![]));
+    q.now = Time(1001 * US + 1);
+    assert_eq!((q.pull(), q.fates()), (Some(1), vec!["s1".to_owned()]));
+    assert_eq!((q.pull(), q.fates()), (Some(2), vec![]));
+    // what cannot be marked is dropped where it would be, and the next is looked at; the exempt class is not
+    for (params, fate) in [(r#"{"l_dscp": [45]}"#, vec!["d0"]), (r#"{"l_dscp": [45], "l_dscp_exempt": true}"#, vec![])]
+    {
+        let mut q = Script::new(params);
+        q.put_as(0, Ecn::NotEct, 45, 1500);
+        q.now = Time(2 * MS);
+        assert_eq!((q.pull().is_none(), q.fates()), (!fate.is_empty(), fate.iter().map(|f| f.to_string()).collect()));
+    }
+    // C has no step
+    let mut q = Script::new("{}");
+    q.put(0, Ecn::Ect0);
+    q.now = Time(9 * MS);
+    assert_eq!((q.pull(), q.fates()), (Some(0), vec![]));
+}
+
+#[test]
+fn the_step_in_packets_and_its_least_queue() {
+    let mut q = Script::new(r#"{"step_thresh": "2p"}"#);
+    (0..5).for_each(|seq| q.put(seq, Ecn::Ect1));
+    // 4 and 3 are left behind the first two, 2 behind the third
+    assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
+    assert_eq!(q.fates(), ["s0", "s1"]);
+    // 0 and 1 found less than two
+    let mut q = Script::new(r#"{"min_qlen_step": 2}"#);
+    (0..4).for_each(|seq| q.put(seq, Ecn::Ect1));
+    q.now = Time(5 * MS);
+    assert_eq!((0..4).map_while(|_| q.pull()).count(), 4);
+    assert_eq!(q.fates(), ["s2", "s3"]);
+}
+
+#[test]
+fn nine_of_l_and_one_of_c() {
+    let mut q = Script::new("{}");
+    for seq in 0..40 {
+        q.put(seq, Ecn::Ect1);
+        q.put(100 + seq, Ecn::NotEct);
+    }
+    let order: String = (0..30).filter_map(|_| q.pull()).map(|seq| if seq < 100 { 'L' } else { 'C' }).collect();
+    assert_eq!(order, "LLLLLLLLLC".repeat(3));
+    // alone, C is served at once, and L's credit is as it was: the 28th of L and on
+    let mut q = Script::new("{}");
+    q.put(0, Ecn::NotEct);
+    assert_eq!(q.pull(), Some(0));
+    assert_eq!(q.queue.counters().delivered.packets, 1);
+}
+
+#[test]
+fn updates_on_the_grid_by_the_longer_wait() {
+    let mut q = Script::new("{}");
+    q.until(1000);
+    q.put(0, Ecn::NotEct);
+    q.until(4000);
+    q.put(1, Ecn::Ect1);
+    // at 16 ms: C's head 15 ms, L's 12 ms; target 15: (0 x 44 + 15e6 x 879) / 64 = 206 015 625
+    assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
+    q.until(16_000);
+    assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
+    // at 32 ms: C's gone at 20, L's head 28 ms: (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375
+    q.until(20_000);
+    while q.waiting()[1] > 0 {
+        q.pull();
+    }
+    q.put(2, Ecn::Ect1);
+    q.until(32_000);
+    assert!(q.waiting()[1] == 0, "C has been served");
+    let expected = match q.queue.discipline().heads(q.now) {
+        // L's first packet may have gone before C's; then its second waits, since 20 ms: (-3e6 x 44 - 3e6 x 879) / 64
+        [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
+        _ => 206_015_625 + 187_484_375,
+    };
+    assert_eq!((q.p() * 4_294_967_296.0) as u64, expected);
+    // empty, it falls to 0 by (15e6 x 44) / 64 = 10 312 500 at a time, and the clock stops
+    while q.pull().is_some() {}
+    q.until(2_000_000);
+    assert_eq!((q.p(), q.queue.next_wake()), (0.0, None));
+}
+
+#[test]
+fn no_coupled_law_below_two_frames_and_both_marks_above() {
+    // p' at its greatest: every draw hits; target and delay make it so after one update
+    let saturated = |params: &str| {
+        let mut q = Script::new(params);
+        q.put(0, Ecn::NotEct);
+        q.until(6_000_000);
+        q.pull();
+        q.fates();
+        assert!(q.p() > 0.4999, "{}", q.p());
+        q
+    };
+    // below k p' = 1 there is no overload: p' stays at 1/2 and k p' at 1
+    let off = r#"{"drop_overload": false}"#;
+    let mut q = saturated(off);
+    let now = q.now;
+    for (seq, size) in [(1, 1500), (2, 1514), (3, 1514)] {
+        q.put_as(seq, Ecn::Ect1, 0, size);
+    }
+    q.now = now + Duration(2 * MS);
+    // 3028 bytes are left behind 1: marked by both; 1514 behind 2: by the step alone
+    assert_eq!((q.pull(), q.fates()), (Some(1), vec!["l1".to_owned(), "s1".to_owned()]));
+    assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
+    let marked = q.queue.discipline().pi2().coupled();
+    assert!(marked > 0.999, "{marked}");
+    // L's and C's accounts, marks of the law and of the step apart
+    use qdisc::QueueDiscipline;
+    let classes = q.queue.discipline().classes();
+    assert_eq!(
+        classes.iter().map(|c| (c.name, c.marked)).collect::<Vec<_>>(),
+        [("L", Some([1, 2])), ("C", Some([0, 0]))]
+    );
+    // in overload with p' = 1 everything in L and C is dropped, down to two frames, ECT or not
+    let mut q = saturated("{}");
+    q.until(60_000_000);
+    q.put(10, Ecn::NotEct);
+    q.until(90_000_000);
+    assert!(q.p() > 0.9999, "{}", q.p());
+    for seq in 11..15 {
+        q.put(seq, Ecn::Ect0);
+    }
+    // 10 goes; of 11 to 14 (6000 bytes) each is dropped while 3028 are left behind it
+    q.fates();
+    let pulled: Vec<u64> = (0..9).filter_map(|_| q.pull()).collect();
+    assert_eq!((q.fates(), pulled), (vec!["d10".into(), "d11".into()], vec![12, 13, 14]));
+}
+
+#[test]
+fn rfc_9332_marks_evenly_by_a_ramp() {
+    let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
+    // ten packets wait 1 ms each when they leave: p'_L = (1000 - 800) / 400 = 1/2, hits 3, 5, 7 and 9; the last is alone
+    (0..10).for_each(|seq| q.put(seq, Ecn::Ect1));
+    q.now = Time(MS);
+    assert_eq!((0..10).map_while(|_| q.pull()).count(), 10);
+    assert_eq!(q.fates(), ["s2", "s4", "s6", "s8"]);
+    // from 1.2 ms on all of them, up to 0.8 ms none, and never one that is alone in L
+    for (us, marked) in [(800, 0), (1200, 2), (5000, 2)] {
+        let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
+        (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
+        q.now = Time(us * US);
+        assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
+        // a count of exactly 1 is not above 1: the first hit of p = 1 is the second packet
+        assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
+    }
+}
+
+#[test]
+fn rfc_9332_in_c_and_for_strangers_in_l() {
+    // p' 1/2 without overload: p_C 1/4, p_CL 1
+    let mut q = Script::new(r#"{"variant": "rfc9332", "drop_overload": false, "l_dscp": [45], "ecn_mask": 2}"#);
+    q.put(0, Ecn::NotEct);
+    q.until(6_000_000);
+    q.pull();
+    q.fates();
+    assert_eq!(q.p(), 0.5);
+    // C: classic, a hit on every fourth (sums 0.25 .. 1.0, 1.25: the first hit is the fifth draw, one was 0's)
+    for seq in 1..13 {
+        q.put(seq, if seq % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
+    }
+    let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
+    let fates = q.fates();
+    // mask 2 sends ECT(1) to C, where it has p_CL = 1: a mark on each but the first (1 is not above 1)
+    assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
+    // of the six Not-ECT, with 1/4 each, one is dropped
+    assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
+    // in L for its code point: ECT(0) and CE go by the mask; Not-ECT has C's law
+    for seq in 20..28 {
+        q.put_as(seq, Ecn::NotEct, 45, 1500);
+    }
+    assert_eq!(q.waiting(), [8, 0]);
+    let pulled = (0..8).filter_map(|_| q.pull()).count();
+    assert_eq!((pulled, q.fates().len()), (7, 1));
+}
+
+#[test]
+fn limits() {
+    // 2 packets for both queues
+    let mut q = Script::new(r#"{"limit": "2p"}"#);
+    q.put(0, Ecn::Ect1);
+    q.put(1, Ecn::NotEct);
+    q.put(2, Ecn::Ect1);
+    assert_eq!((q.fates(), q.waiting()), (vec!["f2".to_owned()], [1, 1]));
+    // 4000 bytes of memory
+    let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
+    (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
+    assert_eq!(q.fates(), ["f2"]);
+    // 250 ms at 12 Mbit/s = 375 000 bytes: room for a packet of 1500 is kept for small ones, too
+    let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
+    (0..250).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
+    assert_eq!((q.fates(), q.waiting()), (vec![], [250, 0]));
+    let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
+    (0..249).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
+    q.put_as(249, Ecn::Ect1, 0, 100);
+    q.put_as(250, Ecn::Ect1, 0, 100);
+    assert_eq!((q.fates(), q.waiting()), (vec!["f250".to_owned()], [250, 0]));
+}
+
+/// What is counted after the warm-up of a run of [`cbr`].
+#[derive(Debug, Default)]
+struct Seen {
+    offered: [f64; 2],
+    dropped: [f64; 2],
+    sent: [f64; 2],
+    marked: [f64; 2],
+    /// Sum of sojourns, ms.
+    wait: [f64; 2],
+    /// p' at the end of each ms.
+    p: Vec<f64>,
+    most: u32,
+}
+
+impl Seen {
+    fn loss(&self, i: usize) -> f64 {
+        self.dropped[i] / self.offered[i]
+    }
+    fn wait_ms(&self, i: usize) -> f64 {
+        self.wait[i] / self.sent[i]
+    }
+    fn marks(&self, i: usize) -> f64 {
+        self.marked[i] / self.sent[i]
+    }
+    fn mean_p(&self) -> f64 {
+        self.p.iter().sum::<f64>() / self.p.len() as f64
+    }
+}
+
+struct Count<'a>(&'a mut Seen, bool);
+
+impl FateSink for Count<'_> {
+    fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
+        if self.1 {
+            self.0.dropped[packet.flow.slot()] += 1.0;
+        }
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+}
+
+/// Two constant streams of packets of 1500 bytes, of so many bit/s, into a link of 40 Mbit/s; seen from 10 s to `end` s.
+fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
+    const LINK: f64 = 40e6;
+    let params: Dualpi2Params = serde_json::from_str(params).unwrap();
+    let mut queue = Queue::new(params.build());
+    let (mut rng, link, flows) = (Rng::named(7, "cbr"), LinkView::plain(BitRate(LINK as u64)), FlowTable::default());
+    let gap = streams.map(|(rate, _)| 12_000.0 * 1e9 / rate);
+    let mut next = [gap[0] * 0.3, gap[1] * 0.7];
+    let (mut free, mut idle, mut look) = (0.0, true, 10e9);
+    let mut seen = Seen::default();
+    loop {
+        let wake = queue.next_wake().map_or(f64::INFINITY, |t| t.0 as f64);
+        let leave = if idle { f64::INFINITY } else { free };
+        let at = next[0].min(next[1]).min(wake).min(leave).min(look);
+        if at >= (end * S) as f64 {
+            return seen;
+        }
+        let warm = at >= 10e9;
+        let mut fate = Count(&mut seen, warm);
+        let now = Time(at as u64);
+        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fate };
+        if at == look {
+            look += 1e6;
+            seen.p.push(queue.discipline().pi2().p());
+            seen.most = seen.most.max(queue.backlog().packets);
+            continue;
+        }
+        if at == wake {
+            queue.wake(cx);
+            continue;
+        }
+        if at != leave {
+            let i = usize::from(next[1] < next[0]);
+            next[i] += gap[i];
+            let packet =
+                PacketMeta { size: 1500, tos: streams[i].1 as u8, flow: FlowId(i as u32), ..Default::default() };
+            queue.enqueue(packet, cx);
+            if warm {
+                seen.offered[i] += 1.0;
+            }
+            if !idle {
+                continue;
+            }
+        }
+        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut Count(&mut seen, warm) };
+        let packet = queue.dequeue(cx);
+        idle = packet.is_none();
+        if let Some(p) = packet {
+            free = at + 12_000.0 * 1e9 / LINK;
+            if warm {
+                let i = p.flow.slot();
+                seen.sent[i] += 1.0;
+                seen.wait[i] += now.since(p.stamp).0 as f64 / 1e6;
+                seen.marked[i] += f64::from(u8::from(p.ecn() == Ecn::Ce));
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn within(seen: f64, expected: f64, share: f64) {
+    assert!((seen - expected).abs() <= share * expected, "{seen} not {expected}");
+}
+
+const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
+
+/// SPEC 2.4: integral action holds the mean delay at the target, and what arrives above the rate is dropped: p_C = 1 - C/A.
+/// A trickle in L, below 2 frames' time, has the coupled marks alone: k p' of it.
+#[test]
+fn datagrams_in_c_that_do_not_respond() {
+    for params in VARIANTS {
+        // 43.9 + 0.1 = 1.1 x 40: the trickle is never dropped, so C's share is 39.9 of 43.9
+        let seen = cbr(params, [(43.9e6, Ecn::NotEct), (0.1e6, Ecn::Ect1)], 60);
+        let p_c = 1.0 - 39.9 / 43.9;
+        within(seen.loss(0), p_c, 0.03);
+        within(seen.mean_p(), p_c.sqrt(), 0.03);
+        within(seen.wait_ms(0), 15.0, 0.03);
+        // 417 packets: a standard deviation of 2.4 of 60 %
+        within(seen.marks(1), 2.0 * p_c.sqrt(), 0.15);
+        assert!(seen.wait_ms(1) < 0.35 && seen.dropped[1] == 0.0, "{seen:?}");
+    }
+}
+
+/// SPEC 2.4: A > 4C/3 of ECT(1) in L: p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and the delay is
+/// the target, not the step.
+#[test]
+fn overload_by_datagrams_in_l() {
+    for params in VARIANTS {
+        let seen = cbr(params, [(60e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
+        let p_c = 1.0f64 - 40.0 / 60.0;
+        within(seen.loss(0), p_c, 0.03);
+        within(seen.mean_p(), p_c.sqrt(), 0.03);
+        within(seen.wait_ms(0), 15.0, 0.03);
+        assert!(seen.marks(0) > 0.9999, "{}", seen.marks(0));
+        // C < A < 4C/3: drops are on above p' = 1/2 and off below it; still about the target
+        let seen = cbr(params, [(48e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
+        within(seen.loss(0), 1.0 - 40.0 / 48.0, 0.03);
+        within(seen.mean_p(), 0.5, 0.03);
+        within(seen.wait_ms(0), 15.0, 0.1);
+    }
+}
+
+/// SPEC 2.3: without drops, p' stays at 1/k and the queue grows to the limit.
+#[test]
+fn overload_without_drops_fills_the_queue() {
+    for variant in ["linux", "rfc9332"] {
+        let params = format!(r#"{{"variant": "{variant}", "drop_overload": false, "limit": "500p"}}"#);
+        let seen = cbr(&params, [(60e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 20);
+        assert_eq!(seen.most, 500);
+        within(seen.mean_p(), 0.5, 1e-6);
+        within(seen.loss(0), 1.0 / 3.0, 0.01);
+        // 500 packets of 0.3 ms
+        within(seen.wait_ms(0), 150.0, 0.01);
+    }
+}
+
+/// SPEC 2.3: C's head waits about nine packets of L under a flood of L.
+#[test]
+fn c_is_protected_from_a_flood_in_l() {
+    let seen = cbr(VARIANTS[0], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
+    // a tenth of the link is 4 Mbit/s, so 2 Mbit/s never queue; ten times 0.3 ms at the most, about half of it on average
+    assert!(seen.wait_ms(1) < 3.0, "{}", seen.wait_ms(1));
+    // 15 to 1
+    let seen = cbr(VARIANTS[1], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
+    assert!(seen.wait_ms(1) < 4.8, "{}", seen.wait_ms(1));
+}
+
+#[test]
+fn what_is_refused() {
+    let refusal = |text: &str| {
+        let spec: Spec = serde_json::from_str(&format!(r#"{{"dualpi2": {text}}}"#)).unwrap();
+        spec.validate().unwrap_err().to_string()
+    };
+    assert!(refusal(r#"{"coupling_factor": 1.5}"#).contains("a whole number from 1 to 255, or variant"));
+    assert!(refusal(r#"{"ecn_mask": 0}"#).contains("dualpi2.ecn_mask: 0 is not valid; expected 1"));
+    assert!(refusal(r#"{"ecn_mask": 4}"#).contains("expected 1"));
+    assert!(refusal(r#"{"l_dscp": [64]}"#).contains("0 to 63"));
+    assert!(refusal(r#"{"step_thresh": "3000B"}"#).contains("expected a time"));
+    assert!(refusal(r#"{"min_th": "2ms"}"#).contains("above min_th (2ms)"));
+    assert!(refusal(r#"{"target": "0s"}"#).contains("positive"));
+    assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
+    assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
+    assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
+    assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));
+    assert!(refusal(r#"{"l_dscp_exempt": true}"#).contains("needs l_dscp"));
+    assert!(refusal(r#"{"limit": "0p"}"#).contains("dualpi2.limit"));
+    // the queue of a fair discipline is no place for it
+    for text in [r#"{"fair": {"law": "dualpi2"}}"#, r#""sfq + dualpi2""#] {
+        let hosted = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
+        assert!(
+            hosted.contains("dualpi2 is no law but has queues of its own; expected one of none, codel"),
+            "{hosted}"
+        );
+    }
+    let hosted = serde_json::from_str::<Spec>(r#"{"fair": {"law": {"dualpi2": {}}}}"#).unwrap_err().to_string();
+    assert!(hosted.contains("unknown variant `dualpi2`, expected one of `codel`"), "{hosted}");
+}
