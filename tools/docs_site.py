@@ -59,6 +59,9 @@ NAMED = {
     "bbr": "BBR",
     "ledbat": "LEDBAT",
     "westwood": "Westwood+",
+    "dctcp": "DCTCP",
+    "prague": "TCP Prague",
+    "abe": "Alternative backoff with ECN",
 }
 #: Colours of the theme.
 INK = {"primary": "teal", "accent": "teal"}

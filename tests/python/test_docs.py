@@ -37,6 +37,7 @@ queue = "cbt"
 [app.file]
 from = "a"
 to = ["b"]
+tcp = "dctcp"
 traffic.ftp = { size = "100KB", flows = 2 }
 [app.call]
 from = "a"

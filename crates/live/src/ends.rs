@@ -40,7 +40,7 @@ pub type Claim = (Ports, Owner);
 /// The counters of all applications, empty; series over `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
     // the kernel tells of no entry into fast recovery, and of timeouts since 6.7
-    let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false };
+    let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.apps {
         let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(&app.name));

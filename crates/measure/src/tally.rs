@@ -34,6 +34,8 @@ pub struct SenderCounts {
     pub timeouts: u64,
     /// Times that it entered fast recovery.
     pub fast_recoveries: u64,
+    /// Its packets that ACKs told to have been CE-marked.
+    pub ce_packets: u64,
 }
 
 /// What senders tell of themselves: a kernel keeps some of it to itself, and what is unknown is null, not 0.
@@ -43,11 +45,13 @@ pub struct Known {
     pub timeouts: bool,
     /// Entries into fast recovery.
     pub fast_recoveries: bool,
+    /// CE marks: a stack has ECN, and tells. Without it there is no column of them.
+    pub ce_packets: bool,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self { timeouts: true, fast_recoveries: true }
+        Self { timeouts: true, fast_recoveries: true, ce_packets: false }
     }
 }
 
@@ -99,6 +103,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Times that its sender entered fast recovery.
     pub fast_recoveries: u64,
+    /// Packets that its sender was told to have been CE-marked.
+    pub ce_packets: u64,
 }
 
 impl Counts {
@@ -114,6 +120,7 @@ impl Counts {
         self.retransmits += sender.retransmits;
         self.timeouts += sender.timeouts;
         self.fast_recoveries += sender.fast_recoveries;
+        self.ce_packets += sender.ce_packets;
     }
 
     /// What was counted since `before`.
@@ -126,6 +133,7 @@ impl Counts {
             retransmits: self.retransmits - before.retransmits,
             timeouts: self.timeouts - before.timeouts,
             fast_recoveries: self.fast_recoveries - before.fast_recoveries,
+            ce_packets: self.ce_packets - before.ce_packets,
         }
     }
 }

@@ -35,6 +35,6 @@ impl Stack {
                 map.insert(key.clone(), value.clone());
             }
         }
-        crate::read::typed::<tcp::TcpParams>(tree)
+        Ok(crate::read::typed::<tcp::TcpParams>(tree)?.with_options())
     }
 }

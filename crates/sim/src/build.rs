@@ -120,6 +120,7 @@ impl<S: Sink> World<S> {
             let mut stack = |name: &'_ str| -> Result<u16, Problem> {
                 let known = scenario.stack(name)?;
                 let i = self.core.stacks.len() as u16;
+                self.core.tally.known.ce_packets |= known.ecn;
                 self.core.headers.push(known.wire_size(&Segment::default()));
                 self.core.stacks.push(known);
                 Ok(i)

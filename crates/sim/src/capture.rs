@@ -25,7 +25,7 @@ use record::{LinkEnd, Mask, Passing, Record, Sink};
 use scenario::{Link, Scenario};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
-use tcp::{Recovery, Segment, TcpParams};
+use tcp::{AccEcnOption, Recovery, Segment, TcpParams};
 use units::{BitRate, Problem, Time};
 
 /// Bytes that are kept of each packet: every header there can be is shorter.
@@ -181,6 +181,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
         options.put(&[3, 3, shift]);
     } else {
         options.sack(segment);
+        options.accecn(&segment.accecn());
     }
     let header = Tcp {
         ports: (tuple.sport, tuple.dport),
@@ -227,6 +228,18 @@ impl Options {
         self.put(&[8, 10]);
         self.put(&val.to_be_bytes());
         self.put(&ecr.to_be_bytes());
+    }
+
+    /// AccECN's counters, of three bytes each.   Source: RFC 9768 §3.2.3.
+    fn accecn(&mut self, option: &AccEcnOption) {
+        let n = usize::from(option.fields);
+        if n == 0 {
+            return;
+        }
+        let AccEcnOption { e0b, ceb, e1b, ect1_first, .. } = *option;
+        let (kind, counters) = if ect1_first { (174, [e1b, ceb, e0b]) } else { (172, [e0b, ceb, e1b]) };
+        self.put(&[kind, 2 + 3 * n as u8]);
+        counters[..n].iter().for_each(|c| self.put(&c.to_be_bytes()[1..]));
     }
 
     fn sack(&mut self, segment: &Segment) {

@@ -80,6 +80,7 @@ impl End {
             retransmits: u64::from(stats.retransmits),
             timeouts: u64::from(stats.timeouts),
             fast_recoveries: u64::from(stats.fast_recoveries),
+            ce_packets: u64::from(stats.ce_told),
         };
         (rx, sender)
     }

@@ -11,6 +11,7 @@
 use crate::params::TcpParams;
 mod opening;
 
+use crate::feedback::EcnUse;
 use crate::receiver::{Phase, Receiver};
 use crate::segment::{Event, Io, PlainData, Segment};
 use crate::sender::{Cx, Sender};
@@ -96,6 +97,9 @@ impl Endpoint {
     pub fn on_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.rx.phase != Phase::Established && !self.on_early_segment(p, now, segment, io) {
             return;
+        }
+        if self.rx.ecn == EcnUse::Accurate && segment.seq_len() == 0 {
+            self.rx.hear_control(segment.ecn);
         }
         if segment.has_ack {
             let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
@@ -347,6 +351,12 @@ impl Endpoint {
                 self.shut(io, None);
             }
         }
+    }
+
+    /// Whose ECN is in use.
+    #[cfg(test)]
+    pub(crate) fn ecn(&self) -> EcnUse {
+        self.rx.ecn
     }
 
     /// The running counters equal a recount.

@@ -4,6 +4,7 @@
 //! rfc3168   ECE from a mark on, until a segment brings CWR
 //! dctcp     ECE = DCTCP.CE, the mark of the last segment;  when it changes: what is unacknowledged is acknowledged at once with the
 //!           old ECE, then the segment itself with the new one
+//! accecn    a counter: see `accecn.rs`
 //! ```
 //!
 //! With DCTCP's, the bytes that ACKs with ECE acknowledge are those that came marked, delayed ACKs or not.
@@ -21,6 +22,8 @@ pub(crate) enum EcnUse {
     Off,
     /// ECE and CWR are signals: RFC 3168's, or DCTCP's.
     Classic,
+    /// AccECN's: they are two bits of a counter.
+    Accurate,
 }
 
 impl EcnUse {
@@ -53,7 +56,8 @@ impl EcnFeedback {
     pub(crate) fn hear(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;
         match self {
-            Self::Rfc3168 => {
+            // of AccECN's what is left if the other side has it not
+            Self::Rfc3168 | Self::Accecn => {
                 let echo = echo && !segment.flags.has(Flags::CWR);
                 (echo || marked, if marked && !echo { Mark::Begins } else { Mark::Same })
             }

@@ -24,6 +24,7 @@
 //! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
 //! SACK is not negotiated: both ends of a connection use it or neither does.
 
+mod accecn;
 mod cc;
 mod delivery;
 mod detection;
@@ -48,9 +49,9 @@ mod validate;
 pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LedbatParams,
-    LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
-pub use segment::{Event, Io, PlainData, SackBlock, SackBlocks, Segment};
+pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Model, Probe, State, Stats};

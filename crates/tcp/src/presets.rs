@@ -1,8 +1,8 @@
 //! Whole stacks by name.
 
 use crate::params::{
-    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LedbatParams,
-    LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart, InitialWindow,
+    LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -15,6 +15,8 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("cubic", "The stack of linux-6, by the name of its congestion control"),
     ("reno", "The stack of linux-6 with Reno (RFC 5681) for its congestion control"),
     ("bbr", "The stack of linux-6 with BBR version 1 for its congestion control, paced"),
+    ("dctcp", "The stack of linux-6 with DCTCP (RFC 8257) as Linux runs it: ECN, ECT(0) on every packet"),
+    ("prague", "The stack of linux-6 with TCP Prague: AccECN, ECT(1) on every packet, paced"),
     (
         "ledbat",
         "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh",
@@ -44,6 +46,18 @@ impl TcpParams {
             "linux-6" | "cubic" => linux_6(),
             "reno" => TcpParams { congestion_control: CongestionControl::Reno, ..linux_6() },
             "bbr" => TcpParams { congestion_control: CongestionControl::Bbr, ..linux_6() },
+            "dctcp" => TcpParams {
+                congestion_control: CongestionControl::Dctcp,
+                ecn: true,
+                ecn_feedback: EcnFeedback::Dctcp,
+                ..linux_6()
+            },
+            "prague" => TcpParams {
+                congestion_control: CongestionControl::Prague,
+                ecn: true,
+                ecn_feedback: EcnFeedback::Accecn,
+                ..linux_6()
+            },
             "ledbat" => ledbat(),
             "ns2-cubic-2.6.22" => ns2_cubic_2622(),
             "ns2-fulltcp-sack" => ns2_fulltcp_sack(),
@@ -97,7 +111,12 @@ fn linux_6() -> TcpParams {
         fin_after_data: false,
         bare_handshake_ack: false,
         ecn: false,
+        ect: None,
+        ect_on: None,
+        beta_ecn: None,
+        dctcp_form: DctcpForm::Linux,
         ecn_feedback: EcnFeedback::Rfc3168,
+        accecn_option: false,
         clock_granularity: Duration::from_millis(1),
         timer_tick: Duration::from_millis(1),
         quantise_rtt: false,

@@ -7,11 +7,12 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
+use crate::accecn::Counts;
 use crate::feedback::{EcnUse, Mark};
-use crate::params::TcpParams;
+use crate::params::{EctOn, TcpParams};
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
-use packet::Flags;
+use packet::{Ecn, Flags};
 use ranges::OutOfOrder;
 use units::{LINE, Time, prefetch};
 
@@ -33,6 +34,12 @@ const ECHO: u8 = 1;
 const DUPLICATE: u8 = 2;
 /// In `tells`: the host was told of the end.
 const CLOSED: u8 = 4;
+/// In `tells`: every segment is ECN-capable.
+const CAPABLE: u8 = 8;
+/// In `tells`: every segment carries AccECN's counter.
+const COUNTS: u8 = 16;
+/// Most bytes of TCP options, and those of a time stamp.
+const OPTIONS: [usize; 2] = [40, 12];
 
 /// Where the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +94,8 @@ pub(crate) struct Receiver {
     fin_at: u32,
     /// First transmission of the SYN, microseconds; for a sample without an echo.
     pub(crate) syn_sent: u32,
+    /// Only with AccECN.
+    pub(crate) counts: Option<Box<Counts>>,
 }
 
 impl Receiver {
@@ -108,6 +117,7 @@ impl Receiver {
             many: None,
             fin_at: 0,
             syn_sent: 0,
+            counts: None,
         }
     }
 
@@ -250,8 +260,38 @@ impl Receiver {
         self.schedule_ack(p, now);
     }
 
+    /// What AccECN counts; begins with nothing.
+    pub(crate) fn counts(&mut self) -> &mut Counts {
+        self.counts.get_or_insert_default()
+    }
+
+    /// The handshake has agreed on an ECN.
+    pub(crate) fn begin_ecn(&mut self, p: &TcpParams) {
+        if self.ecn == EcnUse::Off {
+            self.counts = None;
+            return;
+        }
+        let capable = if p.capable() >= EctOn::Established { CAPABLE } else { 0 };
+        let counts = if self.ecn == EcnUse::Accurate { COUNTS } else { 0 };
+        self.tells |= capable | counts;
+    }
+
+    /// A packet without payload came, and AccECN counts it.
+    pub(crate) fn hear_control(&mut self, ecn: Ecn) {
+        let waits = self.unacked > 0;
+        if self.counts().on_control(ecn, waits) {
+            self.set_ack_now();
+        }
+    }
+
     /// Takes in whether a segment was marked.
     fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        if self.ecn == EcnUse::Accurate {
+            if self.counts().on_data(segment.ecn, segment.len) {
+                self.set_ack_now();
+            }
+            return;
+        }
         let (echo, mark) = p.ecn_feedback.hear(self.tells & ECHO != 0, segment);
         match mark {
             Mark::Same => {}
@@ -370,11 +410,11 @@ impl Receiver {
             segment.ts_val = micros(now);
             segment.ts_ecr = self.ts_recent;
         }
-        if self.tells & ECHO != 0 {
-            segment.flags = segment.flags.with(Flags::ECE);
-        }
         if self.has_holes() || self.tells & DUPLICATE != 0 {
             self.stamp_sack(p, segment);
+        }
+        if self.tells & (ECHO | CAPABLE | COUNTS) != 0 {
+            self.stamp_ecn(p, segment);
         }
         // an ACK that was due, of data
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
@@ -391,6 +431,21 @@ impl Receiver {
         if p.dsack && p.sack_blocks() > 0 && start < end && end <= self.next + p.receive_window.0 {
             self.many.get_or_insert_default().duplicate = SackBlock { start, end };
             self.tells |= DUPLICATE;
+        }
+    }
+
+    #[inline(never)]
+    fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
+        if self.tells & ECHO != 0 {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        if self.tells & CAPABLE != 0 {
+            segment.ecn = p.codepoint();
+        }
+        if self.tells & COUNTS != 0 {
+            let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() };
+            let room = OPTIONS[0] - if p.timestamps { OPTIONS[1] } else { 0 } - sack.min(OPTIONS[0] - OPTIONS[1]);
+            self.counts().stamp(segment, p.accecn_option.then_some(room));
         }
     }
 

@@ -47,6 +47,52 @@ impl SackBlocks {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+
+    /// An AccECN option lies where the fourth block would: 40 bytes do not hold both.
+    fn keep(&mut self, o: AccEcnOption) {
+        let pair = |low: u64, high: u32| low | u64::from(high) << 32;
+        let start = pair(u64::from(o.fields) | u64::from(o.ect1_first) << 8, o.e0b);
+        self.blocks[Self::MAX - 1] = SackBlock { start, end: pair(o.ceb.into(), o.e1b) };
+    }
+
+    fn kept(&self) -> AccEcnOption {
+        let SackBlock { start, end } = self.blocks[Self::MAX - 1];
+        let (fields, ect1_first) = (start as u8, start >> 8 & 1 == 1);
+        AccEcnOption { fields, ect1_first, e0b: (start >> 32) as u32, ceb: end as u32, e1b: (end >> 32) as u32 }
+    }
+}
+
+/// The AccECN option.   Source: RFC 9768 §3.2.3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// How many counters it has room for, of three; 0: there is no option.
+    pub fields: u8,
+    /// ECT(1)'s comes first (kind 174), else ECT(0)'s (kind 172); CE's is the second.
+    pub ect1_first: bool,
+    /// Bytes that came with ECT(0), modulo 2^24.
+    pub e0b: u32,
+    /// Bytes that came with CE, modulo 2^24.
+    pub ceb: u32,
+    /// Bytes that came with ECT(1), modulo 2^24.
+    pub e1b: u32,
+}
+
+impl AccEcnOption {
+    /// Bytes of the option, with the padding to whole words.
+    #[inline]
+    pub fn wire_bytes(&self) -> u16 {
+        if self.fields == 0 { 0 } else { (2 + 3 * u16::from(self.fields)).next_multiple_of(4) }
+    }
+
+    /// How many counters fit into so many bytes.
+    pub(crate) fn fitting(room: usize) -> u8 {
+        (1..=3).rev().find(|n| (2 + 3 * usize::from(*n)).next_multiple_of(4) <= room).unwrap_or(0)
+    }
+
+    /// CE's counter, if it is there.
+    pub(crate) fn told_ceb(&self) -> Option<u32> {
+        (self.fields > 1).then_some(self.ceb)
+    }
 }
 
 /// One TCP segment as its two ends see it; payload is a length, never bytes.
@@ -90,6 +136,18 @@ pub struct PlainData {
 }
 
 impl Segment {
+    /// Its AccECN option; one without counters if it has none.
+    #[inline]
+    pub fn accecn(&self) -> AccEcnOption {
+        if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
+    }
+
+    /// Gives it an AccECN option.
+    pub(crate) fn set_accecn(&mut self, option: AccEcnOption) {
+        self.sack.keep(option);
+        self.flags = self.flags.with(Flags::ACCECN_OPTION);
+    }
+
     /// Sequence numbers it occupies: payload, and one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {

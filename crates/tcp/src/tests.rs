@@ -1,5 +1,6 @@
 //! Two endpoints and a lossy pipe between them: scripts, response functions, and a property over all stacks.
 
+mod ecn;
 mod hostile;
 mod net;
 mod property;

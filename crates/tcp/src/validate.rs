@@ -1,6 +1,9 @@
 //! Which stacks no connection could run with.
 
-use crate::params::{InitialWindow, LossDetection, Recovery, TcpParams, Undo as UndoAxis};
+use crate::cc::control::Needs;
+use crate::params::{
+    CongestionControl, EcnFeedback, InitialWindow, LossDetection, Recovery, TcpParams, Undo as UndoAxis,
+};
 use crate::undo::Undo;
 use units::{Duration, Problem};
 
@@ -70,6 +73,7 @@ impl TcpParams {
         if needs.rates && self.recovery != Recovery::Sack {
             return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
         }
+        self.validate_ecn(needs)?;
         let word = self.loss_detection.word();
         if self.loss_detection != LossDetection::Dupthresh && self.recovery != Recovery::Sack {
             let message = format!("{word} is not valid without SACK; expected recovery = \"sack\"");
@@ -85,6 +89,44 @@ impl TcpParams {
             }
         }
         self.validate_timers()
+    }
+
+    fn validate_ecn(&self, needs: Needs) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        let (word, feedback) = (self.congestion_control.word(), self.ecn_feedback);
+        if needs.ecn && !self.ecn {
+            return no("ecn", format!("false is not valid with {word}: it answers CE marks; expected ecn = true"));
+        }
+        let counted = |expected: &str| {
+            let said = feedback.word();
+            let why = "it must be told how many were marked";
+            no("ecn_feedback", format!("\"{said}\" is not valid with {word}: {why}; expected {expected}"))
+        };
+        match feedback {
+            EcnFeedback::Accecn => {}
+            _ if needs.accecn => return counted("\"accecn\""),
+            EcnFeedback::Rfc3168 if needs.ecn => return counted("\"dctcp\" or \"accecn\""),
+            _ if self.accecn_option => {
+                return no(
+                    "accecn_option",
+                    "true is not valid without ecn_feedback = \"accecn\"; expected false".into(),
+                );
+            }
+            _ => {}
+        }
+        if let Some(b) = self.beta_ecn {
+            if !matches!(self.congestion_control, CongestionControl::Reno | CongestionControl::Cubic) {
+                let why = "alternative backoff is for reno and cubic";
+                return no("beta_ecn", format!("{b} is not valid with {word}: {why}; expected nothing"));
+            }
+            if !(0.05..=0.99).contains(&b) {
+                return no(
+                    "beta_ecn",
+                    format!("{b} is not valid; expected 0.05 to 0.99, as 0.8 for reno, 0.85 for cubic"),
+                );
+            }
+        }
+        Ok(())
     }
 
     fn validate_timers(&self) -> Result<(), Problem> {

@@ -3,7 +3,7 @@
 //! One sender behind 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets, writes 60 segments, a second
 //! time 12 two seconds later, and 4 two seconds after that. The 24th data packet that leaves, the last two of the second message and
 //! the last of the third are lost, each once; the queue adds its own losses. Two tables more are of linux-6: with ECN, that packet
-//! is marked, and with reordering, it comes 50 ms late; neither loses it.
+//! is marked, and with reordering, it comes 50 ms late; neither loses it. dctcp and prague have one with that packet marked, too.
 
 mod pipe;
 
@@ -95,6 +95,9 @@ fn every_preset_answers_acks_as_its_table_says() {
     let preset = |name| TcpParams::preset(name).unwrap();
     let mut cases: Vec<_> = PRESETS.iter().map(|(name, _)| (*name, preset(name), Fate::Drop)).collect();
     cases.push(("linux-6 with ecn", TcpParams { ecn: true, ..preset("linux-6") }, Fate::Mark));
+    for name in ["dctcp", "prague"] {
+        cases.push((if name == "dctcp" { "dctcp with marks" } else { "prague with marks" }, preset(name), Fate::Mark));
+    }
     cases.push(("linux-6 with reordering", preset("linux-6"), Fate::Late(Duration::from_millis(50))));
     for (name, p, fate) in cases {
         let (ours, file) = (table(name, &p, fate), format!("{}.txt", name.replace(' ', "-")));

@@ -132,6 +132,9 @@ impl Account<'_> {
             "fast_recoveries": self.tally.known.fast_recoveries.then(|| both(|d| d.fast_recoveries)),
             "delay_ms": delay_json(&app.delay[0]), "delay_ms_reverse": delay_json(&app.delay[1]),
         });
+        if self.tally.known.ce_packets {
+            v["ce_packets"] = json!(both(|d| d.ce_packets));
+        }
         let flows: Vec<u64> = rows.iter().map(goodput).collect();
         if let Some(index) = fairness(&flows) {
             let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));

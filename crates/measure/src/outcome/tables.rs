@@ -54,6 +54,10 @@ impl Account<'_> {
             "timeouts": U64 = |(.., d)| d.timeouts,
             "fast_recoveries": U64 = |(.., d)| d.fast_recoveries,
         });
+        if tally.known.ce_packets {
+            let counts = rows.iter().map(|(.., d)| d.ce_packets);
+            flows.columns.push(("ce_packets", Column::U64(counts.collect())));
+        }
         for (name, column) in &mut flows.columns {
             let known = match *name {
                 "timeouts" => tally.known.timeouts,

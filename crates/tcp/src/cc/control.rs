@@ -173,14 +173,23 @@ pub struct Needs {
     /// It answers CE marks itself, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth.
     /// (It goes on telling a receiver by CWR, once per window, where the receiver waits for that.)
     pub answers_marks: bool,
-    /// It cannot do without ECN: `ecn = false` is refused.
+    /// It cannot do without ECN that counts marks: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     pub ecn: bool,
+    /// Of those, only AccECN will do; with a peer that has it not there is none.
+    pub accecn: bool,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Self =
-        Self { ack_time: false, rates: false, owns_window: false, every_ack: false, answers_marks: false, ecn: false };
+    pub const NONE: Self = Self {
+        ack_time: false,
+        rates: false,
+        owns_window: false,
+        every_ack: false,
+        answers_marks: false,
+        ecn: false,
+        accecn: false,
+    };
 }
 
 /// A congestion controller. What it answers is done at once.

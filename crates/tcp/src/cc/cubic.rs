@@ -11,6 +11,7 @@
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
 //! Departs: none known; slow start is left by HyStart if asked for (RFC 9438 §4.10 recommends HyStart++).
 
+use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
 use crate::params::{HyStart as HyStartAxis, TcpParams};
@@ -94,9 +95,8 @@ impl Cubic {
         }
     }
 
-    /// A congestion event at a window of `base`; gives ssthresh.
-    pub(super) fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta.unwrap_or(BETA);
+    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
+    pub(super) fn ssthresh(&mut self, p: &TcpParams, beta: f64, base: f64) -> f64 {
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;
         self.w_max = if p.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
@@ -123,8 +123,8 @@ impl Control for Cubic {
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(p, left(p, w, kind, BETA), base), ..w }.into()
     }
 
     fn on_rto(&mut self, _: Window) {
@@ -188,7 +188,7 @@ mod tests {
         p.tcp_friendliness = false;
         let mut c = Cubic::new(&p);
         let mut w = Window { cwnd: 1000.0, ssthresh: 500.0 };
-        w.ssthresh = c.ssthresh(&p, w.cwnd);
+        w.ssthresh = c.ssthresh(&p, BETA, w.cwnd);
         assert_eq!(w.ssthresh, 700.0);
         w.cwnd = 700.0;
         // K = cbrt(300 / 0.4) = 9.086 s. The window of a round trip is aimed at W(t + RTT), so at t it is about W(t).
@@ -203,14 +203,14 @@ mod tests {
     fn fast_convergence_and_reno_region() {
         let p = params();
         let mut c = Cubic::new(&p);
-        assert_eq!(c.ssthresh(&p, 100.0), 70.0);
+        assert_eq!(c.ssthresh(&p, BETA, 100.0), 70.0);
         // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
-        assert_eq!(c.ssthresh(&p, 70.0), 49.0);
+        assert_eq!(c.ssthresh(&p, BETA, 70.0), 49.0);
         assert_eq!(c.w_max, 59.5);
         // At RTT 1 ms and W 10 the cubic term is negligible: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round up to
         // the window before (10), then 1. From 7: 5.67 rounds to 10, so after 50 rounds 10 + 44.3 = 54.
         let mut c = Cubic::new(&p);
-        let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(&p, 10.0) };
+        let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(&p, BETA, 10.0) };
         run(&p, &mut c, &mut w, 0.001, 0.05);
         assert!((w.cwnd - 54.3).abs() < 1.5, "{}", w.cwnd);
     }
@@ -219,7 +219,7 @@ mod tests {
     fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
         let p = params();
         let mut c = Cubic::new(&p);
-        c.ssthresh(&p, 100.0);
+        c.ssthresh(&p, BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         c.begin_epoch(&p, &Window { cwnd: 70.0, ssthresh: 70.0 }, Time(1));
         assert_eq!((c.k, c.w_max), (0.0, 70.0));

@@ -16,6 +16,7 @@
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
 
+use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
 use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
@@ -130,9 +131,8 @@ impl CubicLinux {
         }
     }
 
-    /// A congestion event at a window of `base`; gives ssthresh.
-    fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta.unwrap_or(BETA);
+    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
+    fn ssthresh(&mut self, p: &TcpParams, beta: f64, base: f64) -> f64 {
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         self.cwnd_cnt = 0;
@@ -153,8 +153,8 @@ impl Control for CubicLinux {
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(p, left(p, w, kind, BETA), base), ..w }.into()
     }
 
     /// A timeout forgets everything.
@@ -210,13 +210,13 @@ mod tests {
         let p = params();
         let mut c = CubicLinux::fresh();
         // 90 * 717 / 1024 = 63.01
-        assert_eq!(c.ssthresh(&p, 90.0), 63.0);
+        assert_eq!(c.ssthresh(&p, BETA, 90.0), 63.0);
         assert_eq!(c.last_max, 90.0);
         // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
-        assert_eq!(c.ssthresh(&p, 63.0), 44.0);
+        assert_eq!(c.ssthresh(&p, BETA, 63.0), 44.0);
         assert_eq!(c.last_max, 53.0);
         // never below two
-        assert_eq!(c.ssthresh(&p, 2.0), 2.0);
+        assert_eq!(c.ssthresh(&p, BETA, 2.0), 2.0);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let p = params();
         let mut c = CubicLinux::fresh();
         // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
-        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&p, 20.0) };
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&p, BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
         // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
@@ -232,7 +232,7 @@ mod tests {
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = TcpParams { cubic_form: crate::params::CubicForm::Rfc9438, ..p };
         let mut c = super::super::cubic::Cubic::new(&rfc);
-        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&rfc, 20.0) };
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&rfc, 0.7, 20.0) };
         for i in 0..50 {
             for _ in 0..w.cwnd as u64 {
                 c.grow(&rfc, &mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
@@ -245,7 +245,7 @@ mod tests {
     fn the_window_steps_where_the_curve_does() {
         let p = TcpParams { tcp_friendliness: false, ..params() };
         let mut c = CubicLinux::fresh();
-        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(&p, 100.0) };
+        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(&p, BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
@@ -263,7 +263,7 @@ mod tests {
     fn a_timeout_forgets_the_plateau() {
         let p = params();
         let mut c = CubicLinux::fresh();
-        c.ssthresh(&p, 100.0);
+        c.ssthresh(&p, BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };

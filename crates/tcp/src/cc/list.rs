@@ -16,6 +16,12 @@ macro_rules! controllers {
             "bbr" Bbr(bbr::Bbr),
             /// Westwood+: Reno that comes down to what the path has been carrying.   Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
+            /// DCTCP: the window comes down by the share of packets that is marked, in the form that `dctcp_form` names. Needs `ecn`, with
+            /// `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
+            "dctcp" Dctcp(dctcp::Dctcp),
+            /// TCP Prague 0.7: DCTCP for the Internet, paced, the same rate at all short round trips. Needs `ecn_feedback = "accecn"`.
+            /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
+            "prague" Prague(prague::Prague),
         }
     };
 }

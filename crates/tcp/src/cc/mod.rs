@@ -3,16 +3,19 @@
 //! A controller hears what happens and answers with a [`control::Drive`]; how the window gets down to ssthresh during a recovery is the
 //! sender's reduction, not the controller's.
 
+mod abe;
 pub(crate) mod bbr;
 pub(crate) mod control;
 mod cubic;
 mod cubic_2_6_22;
 mod cubic_form;
 mod cubic_linux;
+mod dctcp;
 mod hystart;
 mod ledbat;
 mod linux;
 pub(crate) mod list;
+mod prague;
 mod reno;
 mod westwood;
 

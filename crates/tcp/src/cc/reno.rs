@@ -3,11 +3,12 @@
 //! ```text
 //! slow start:            cwnd += 1 per segment acknowledged
 //! congestion avoidance:  cwnd += 1/cwnd per segment acknowledged; with whole_segments, 1/floor(cwnd)
-//! congestion:            ssthresh = max(beta * base, 2), beta = 1/2
+//! congestion:            ssthresh = max(beta * base, 2), beta = 1/2, or beta_ecn for a mark (`abe.rs`)
 //! ```
 //!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
+use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Window};
 use crate::params::TcpParams;
 use packet::Reading;
@@ -46,8 +47,8 @@ impl Control for Reno {
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        Window { ssthresh: (base * p.beta.unwrap_or(BETA)).max(2.0), ..w }.into()
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: (base * left(p, w, kind, BETA)).max(2.0), ..w }.into()
     }
 
     fn probe(&self, _: &mut Reading<'_>) {}

@@ -1,8 +1,9 @@
-//! The handshake.   Source: RFC 9293 §3.5; RFC 3168 §6.1.1; RFC 6298 §5.7.
+//! The handshake.   Source: RFC 9293 §3.5; RFC 3168 §6.1.1; RFC 9768 §3.1; RFC 6298 §5.7.
 
 use super::Endpoint;
+use crate::accecn;
 use crate::feedback::EcnUse;
-use crate::params::TcpParams;
+use crate::params::{EctOn, TcpParams};
 use crate::receiver::Phase;
 use crate::segment::{Event, Io, Segment, micros};
 use packet::Flags;
@@ -19,7 +20,10 @@ impl Endpoint {
             }
             Phase::Listen if syn && !segment.has_ack => {
                 self.rx.open(segment.ts_val);
-                self.rx.ecn = EcnUse::classic(p.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR)));
+                self.rx.ecn = accecn::server(p, segment.flags.ace());
+                if self.rx.ecn == EcnUse::Accurate {
+                    self.rx.counts().on_syn(segment.ecn);
+                }
                 self.rx.phase = Phase::SynReceived;
                 self.send_syn(p, now, io);
                 self.finish(p, now, io);
@@ -27,7 +31,10 @@ impl Endpoint {
             }
             Phase::SynSent if syn && segment.has_ack && segment.ack == 1 => {
                 self.rx.open(segment.ts_val);
-                self.rx.ecn = EcnUse::classic(p.ecn && segment.flags.has(Flags::ECE));
+                self.rx.ecn = accecn::client(p, segment.flags.ace());
+                if self.rx.ecn == EcnUse::Accurate {
+                    self.rx.counts().on_syn_ack(segment.ecn, segment.flags.ace());
+                }
                 self.established(p, now, segment.ts_ecr, io);
                 if p.bare_handshake_ack {
                     self.send_ack(p, now, io);
@@ -45,6 +52,9 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if segment.has_ack && segment.ack >= 1 && !syn => {
+                if self.rx.ecn == EcnUse::Accurate && !self.rx.counts().on_answer(segment.flags.ace()) {
+                    self.rx.ecn = EcnUse::Off;
+                }
                 self.established(p, now, segment.ts_ecr, io);
                 true
             }
@@ -60,7 +70,8 @@ impl Endpoint {
     pub(super) fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
         self.rx.open(0);
         self.tx.open(p);
-        self.rx.ecn = EcnUse::classic(p.ecn);
+        self.rx.ecn = accecn::agreed(p);
+        self.rx.begin_ecn(p);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
     }
@@ -77,6 +88,7 @@ impl Endpoint {
             self.tx.on_handshake(now, us);
         }
         self.tx.open(p);
+        self.rx.begin_ecn(p);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
     }
@@ -97,16 +109,19 @@ impl Endpoint {
         let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
         if answer {
             self.rx.stamp(p, now, &mut s);
-            if self.rx.ecn != EcnUse::Off {
-                s.flags = s.flags.with(Flags::ECE);
-            }
+            s.flags = s.flags.with_ace(match self.rx.ecn {
+                EcnUse::Off => 0b000,
+                EcnUse::Classic => 0b001,
+                EcnUse::Accurate => self.rx.counts().answer(),
+            });
         } else {
             if p.timestamps {
                 s.ts_val = micros(now);
             }
-            if p.ecn {
-                s.flags = s.flags.with(Flags::ECE).with(Flags::CWR);
-            }
+            s.flags = s.flags.with_ace(accecn::request(p));
+        }
+        if p.capable() == EctOn::All && if answer { self.rx.ecn != EcnUse::Off } else { p.ecn } {
+            s.ecn = p.codepoint();
         }
         s.retransmission = again;
         self.stats.retransmits += u32::from(again);

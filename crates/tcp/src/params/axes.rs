@@ -135,17 +135,6 @@ pub enum Undo {
     Linux,
 }
 
-/// What a receiver tells of CE marks, where `ecn` is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EcnFeedback {
-    /// That there was one: every ACK says so from a mark on until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
-    Rfc3168,
-    /// How many: an ACK says so if what it acknowledges was marked. Where marks begin or end, what came before is acknowledged at
-    /// once, by itself, and so is what comes then.   Source: RFC 8257 §3.2.
-    Dctcp,
-}
-
 /// The first window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

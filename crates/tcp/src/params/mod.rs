@@ -1,19 +1,24 @@
 //! The parameters of a TCP stack, grouped by the machine that reads them.
 
 mod axes;
+mod ecn;
 mod ledbat;
 
 pub use axes::{
-    CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow, LossDetection,
-    MinRto, Pacing, Recovery, Reduction, Undo,
+    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
+    Recovery, Reduction, Undo,
 };
+pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
 
 use crate::segment::Segment;
-use packet::Flags;
+use packet::{Ecn, Flags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration};
+
+/// Bytes of a whole AccECN option, padded.
+const ACCECN_BYTES: u32 = 12;
 
 /// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
 ///
@@ -74,8 +79,13 @@ pub struct TcpParams {
     pub nagle: bool,
     /// How BBR keeps its rate.
     pub pacing: Pacing,
-    /// ECN.   Source: RFC 3168.
+    /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
     pub ecn: bool,
+    /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.
+    pub ect: Option<Ect>,
+    /// Which packets are ECN-capable. Absent: `all` for dctcp and prague, `established` with `ecn_feedback = "accecn"` (Linux), else
+    /// `data`.
+    pub ect_on: Option<EctOn>,
 
     // ---- cc: the controller
     /// Congestion controller.
@@ -85,6 +95,11 @@ pub struct TcpParams {
     /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
     /// 819/1024 for cubic-2.6.22.
     pub beta: Option<f64>,
+    /// What a CE mark leaves of the window, with reno and cubic, outside slow start: 0.8 or 0.85 (alternative backoff). Absent: as a
+    /// loss.   Source: RFC 8511 §3.
+    pub beta_ecn: Option<f64>,
+    /// Whose DCTCP `congestion_control = "dctcp"` is.
+    pub dctcp_form: DctcpForm,
     /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
     pub cubic_c: f64,
     /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
@@ -174,6 +189,9 @@ pub struct TcpParams {
     pub dsack: bool,
     /// What its ACKs tell of CE marks.
     pub ecn_feedback: EcnFeedback,
+    /// Segments carry AccECN's counters of bytes, too: 12 bytes of options, which the payload lacks (1436 bytes in 1500). They tell of
+    /// marks where an ACK stands for more than seven segments. Needs `ecn_feedback = "accecn"`.   Source: RFC 9768 §3.2.3.
+    pub accecn_option: bool,
     /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
     /// application sends in answer leaves first. Hosts that know no applications ignore it.
     pub ack_after_delivery: bool,
@@ -193,7 +211,7 @@ impl TcpParams {
                 if self.sack_on_wire && !segment.sack.is_empty() { 4 + 8 * segment.sack.len() as u16 } else { 0 };
             stamp + sack
         };
-        self.header_bytes + options + segment.len as u16
+        self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
     }
 
     /// The first window in whole segments.
@@ -209,6 +227,33 @@ impl TcpParams {
             InitialWindow::Rfc6928 => by_bytes(10, 14_600),
         };
         f64::from(segments)
+    }
+
+    /// The ECN field of packets that are ECN-capable.
+    #[inline]
+    pub(crate) fn codepoint(&self) -> Ecn {
+        match (self.ect, self.congestion_control) {
+            (Some(Ect::Ect1), _) | (None, CongestionControl::Prague) => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        }
+    }
+
+    /// Which packets are ECN-capable.
+    pub(crate) fn capable(&self) -> EctOn {
+        self.ect_on.unwrap_or(match (self.congestion_control, self.ecn_feedback) {
+            (CongestionControl::Dctcp | CongestionControl::Prague, _) => EctOn::All,
+            (_, EcnFeedback::Accecn) => EctOn::Established,
+            _ => EctOn::Data,
+        })
+    }
+
+    /// The same stack, with the room that an AccECN option takes from every segment's payload.
+    #[must_use]
+    pub fn with_options(mut self) -> Self {
+        if self.ecn && self.accecn_option {
+            self.mss = self.mss.saturating_sub(ACCECN_BYTES).max(1);
+        }
+        self
     }
 
     /// Silence begins with an ACK, not with the last segment sent.

@@ -4,6 +4,7 @@ use super::{Cx, Sender};
 use crate::cc::control::AckSample;
 use crate::feedback::{EcnUse, echoes};
 use crate::params::{CwndValidation, Recovery, TcpParams};
+use crate::receiver::Receiver;
 use crate::segment::{Event, Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
@@ -49,7 +50,7 @@ impl Sender {
         }
         let mut sample = self.sample(p, now, took, flight_before);
         if cx.rx.ecn != EcnUse::Off {
-            self.count_marks(segment, took, &mut sample);
+            self.count_marks(cx.rx, segment, took, &mut sample);
         }
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
@@ -146,7 +147,8 @@ impl Sender {
             }
         }
         let segments = watch.sacked;
-        if newly > 0 {
+        // a FIN alone has no bytes, and may be the last that a loss is told by
+        if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
         (newly, segments)
@@ -178,11 +180,15 @@ impl Sender {
 
     /// What the ACK tells of CE marks.
     #[inline(never)]
-    fn count_marks(&mut self, segment: &Segment, took: Took, s: &mut AckSample) {
+    fn count_marks(&mut self, rx: &mut Receiver, segment: &Segment, took: Took, s: &mut AckSample) {
         (s.ecn, s.segments) = (true, took.segments);
-        s.marked = echoes(segment);
-        if s.marked {
+        if rx.ecn == EcnUse::Classic && echoes(segment) {
+            s.marked = true;
             (s.ce_packets, s.ce_bytes) = (took.segments, took.delivered);
+        } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
+            // an ACK that others have overtaken tells an old count
+            (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, took.segments, took.delivered);
+            s.marked = s.ce_packets > 0;
         }
         self.ce_told += s.ce_packets;
     }

@@ -10,7 +10,7 @@ use crate::params::{IdleRestart, Recovery, Reduction, TcpParams};
 use crate::scoreboard::entry::Piece;
 use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
-use packet::{Ecn, Flags};
+use packet::Flags;
 use units::Time;
 
 /// The end of a stream that has none.
@@ -207,7 +207,7 @@ impl Sender {
     pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
         let mut s = Segment { seq: self.next, len, ..Segment::default() };
         if cx.rx.ecn != EcnUse::Off && len > 0 {
-            s.ecn = Ecn::Ect0;
+            s.ecn = cx.p.codepoint();
             if self.cwr_due {
                 s.flags = s.flags.with(Flags::CWR);
                 self.cwr_due = false;

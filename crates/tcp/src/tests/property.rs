@@ -54,7 +54,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             Reduction::HeldRateHalving,
             Reduction::Prr,
         ]),
-        any::<[bool; 19]>(),
+        any::<[bool; 22]>(),
         1u32..4,
         prop::sample::select(CongestionControl::ALL),
     )
@@ -62,9 +62,9 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             let base = TcpParams { congestion_control, ..base };
             let needs = base.controller_needs();
             let recovery = if needs.rates { Recovery::Sack } else { recovery };
-            (base, recovery, reduction, b, ack_every, needs.ack_time)
+            (base, recovery, reduction, b, ack_every, needs)
         })
-        .prop_map(|(base, recovery, reduction, b, ack_every, ack_time)| TcpParams {
+        .prop_map(|(base, recovery, reduction, b, ack_every, needs)| TcpParams {
             recovery,
             loss_detection: match (recovery, b[7], b[13]) {
                 (Recovery::Sack, true, _) => LossDetection::RackTlp,
@@ -84,12 +84,19 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             idle_restart: if b[17] { IdleRestart::OneAfterAck } else { base.idle_restart },
             reduction,
             handshake: b[0],
-            timestamps: b[1] || ack_time,
+            timestamps: b[1] || needs.ack_time,
             limited_transmit: b[2],
             keep_sack_after_rto: b[3],
             nagle: b[4],
-            ecn: b[5],
-            ecn_feedback: if b[18] { EcnFeedback::Dctcp } else { EcnFeedback::Rfc3168 },
+            ecn: b[5] || needs.ecn,
+            ecn_feedback: match (b[18] || needs.accecn, b[19] || needs.ecn) {
+                (true, _) => EcnFeedback::Accecn,
+                (_, true) => EcnFeedback::Dctcp,
+                _ => EcnFeedback::Rfc3168,
+            },
+            accecn_option: b[20] && (b[18] || needs.accecn),
+            dctcp_form: if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux },
+            ect_on: [None, Some(EctOn::All)][usize::from(b[18] ^ b[19])],
             reduce_from_flight: b[6],
             ack_every,
             retries: None,

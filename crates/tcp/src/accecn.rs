@@ -1,0 +1,345 @@
+//! Accurate ECN: the codes of its handshake, what a receiver counts, and how a sender counts by that.
+//!
+//! ```text
+//! handshake   SYN 111.  The SYN-ACK, and the first packet that answers it, name the ECN field that came with what they answer:
+//!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
+//! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
+//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, 3 if no data waits
+//! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
+//!             d <= 7: delta packets were marked;  else up to  safe = d - ((d - delta) mod 8):  ACE may have gone round
+//!             With the option: that one of delta, delta + 8, ... safe  which is nearest to r.ceb's growth in segments
+//! ```
+//!
+//! RFC 3168's handshake of ECE and CWR has no place here: the bits are a number.
+//!
+//! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2 (counting).
+//! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
+//! counted, and reduces nothing; nobody tests whether a path bleaches ECN fields or clears ACE.
+
+use crate::feedback::EcnUse;
+use crate::params::{EcnFeedback, TcpParams};
+use crate::segment::{AccEcnOption, Segment};
+use packet::{Ecn, Flags};
+
+/// Both counters of marked packets begin here.   Source: RFC 9768 §3.2.1.
+const FIRST_CEP: u8 = 5;
+/// ACE counts modulo this.
+const ACE: u32 = 8;
+/// Counters of bytes have 24 bits.
+const MASK: u32 = (1 << 24) - 1;
+/// How many marks make an ACK leave: with data that waits for one, and without.   Source: RFC 9768 §3.2.2.5.1.
+const MARKS: [u32; 2] = [2, 3];
+
+/// How a SYN or SYN-ACK with this ECN field is answered.   Source: RFC 9768 table 2 and 3.
+pub(crate) fn code(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
+/// What a server makes of a SYN with these ECN bits.   Source: RFC 9768 §3.1.2, §3.1.3.
+pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
+    match (p.ecn, p.ecn_feedback, ace) {
+        (false, ..) | (true, _, 0) => EcnUse::Off,
+        (true, EcnFeedback::Accecn, 0b011) => fallback(p),
+        (true, EcnFeedback::Accecn, _) => EcnUse::Accurate,
+        (true, _, _) => EcnUse::classic(ace & 0b011 == 0b011),
+    }
+}
+
+/// What a client makes of a SYN-ACK with these ECN bits.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
+pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
+    match (p.ecn, p.ecn_feedback, ace) {
+        (false, ..) => EcnUse::Off,
+        (true, EcnFeedback::Accecn, 0b000 | 0b111) => EcnUse::Off,
+        (true, EcnFeedback::Accecn, 0b001 | 0b101) => fallback(p),
+        (true, EcnFeedback::Accecn, _) => EcnUse::Accurate,
+        (true, _, _) => EcnUse::classic(ace & 0b011 == 0b001),
+    }
+}
+
+/// What a client's SYN asks for.
+pub(crate) fn request(p: &TcpParams) -> u8 {
+    match (p.ecn, p.ecn_feedback) {
+        (false, _) => 0b000,
+        (true, EcnFeedback::Accecn) => 0b111,
+        (true, _) => 0b011,
+    }
+}
+
+/// Without a handshake: what this side does is what the other does.
+pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
+    if p.ecn && p.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn) }
+}
+
+/// The other side knows RFC 3168's only.
+fn fallback(p: &TcpParams) -> EcnUse {
+    EcnUse::classic(!p.controller_needs().accecn)
+}
+
+/// What both halves of an end count.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counts {
+    /// Packets with CE, r.cep.
+    cep: u8,
+    /// Of them, those of which no ACK has told.
+    untold: u32,
+    /// The last segment with payload had CE.
+    last_ce: bool,
+    e0b: u32,
+    ceb: u32,
+    e1b: u32,
+    /// What the next packet has in ACE's place: the answer to the SYN-ACK.
+    code: Option<u8>,
+    /// As the other side has told: s.cep, and its r.ceb.
+    told_cep: u8,
+    told_ceb: u32,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            cep: FIRST_CEP,
+            untold: 0,
+            last_ce: false,
+            e0b: 1,
+            ceb: 0,
+            e1b: 1,
+            code: None,
+            told_cep: FIRST_CEP,
+            told_ceb: 0,
+        }
+    }
+}
+
+impl Counts {
+    // ---------------------------------------------------------------- the handshake
+
+    /// A SYN or SYN-ACK came with this ECN field.
+    pub(crate) fn on_syn(&mut self, ecn: Ecn) {
+        self.cep = FIRST_CEP + u8::from(ecn == Ecn::Ce);
+        self.code = Some(code(ecn));
+    }
+
+    /// What a server's SYN-ACK says.
+    pub(crate) fn answer(&self) -> u8 {
+        self.code.unwrap_or(0)
+    }
+
+    /// The SYN-ACK, whose ECN bits these were, came with this ECN field.
+    pub(crate) fn on_syn_ack(&mut self, ecn: Ecn, ace: u8) {
+        self.on_syn(ecn);
+        self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
+    }
+
+    /// What our SYN-ACK was answered with; false if that is that there is no ECN.
+    pub(crate) fn on_answer(&mut self, ace: u8) -> bool {
+        self.code = None;
+        self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
+        ace != 0
+    }
+
+    // ---------------------------------------------------------------- the receiver
+
+    fn count(&mut self, ecn: Ecn) {
+        if ecn == Ecn::Ce {
+            self.cep = (self.cep + 1) % ACE as u8;
+            self.untold += 1;
+        }
+    }
+
+    /// A packet without payload came; true if an ACK must leave at once. `waits`: data waits for one anyhow.
+    pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
+        self.count(ecn);
+        self.untold >= MARKS[usize::from(!waits)]
+    }
+
+    /// The same of a segment with so many bytes of payload.
+    pub(crate) fn on_data(&mut self, ecn: Ecn, len: u32) -> bool {
+        self.count(ecn);
+        let counter = match ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(&mut self.e0b),
+            Ecn::Ect1 => Some(&mut self.e1b),
+            Ecn::Ce => Some(&mut self.ceb),
+        };
+        if let Some(c) = counter {
+            *c = c.wrapping_add(len) & MASK;
+        }
+        let begins = ecn == Ecn::Ce && !self.last_ce;
+        self.last_ce = ecn == Ecn::Ce;
+        begins || self.untold >= MARKS[0]
+    }
+
+    /// Writes what every segment says; `room` bytes are left for options.
+    pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
+        self.untold = 0;
+        let ace = self.code.take().unwrap_or(self.cep);
+        segment.flags = segment.flags.with_ace(ace).with(Flags::ACE);
+        if let Some(fields) = room.map(AccEcnOption::fitting).filter(|n| *n > 0) {
+            let Self { e0b, ceb, e1b, .. } = *self;
+            segment.set_accecn(AccEcnOption { fields, ect1_first: e1b != 1, e0b, ceb, e1b });
+        }
+    }
+
+    // ---------------------------------------------------------------- the sender
+
+    /// How many packets, and bytes of payload, an ACK says were marked, that delivers `d` segments of `bytes` together.
+    pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
+        let delta = u32::from(ack.flags.ace().wrapping_sub(self.told_cep) % ACE as u8);
+        let ceb = ack.accecn().told_ceb().map(|ceb| {
+            let newly = ceb.wrapping_sub(self.told_ceb) & MASK;
+            self.told_ceb = ceb;
+            u64::from(newly)
+        });
+        let packets = match ceb {
+            _ if d < ACE => delta,
+            None => safe(d, delta),
+            Some(0) => delta,
+            Some(marked) => nearest(d, delta, marked, bytes),
+        };
+        self.told_cep = ((u32::from(self.told_cep) + packets) % ACE) as u8;
+        (packets, ceb.unwrap_or_else(|| bytes * u64::from(packets.min(d)) / u64::from(d.max(1))))
+    }
+}
+
+/// The most that the counter may have moved on, if it looks to have moved by `delta`, and up to `d` segments were marked.
+fn safe(d: u32, delta: u32) -> u32 {
+    d - d.wrapping_sub(delta) % ACE
+}
+
+/// Of the numbers that look like `delta`, that which is nearest to `marked` bytes, in segments of `bytes / d`.
+fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
+    // in halves of a segment, so that a whole number of rounds is the nearest
+    let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
+    let above = (segments as u32).saturating_sub(delta);
+    (delta + (above + ACE / 2) / ACE * ACE).min(safe(d, delta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    fn ack(ace: u8) -> Segment {
+        Segment { flags: Flags::PURE_ACK.with(Flags::ACE).with_ace(ace), ..Segment::default() }
+    }
+
+    fn with(option: AccEcnOption, ace: u8) -> Segment {
+        let mut s = ack(ace);
+        s.set_accecn(option);
+        s
+    }
+
+    #[test]
+    fn the_counter_begins_at_five_and_goes_round() {
+        // one mark has been told: s.cep 6. ACE 1 is 9: three more, if no more than 7 segments were delivered
+        let one = Counts { told_cep: 6, ..Counts::default() };
+        assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
+        // of 20 segments 3, 11 or 19 were marked: 20 - (17 mod 8) = 19
+        assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);
+        // 11 448 bytes of segments of 1000 were: 11
+        let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
+        assert_eq!(one.clone().newly(&with(option, 1), 20, 20_000), (11, 11_448));
+        // none were
+        let none = AccEcnOption { ceb: 0, ..option };
+        assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
+        // an option that had room for one counter does not tell
+        let short = AccEcnOption { fields: 1, ..option };
+        assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
+    }
+
+    #[test]
+    fn the_codes_of_the_handshake() {
+        let accecn = TcpParams { ecn: true, ecn_feedback: EcnFeedback::Accecn, ..TcpParams::default() };
+        let old = TcpParams { ecn: true, ..TcpParams::default() };
+        let none = TcpParams::default();
+        use EcnUse::{Accurate, Classic, Off};
+        // by what the SYN says: 0 to 7
+        let servers = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| server(p, ace));
+        assert_eq!(servers(&accecn), [Off, Accurate, Accurate, Classic, Accurate, Accurate, Accurate, Accurate]);
+        assert_eq!(servers(&old), [Off, Off, Off, Classic, Off, Off, Off, Classic]);
+        assert_eq!(servers(&none), [Off; 8]);
+        // by what the SYN-ACK says
+        let clients = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| client(p, ace));
+        assert_eq!(clients(&accecn), [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]);
+        assert_eq!(clients(&old), [Off, Classic, Off, Off, Off, Classic, Off, Off]);
+        assert_eq!(clients(&none), [Off; 8]);
+        let fields = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        assert_eq!(fields.map(code), [0b010, 0b011, 0b100, 0b110]);
+    }
+
+    #[test]
+    fn a_marked_handshake_counts_on_both_sides() {
+        // the SYN was marked, and so was the SYN-ACK: each side's first packet afterwards stands at 6
+        let (mut client, mut server) = (Counts::default(), Counts::default());
+        server.on_syn(Ecn::Ce);
+        client.on_syn_ack(Ecn::Ce, code(Ecn::Ce));
+        let mut third = Segment::default();
+        client.stamp(&mut third, None);
+        assert_eq!(third.flags.ace(), 0b110);
+        assert!(server.on_answer(third.flags.ace()));
+        // and nothing is counted that was told by then
+        let (mut up, mut down) = (Segment::default(), Segment::default());
+        client.stamp(&mut up, None);
+        server.stamp(&mut down, None);
+        assert_eq!((up.flags.ace(), down.flags.ace()), (6, 6));
+        assert_eq!((client.newly(&down, 3, 3000).0, server.newly(&up, 3, 3000).0), (0, 0));
+        assert!(!Counts::default().on_answer(0));
+    }
+
+    #[test]
+    fn acks_leave_for_the_first_mark_and_for_every_second() {
+        let mut c = Counts::default();
+        let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1000));
+        // nothing is acknowledged between: from the second mark on every one asks
+        assert_eq!(at_once, [false, true, true, true, true, true]);
+        let mut s = Segment::default();
+        c.stamp(&mut s, Some(28));
+        assert_eq!((s.flags.ace(), c.on_data(Ecn::Ce, 1000), c.on_data(Ecn::Ce, 1000)), (1, false, true));
+        assert_eq!((s.accecn().e0b, s.accecn().ceb, s.accecn().e1b, s.accecn().fields), (2001, 4000, 1, 3));
+        c.stamp(&mut s, None);
+        let at_once = [Ecn::Ce; 3].map(|ecn| c.on_control(ecn, false));
+        assert_eq!((at_once, c.on_control(Ecn::Ect0, true)), ([false, false, true], true));
+    }
+
+    #[test]
+    fn options_take_the_room_that_is_left() {
+        // 40 bytes less 12 of time stamps, less 12, 20 or 28 of one, two or three SACK blocks
+        assert_eq!([28, 16, 8, 0].map(AccEcnOption::fitting), [3, 3, 2, 0]);
+        let bytes = [3, 2, 1, 0].map(|fields| AccEcnOption { fields, ..AccEcnOption::default() }.wire_bytes());
+        assert_eq!(bytes, [12, 8, 8, 0]);
+    }
+
+    /// Whatever ACKs are lost: `n` marks sent are `n` counted, by ACE alone with up to 7 segments per ACK that arrives, and by the
+    /// option with any number, if segments are of one size.
+    #[test]
+    fn every_mark_is_counted_once() {
+        for (option, most) in [(false, 7), (true, 40)] {
+            for seed in 0..200 {
+                let mut rng = Rng::named(seed, "marks");
+                let (mut r, mut s) = (Counts::default(), Counts::default());
+                let share = rng.below(101);
+                let (mut sent, mut counted, mut bytes) = (0, 0, 0);
+                for _ in 0..500 {
+                    // all ACKs of a run but the last are lost
+                    let d = 1 + rng.below(most) as u32;
+                    for _ in 0..d {
+                        let ecn = if rng.below(100) < share { Ecn::Ce } else { Ecn::Ect1 };
+                        r.on_data(ecn, 1448);
+                        sent += u32::from(ecn == Ecn::Ce);
+                    }
+                    let mut ack = Segment::default();
+                    r.stamp(&mut ack, option.then_some(16));
+                    let (packets, newly) = s.newly(&ack, d, 1448 * u64::from(d));
+                    assert!(packets <= d);
+                    (counted, bytes) = (counted + packets, bytes + newly);
+                }
+                assert_eq!((counted, bytes), (sent, 1448 * u64::from(sent)), "seed {seed}");
+            }
+        }
+    }
+}

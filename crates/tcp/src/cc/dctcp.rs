@@ -1,0 +1,236 @@
+//! DCTCP: the window comes down by how many are marked, not by that one was.
+//!
+//! ```text
+//! each round:  alpha <- (1 - g) alpha + g M,   M = share of what was acknowledged that was marked,  g = 1/16, alpha 1 at first
+//! a mark:      cwnd <- cwnd (1 - alpha / 2), once per round                     growth, and the answer to a loss: Reno's
+//!
+//! linux:  alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
+//!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: nothing below alpha = 2/cwnd;  the window gets there in a round of the
+//!         sender's `reduction`, and does not grow in it
+//! ```
+//!
+//! In equilibrium a window has 2/alpha segments; a queue that marks by a step marks whole rounds.
+//!
+//! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
+//! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here that round's cut stands.
+
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
+use super::reno::Reno;
+use crate::params::{DctcpForm, TcpParams};
+use packet::Reading;
+
+/// g.   Source: RFC 8257 §4.2.
+const GAIN: f64 = 1.0 / 16.0;
+/// Linux' alpha: 1 is this.
+const ONE: u32 = 1024;
+/// Linux' g, as a shift.
+const SHIFT: u32 = 4;
+/// Smallest window, segments.
+const LEAST: f64 = 2.0;
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Dctcp {
+    form: DctcpForm,
+    /// DCTCP.Alpha; in Linux' form a whole number of 1024ths.
+    alpha: f64,
+    /// Delivered in this round, and marked: bytes, or Linux' segments.
+    delivered: u64,
+    marked: u64,
+    /// This round has had its cut.
+    cut: bool,
+}
+
+impl Dctcp {
+    /// The round is over.
+    fn update(&mut self) {
+        self.alpha = match self.form {
+            DctcpForm::Rfc8257 if self.delivered == 0 => self.alpha,
+            DctcpForm::Rfc8257 => (1.0 - GAIN) * self.alpha + GAIN * self.marked as f64 / self.delivered as f64,
+            DctcpForm::Linux => self.update_whole() / f64::from(ONE),
+        };
+        (self.delivered, self.marked, self.cut) = (0, 0, false);
+    }
+
+    fn update_whole(&self) -> f64 {
+        let alpha = (self.alpha * f64::from(ONE)) as u64;
+        let left = if alpha >> SHIFT == 0 { 0 } else { alpha - (alpha >> SHIFT) };
+        let new = (self.marked * u64::from(ONE >> SHIFT)) / self.delivered.max(1);
+        (left + new).min(u64::from(ONE)) as f64
+    }
+
+    /// A window of `cwnd` that is cut for marks.
+    fn reduced(&self, cwnd: f64) -> f64 {
+        let to = match self.form {
+            DctcpForm::Rfc8257 => cwnd * (1.0 - self.alpha / 2.0),
+            DctcpForm::Linux => {
+                let whole = cwnd as u64;
+                (whole - ((whole * (self.alpha * f64::from(ONE)) as u64) >> 11)) as f64
+            }
+        };
+        to.max(LEAST)
+    }
+}
+
+impl Control for Dctcp {
+    const NEEDS: Needs = Needs { every_ack: true, ecn: true, ..Needs::NONE };
+
+    /// As RFC 8257 has it, the window goes on growing in the round after a cut: the cut is made here.
+    fn needs(p: &TcpParams) -> Needs {
+        Needs { answers_marks: p.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
+    }
+
+    fn new(p: &TcpParams) -> Self {
+        Self { form: p.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, cut: false }
+    }
+
+    fn hear(&mut self, _: &TcpParams, s: &AckSample) {
+        if self.form == DctcpForm::Rfc8257 {
+            self.delivered += s.delivered;
+            self.marked += s.ce_bytes;
+        } else {
+            self.delivered += u64::from(s.segments);
+            self.marked += u64::from(s.ce_packets);
+        }
+        if s.round_ended {
+            self.update();
+        }
+    }
+
+    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+        if self.form == DctcpForm::Linux || !s.marked || self.cut {
+            return Reno.on_ack(p, w, s);
+        }
+        self.cut = true;
+        let cwnd = self.reduced(w.cwnd);
+        Window { cwnd, ssthresh: cwnd }.into()
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+        match kind {
+            Congestion::Loss => Reno.on_congestion(p, w, kind, base),
+            Congestion::Ecn => Window { ssthresh: self.reduced(base), ..w }.into(),
+        }
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.number("alpha", self.alpha);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    fn dctcp(form: DctcpForm) -> (TcpParams, Dctcp) {
+        let p = TcpParams { dctcp_form: form, mss: 1000, whole_segments: false, ..TcpParams::preset("dctcp").unwrap() };
+        let c = Dctcp::new(&p);
+        (p, c)
+    }
+
+    /// A round of `segments` of which so many are marked, told by one ACK.
+    fn round(p: &TcpParams, c: &mut Dctcp, segments: u32, marked: u32) {
+        let bytes = |n: u32| u64::from(n) * 1000;
+        let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
+        let s =
+            AckSample { segments, ce_packets: marked, delivered, ce_bytes, round_ended: true, ..AckSample::default() };
+        c.hear(p, &s);
+    }
+
+    #[test]
+    fn alpha_decays_and_rises_by_sixteenths() {
+        for form in [DctcpForm::Rfc8257, DctcpForm::Linux] {
+            let (p, mut c) = dctcp(form);
+            // (15/16)^36 = 0.0979, (15/16)^35 = 0.1045. Linux cuts off what is below 1/1024: a little faster
+            let mut n = 0;
+            while c.alpha >= 0.1 {
+                round(&p, &mut c, 10, 0);
+                n += 1;
+            }
+            assert!(n == 36 || form == DctcpForm::Linux && (36..38).contains(&n), "{form:?} {n}");
+            // all marked from 0: 1 - (15/16)^10 = 0.4755
+            c.alpha = 0.0;
+            (0..10).for_each(|_| round(&p, &mut c, 10, 10));
+            assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
+            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, cut to 6, stands where alpha >> 4 is 6: from 96 to 111
+            (0..200).for_each(|_| round(&p, &mut c, 40, 4));
+            match form {
+                DctcpForm::Rfc8257 => assert!((c.alpha - 0.1).abs() < 1e-4),
+                DctcpForm::Linux => assert_eq!((c.alpha * 1024.0) as u32, 111),
+            }
+        }
+    }
+
+    #[test]
+    fn linux_cuts_whole_segments() {
+        let (p, mut c) = dctcp(DctcpForm::Linux);
+        let mut cut = |alpha: f64, cwnd: f64| {
+            c.alpha = alpha / 1024.0;
+            c.on_congestion(&p, Window { cwnd, ssthresh: 2.0 }, Congestion::Ecn, cwnd).ssthresh
+        };
+        // 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95);  40 * 51 >> 11 = 0: alpha is below 2/40
+        assert_eq!([cut(1024.0, 40.0), cut(100.0, 40.0), cut(51.0, 40.0), cut(1024.0, 3.0)], [20.0, 39.0, 40.0, 2.0]);
+        // below 16 alpha is gone at once, else a sixteenth
+        for (from, to) in [(15.0, 0), (16.0, 15), (33.0, 31)] {
+            c.alpha = from / 1024.0;
+            round(&p, &mut c, 10, 0);
+            assert_eq!((c.alpha * 1024.0) as u32, to);
+        }
+        // a loss halves
+        assert_eq!(c.on_congestion(&p, Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
+    }
+
+    /// The mean window of many round trips; `marks` says of each segment whether it is marked.
+    fn mean_window(mut marks: impl FnMut() -> bool) -> f64 {
+        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        let mut w = Window { cwnd: 20.0, ssthresh: 2.0 };
+        let (mut sum, mut una, rounds) = (0.0, 1, 4000);
+        for n in 0..rounds + 500 {
+            let next_round = una + 1000 * w.cwnd as u64;
+            sum += if n < 500 { 0.0 } else { w.cwnd };
+            while una < next_round {
+                una += 1000;
+                let marked = marks();
+                let s = AckSample {
+                    una,
+                    // a window beyond it: what an ACK lets out
+                    next: una + 1000 * w.cwnd as u64,
+                    credit: 1.0,
+                    segments: 1,
+                    ce_packets: u32::from(marked),
+                    delivered: 1000,
+                    ce_bytes: 1000 * u64::from(marked),
+                    marked,
+                    cwnd_limited: true,
+                    round_ended: una >= next_round,
+                    ..AckSample::default()
+                };
+                c.hear(&p, &s);
+                w.follow(&c.on_ack(&p, w, &s));
+            }
+        }
+        sum / f64::from(rounds)
+    }
+
+    #[test]
+    fn the_window_is_two_over_the_share_of_marks() {
+        for p in [0.1, 0.02] {
+            // evenly: every round has a mark and is cut by alpha / 2, which is what it grew
+            let mut sum = 0.0;
+            let even = mean_window(|| {
+                sum += p;
+                let hit = sum >= 1.0;
+                sum -= if hit { 1.0 } else { 0.0 };
+                hit
+            });
+            // one ACK of each window cuts instead of growing, and windows are whole: a segment in 20
+            assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
+            // at random, rounds without a mark escape: x (1 - (1 - p)^(x/p)) = 2 at x = 2.22 and 2.24
+            let mut rng = Rng::named(7, "marks");
+            let random = mean_window(|| rng.chance(p));
+            let x = if p == 0.1 { 2.22 } else { 2.24 };
+            assert!((random * p / x - 1.0).abs() < 0.05 + p, "{p}: {random}");
+        }
+    }
+}

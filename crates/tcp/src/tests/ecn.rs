@@ -1,0 +1,190 @@
+//! ECN between two ends: what the handshake agrees on, which packets are capable, and that every mark is counted once.
+
+use super::net::{Fate, Net};
+use super::preset;
+use crate::feedback::EcnUse::{self, Accurate, Classic, Off};
+use crate::*;
+use packet::{Ecn, Flags};
+use proptest::prelude::*;
+use units::{Rng, Time};
+
+impl Io for (Vec<Segment>, ()) {
+    fn send(&mut self, segment: &Segment) {
+        self.0.push(*segment);
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+/// ECN bits of SYN, SYN-ACK and the packet that answers it, and what client and server then use. `marks`: which of SYN and SYN-ACK meets a
+/// queue that marks.
+fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
+    let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
+    let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
+    let marked = |mut segment: Segment, marks: bool| {
+        if marks && segment.ecn != Ecn::NotEct {
+            segment.ecn = Ecn::Ce;
+        }
+        segment
+    };
+    c.connect(client, now, &mut out);
+    let syn = out.0[0];
+    s.on_segment(server, now, &marked(syn, marks[0]), &mut out);
+    let answer = out.0[1];
+    c.on_segment(client, now, &marked(answer, marks[1]), &mut out);
+    let third = out.0[2];
+    s.on_segment(server, now, &third, &mut out);
+    ([syn, answer, third].map(|s| s.flags.ace()), [c.ecn(), s.ecn()])
+}
+
+#[test]
+fn both_ends_use_what_both_know() {
+    let none = preset("linux-6");
+    let old = TcpParams { ecn: true, ..preset("linux-6") };
+    let accecn = TcpParams { ecn_feedback: EcnFeedback::Accecn, ..old.clone() };
+    let all = TcpParams { ect_on: Some(EctOn::All), ..accecn.clone() };
+    let l4s = TcpParams { ect: Some(Ect::Ect1), ..all.clone() };
+    let prague = preset("prague");
+    let quiet = [false; 2];
+    for (client, server, marks, bits, used) in [
+        (&none, &accecn, quiet, [0b000, 0b000, 0b000], [Off, Off]),
+        (&old, &none, quiet, [0b011, 0b000, 0b000], [Off, Off]),
+        (&old, &old, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
+        (&old, &accecn, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
+        // the client's fallback: to RFC 3168's, or to none
+        (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
+        (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
+        // SYN and SYN-ACK not capable, capable, and marked
+        (&accecn, &accecn, quiet, [0b111, 0b010, 0b010], [Accurate, Accurate]),
+        (&all, &all, quiet, [0b111, 0b100, 0b100], [Accurate, Accurate]),
+        (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
+        (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
+        (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
+        // Prague takes AccECN or nothing; the server thinks that the client has ECN, and gets no packet that is capable
+        (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
+        (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
+        (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
+    ] {
+        assert_eq!(handshake(client, server, marks), (bits, used));
+    }
+}
+
+/// The ECN fields of an end's packets: SYN, new data, retransmissions, pure ACKs.
+fn fields(p: &TcpParams) -> [Vec<Ecn>; 4] {
+    let mut dropped = false;
+    let mut n = Net::new(p, 10, move |from, _, s| {
+        let first = from == 0 && s.seq > 3000 && s.len > 0 && !std::mem::replace(&mut dropped, true);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    n.answer = Some((50_000, 5000));
+    n.connect(50_000, true);
+    n.run(20.0);
+    let of = |which: &dyn Fn(&Segment) -> bool| {
+        let mut all: Vec<Ecn> = n.log.iter().filter(|l| which(&l.2)).map(|l| l.2.ecn).collect();
+        all.dedup();
+        assert!(!all.is_empty());
+        all
+    };
+    [
+        of(&|s| s.flags.has(Flags::SYN)),
+        of(&|s| s.len > 0 && !s.retransmission),
+        of(&|s| s.len > 0 && s.retransmission),
+        of(&|s| s.flags.has(Flags::PURE_ACK)),
+    ]
+}
+
+#[test]
+fn which_packets_are_capable() {
+    let old = TcpParams { ecn: true, ..preset("linux-6") };
+    let accecn = TcpParams { ecn_feedback: EcnFeedback::Accecn, ..old.clone() };
+    let (not, ect0, ect1) = (vec![Ecn::NotEct], vec![Ecn::Ect0], vec![Ecn::Ect1]);
+    assert_eq!(fields(&old), [&not, &ect0, &not, &not].map(Vec::clone));
+    assert_eq!(fields(&accecn), [&not, &ect0, &ect0, &ect0].map(Vec::clone));
+    assert_eq!(fields(&preset("dctcp")), [&ect0; 4].map(Vec::clone));
+    assert_eq!(fields(&preset("prague")), [&ect1; 4].map(Vec::clone));
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let linux = || preset("linux-6");
+    let control =
+        |congestion_control, ecn, ecn_feedback| TcpParams { congestion_control, ecn, ecn_feedback, ..linux() };
+    use CongestionControl::{Dctcp, Ledbat, Prague};
+    for (p, said) in [
+        (control(Prague, false, EcnFeedback::Accecn), "ecn: false is not valid with prague"),
+        (control(Prague, true, EcnFeedback::Rfc3168), "ecn_feedback: \"rfc3168\" is not valid with prague"),
+        (control(Prague, true, EcnFeedback::Dctcp), "expected \"accecn\""),
+        (control(Dctcp, true, EcnFeedback::Rfc3168), "expected \"dctcp\" or \"accecn\""),
+        (TcpParams { accecn_option: true, ..linux() }, "accecn_option: true is not valid without"),
+        (
+            TcpParams { beta_ecn: Some(0.8), congestion_control: Ledbat, ..linux() },
+            "beta_ecn: 0.8 is not valid with ledbat",
+        ),
+        (TcpParams { beta_ecn: Some(1.5), ..linux() }, "expected 0.05 to 0.99"),
+    ] {
+        let text = p.validate().unwrap_err().to_string();
+        assert!(text.contains(said) && !text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn an_option_takes_twelve_bytes_of_every_segment() {
+    let p = TcpParams { accecn_option: true, ..preset("prague") }.with_options();
+    assert_eq!(p.mss, 1436);
+    let mut n = Net::new(&p, 10, |from, _, s| if from == 0 && s.len > 0 { Fate::Mark } else { Fate::Pass });
+    n.connect(20 * 1436, true);
+    n.run(10.0);
+    let full: Vec<&Segment> = n.log.iter().map(|l| &l.2).filter(|s| s.len == 1436).collect();
+    assert!(full.len() >= 20 && full.iter().all(|s| p.wire_size(s) == 1500 && s.accecn().fields == 3));
+    // all were marked: the last ACK has counted their bytes
+    let last = n.log.iter().rev().find(|l| l.1 == 1).unwrap().2.accecn();
+    assert_eq!((last.ceb, last.e1b), (20 * 1436, 1));
+    assert_eq!(n.ends[0].stats().ce_told, 20);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Marks at random, ACKs lost at random, but never so many in a row that one stands for more than seven segments (with the option nine): the sender counts
+    /// as many marks as there were.
+    #[test]
+    fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
+        // BBR's window answers no mark, so that no lost ACK makes it wait for its timer
+        let p = TcpParams {
+            ack_every,
+            ecn: true,
+            ecn_feedback: EcnFeedback::Accecn,
+            accecn_option: option,
+            receive_window: units::Bytes(100_000),
+            ..preset("bbr")
+        };
+        let p = p.with_options();
+        let mut rng = Rng::named(seed, "pipe");
+        let (marks, told) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
+        let count = marks.clone();
+        // nine of ten in flight: the window must go on opening
+        let most = if option { 9 } else { 7 } * u64::from(p.mss);
+        let mut highest = 1;
+        let mut n = Net::new(&p, 10, move |from, _, s| {
+            if from == 0 && s.len > 0 {
+                let mark = rng.chance(share);
+                count.set(count.get() + u32::from(mark));
+                return if mark { Fate::Mark } else { Fate::Pass };
+            }
+            let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
+            highest = highest.max(s.ack);
+            // the next ACK may tell of two more segments, or the FIN
+            if pure && s.ack + 2 * u64::from(p.mss) - told.get() < most && s.ack < 400 * u64::from(p.mss) && rng.chance(loss) {
+                return Fate::Drop;
+            }
+            if pure {
+                told.set(s.ack);
+            }
+            Fate::Pass
+        });
+        n.connect(400 * u64::from(n.p.mss), false);
+        n.run(1000.0);
+        prop_assert_eq!(n.ends[0].stats().retransmits, 0);
+        prop_assert_eq!(n.received[1], 400 * u64::from(n.p.mss));
+        prop_assert_eq!(n.ends[0].stats().ce_told, marks.get());
+    }
+}
