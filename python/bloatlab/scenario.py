@@ -89,6 +89,7 @@ class ScenarioDict(TypedDict, total=False):
     tcp: Mapping[str, Mapping[str, Any]]
     route: Sequence[Mapping[str, str]]
     record: RecordDict
+    trace: Mapping[str, Any]
     max_packets: int
     expect: Mapping[str, str]
 

@@ -139,9 +139,11 @@ def test_what_is_not_there_is_said(text: str, why: str):
     [
         ({"flows": [{"n": 1, "cc": "dctcp"}]}, "no dctcp"),
         ({"flows": [{"n": 1, "cc": "reno", "ecn": 3}]}, "a flow's ecn 3"),
-        ({"flows": [{"n": 1, "cc": "reno", "dir": "up"}]}, "a flow's dir up"),
+        ({"flows": [{"n": 1, "cc": "reno", "dir": "sideways"}]}, "a flow's dir sideways"),
         ({"pings": [{"tos": 0}, {"tos": 3}]}, "sent with CE"),
-        ({"up_bps": 400_000}, "up_bps 400000"),
+        ({"up_bps": 400_000, "up_qdisc": "pfifo"}, "up_qdisc that does not shape"),
+        ({"tso": 1}, "tso 1"),
+        ({"h1_qdisc": "fq"}, "h1_qdisc fq"),
     ],
 )
 def test_traffic_that_is_not_there_is_said(other: dict[str, Any], why: str):
@@ -214,6 +216,52 @@ def test_a_lone_ping_takes_the_base_round_trip():
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
     (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
     assert rtt == pytest.approx(4 + 98 * 8 / 10.2e3 + 2 * 98 * 8e-6, abs=1e-5)
+
+
+def test_a_bottleneck_of_the_acks():
+    """h2, the delay, the discipline with its own shaper, 1.02 of its rate, h1."""
+    links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
+    way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
+    assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
+    assert links["acks"]["queue"]["cake"]["ack_filter"] == "normal"
+    up = build(ENTRIES["sf-B-asym20-1-d4u4-ack-off"], 1).data["app"]
+    assert [(up[f"flow{g}_0000"]["from"], up[f"flow{g}_0000"]["to"]) for g in (0, 1)] == [
+        ("h1", ["h2"]),
+        ("h2", ["h1"]),
+    ]
+
+
+def test_several_hosts_have_links_of_their_own():
+    data = build(ENTRIES["sf-B-10M-hosts-triple"], 1).data
+    apps, links = data["app"], data["link"]
+    assert [(apps[f"flow{g}_0000"]["from"], apps[f"flow{g}_0000"]["to"]) for g in (0, 1)] == [
+        ("h1", ["h2"]),
+        ("h1_2", ["h2_2"]),
+    ]
+    assert (apps["ping1"]["from"], apps["ping1"]["to"]) == ("h1", ["h2"])
+    assert [links[k]["from"] for k in ("nic", "nic1", "back", "back1")] == ["h1", "h1_2", "h2", "h2_2"]
+    assert links["back1"]["delay"] == "20ms"
+
+
+def test_a_reference_of_single_segments_is_preferred():
+    (found,) = read({"x": {**ALL["sf-A-40M-10-dc1"]}}, "x")
+    share = found.metrics["mark_frac"]
+    assert (share.value, share.judged_by) == (ALL["sf-A-40M-10-dc1"]["metrics"]["mark_frac"]["value"], share.gso1)
+
+
+def test_the_state_of_the_law_is_looked_at():
+    """Behind dualpi2, a tenth more datagrams than fit hold p' at sqrt(1 - C/A), and C's head near the target."""
+    given = entry(
+        "sf-A-40M-40-cu1",
+        udp=[{"start_s": 0, "stop_s": 20, "bps": 44e6 * 1472 / 1514, "payload": 1472, "tos": 0}],
+        duration_s=20,
+        warmup_s=10,
+    )
+    scenario = build(given, 1, (("app.flow0_0000.start", "19.9s"),))
+    found = measure(run(scenario), given)
+    assert found["prob_mean"] == pytest.approx(math.sqrt(1 / 11), rel=0.05)
+    assert found["head_age_c_mean_ms"] == pytest.approx(15, rel=0.05)
+    assert found["head_age_l_mean_ms"] < 0.3
 
 
 def test_pages_are_group_as_alone():
@@ -374,5 +422,6 @@ def test_explanations_are_of_cells_that_exist():
 
 
 def test_every_packaged_scenario_is_supported():
-    for given in ENTRIES.values():
-        assert queue_of(given).queue
+    # no super-segments: no-split-gso keeps them whole
+    for name in ENTRIES.keys() - {"sf-B-10M-be-no-split-gso-tso-cu4"}:
+        assert queue_of(ENTRIES[name]).queue

@@ -124,15 +124,17 @@ def sweep(
     jobs: int | None = None,
     watch: Watch | None = None,
     executor: Executor | None = None,
+    trace: bool = False,
 ) -> list[Reduced]:
     """Run every point and reduce each result where it was made; the answers come in the order of `points`.
 
     The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs under way, waits for them (a tenth
-    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only.
+    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. `trace`: `reduce` sees what the
+    scenarios' `trace` keeps.
     """
 
     def work(point: Point[Key], tell: Progress) -> Reduced:
-        return reduce(point, run(point.scenario, point.seed, tell, trace=False))
+        return reduce(point, run(point.scenario, point.seed, tell, trace=trace))
 
     values: dict[int, Reduced] = {}
     (executor or Threads(jobs))(points, work, values.__setitem__, watch or silent())

@@ -50,7 +50,7 @@ def validate(
     def reduce(point: Point[int], result: Result) -> dict[str, float]:
         return measure(result, entries[point.key])
 
-    rows = sweep(points, reduce, jobs=jobs, watch=watch)
+    rows = sweep(points, reduce, jobs=jobs, watch=watch, trace=True)
     explained = explanations() if not sets else {}
     found: list[Judged] = []
     for index, entry in enumerate(entries):

@@ -14,12 +14,12 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, from_dict
+from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, ScenarioDict, from_dict
 from bloatlab.validate.queues import NotSupportedError, Translated, translate
 from bloatlab.validate.reference import Entry, Flows, Udp
 from bloatlab.validate.tc import parse
 
-UP, HOP, BACK = "up", "hop", "back"
+UP, HOP, BACK, ACKS = "up", "hop", "back", "acks"
 PAGE = "page"
 ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
@@ -30,6 +30,9 @@ PAGE_BYTES = 177_669
 
 #: The hop behind the shaper is so much faster, which keeps its queue empty.
 HOP_RATE = 1.02
+
+#: Rate of the hosts' own links, bit/s.
+ACCESS_BPS = 1_000_000_000
 
 #: Bytes that the kernel's HTB lets go in excess of the rate.
 HTB_BURST = 1600
@@ -70,6 +73,11 @@ def queue_of(entry: Entry) -> Translated:
     return translate(parse(entry.qdisc), entry.rate_bps)
 
 
+def of_law(metric: str) -> bool:
+    """Whether a metric is of the discipline's inner state, which only a trace tells."""
+    return metric.startswith("head_age_") or metric == "prob_mean"
+
+
 def check(entry: Entry) -> None:
     """Raises `NotSupportedError` for traffic or a network that bloatlab cannot make."""
     for key, value in entry.rest.items():
@@ -83,53 +91,96 @@ def check(entry: Entry) -> None:
                 continue
             if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
                 continue
+            if (key == "dir" and value in {"up", "down"}) or (key in {"src", "dst"} and isinstance(value, str)):
+                continue
             raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
     if any(tos % 4 == CE for tos in (*entry.pings, *(u.tos for u in entry.udp))):
         raise NotSupportedError("pings or datagrams that are sent with CE")
 
 
 #: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
-_UNDERSTOOD = ("gso_max_segs", "sysctl")
+_UNDERSTOOD = ("gso_max_segs", "sysctl", "up_bps", "up_qdisc")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     """The validated scenario of one run. Raises `NotSupportedError`, `TcError`, or `ScenarioError` (of `sets`)."""
     check(entry)
     queue = queue_of(entry).queue
-    return from_dict(
-        {
-            "name": entry.name,
-            "seed": seed,
-            "duration": _time(entry.duration_s),
-            "link": _links(entry, queue, shaped=not parse(entry.qdisc).root),
-            "start_spread": "0s",
-            "app": _apps(entry, seed),
-            "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
-            "record": {
-                "interval": _time(BIN_S),
-                "links": [UP],
-                "apps": [*_flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
-                "warm_up": _time(entry.warmup_s),
-            },
+    data: ScenarioDict = {
+        "name": entry.name,
+        "seed": seed,
+        "duration": _time(entry.duration_s),
+        "link": _links(entry, queue, shaped=not parse(entry.qdisc).root),
+        "start_spread": "0s",
+        "app": _apps(entry, seed),
+        "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
+        "record": {
+            "interval": _time(BIN_S),
+            "links": [UP],
+            "apps": [*_flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
+            "warm_up": _time(entry.warmup_s),
         },
-        source=entry.name,
-        sets=sets,
-    )
+    }
+    if any(of_law(metric) for metric in entry.metrics):
+        data["trace"] = {"links": [UP], "interval": _time(BIN_S)}
+    return from_dict(data, source=entry.name, sets=sets)
 
 
 def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dict[str, LinkDict]:
-    unlimited = {"droptail": {"limit": "1000000p"}}
     htb = {"rate": f"{entry.rate_bps}bit", "burst": f"{HTB_BURST}B", "cburst": f"{HTB_BURST}B"}
     up: LinkDict = {"from": "s0", "to": "s1", "queue": queue}
     if shaped:
         up["shaper"] = {"htb": htb}
+    senders, receivers = _hosts(entry, "src"), _hosts(entry, "dst")
+    several = len(senders) > 1 or len(receivers) > 1
+    there, here = ("d0", "b0") if several else ("h2", "h1")
+    links: dict[str, LinkDict] = {UP: up, HOP: _wire("s1", there, round(HOP_RATE * entry.rate_bps))}
     delay = _time(entry.rtt_ms * 1e-3)
+    way_back = here if entry.up_bps is None else "s2"
+    for k, host in enumerate(senders.values()):
+        links["nic" if k == 0 else f"nic{k}"] = _wire(host, "s0", ACCESS_BPS)
+        if several:
+            links[f"in{k}"] = _wire(here, host, ACCESS_BPS)
+    for k, host in enumerate(receivers.values()):
+        links[BACK if k == 0 else f"{BACK}{k}"] = _wire(host, way_back, ACCESS_BPS) | {"delay": delay}
+        if several:
+            links[f"out{k}"] = _wire(there, host, ACCESS_BPS)
+    if entry.up_bps is not None:
+        links |= _uplink(entry, entry.up_bps, here)
+    return links
+
+
+def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
+    """The bottleneck of the ACKs: a discipline that shapes on its own, and the hop behind it."""
+    qdisc = parse(str(entry.rest.get("up_qdisc", "")))
+    if not qdisc.root:
+        raise NotSupportedError("an up_qdisc that does not shape on its own")
     return {
-        "nic": {"from": "h1", "to": "s0", "rate": "1gbit", "queue": unlimited},
-        UP: up,
-        HOP: {"from": "s1", "to": "h2", "rate": f"{round(HOP_RATE * entry.rate_bps)}bit", "queue": unlimited},
-        BACK: {"from": "h2", "to": "h1", "rate": "1gbit", "delay": delay, "queue": unlimited},
+        ACKS: {"from": "s2", "to": "s3", "queue": translate(qdisc, rate).queue},
+        f"{ACKS}_hop": _wire("s3", to, round(HOP_RATE * rate)),
     }
+
+
+def _wire(source: str, to: str, rate: int) -> LinkDict:
+    """A link with a FIFO that is never full."""
+    return {"from": source, "to": to, "rate": f"{rate}bit", "queue": {"droptail": {"limit": "1000000p"}}}
+
+
+def _hosts(entry: Entry, side: str) -> dict[str, str]:
+    """Nodes by address, in the order of the flows; without addresses one, that of pings, datagrams and pages."""
+    node = {"src": "h1", "dst": "h2"}[side]
+    given = list(dict.fromkeys(str(flows.rest[side]) for flows in entry.flows if side in flows.rest))
+    return {address: node if k == 0 else f"{node}_{k + 1}" for k, address in enumerate(given or [""])}
+
+
+def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
+    """Nodes of a group's sender and receiver."""
+    nodes = [
+        _hosts(entry, side).get(str(flows.rest.get(side, "")), home) for side, home in (("src", "h1"), ("dst", "h2"))
+    ]
+    if flows.rest.get("dir") == "up":
+        nodes.reverse()
+    return nodes[0], nodes[1]
 
 
 def _stack(flows: Flows) -> dict[str, Any]:
@@ -140,11 +191,12 @@ def _stack(flows: Flows) -> dict[str, Any]:
 def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
     apps: dict[str, AppDict] = {}
     for g, flows in enumerate(entry.flows):
+        source, to = _ends(entry, flows)
         for i in range(flows.n):
             name = flow_name(g, i)
             apps[name] = {
-                "from": "h1",
-                "to": ["h2"],
+                "from": source,
+                "to": [to],
                 "tcp": f"kernel{g}",
                 "start": _time(start_s(entry, seed, name)),
                 "dscp": int(flows.rest.get("tos", 0)) >> 2,

@@ -10,6 +10,7 @@ backlog     packets in the discipline, looked at each 10 to 30 ms
 cwnd0       window of the first flow in segments, looked at each 100 ms
 thirds      30 s each without their first 5 s
 ss_exit     slow start threshold of the first flow when it first has one, segments, and when, from the flow's start
+head_age    wait of the heads of dualpi2's queues, and prob its p' (pie's probability), at the moments of backlog
 rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s the queue's
 """
 
@@ -25,7 +26,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.simulation import Result
-from bloatlab.validate.build import BIN_S, MSS, PAGE, UDP_HEADER, UP, flow_name, ping_name, start_s, udp_name
+from bloatlab.validate.build import ACKS, BIN_S, MSS, PAGE, UDP_HEADER, UP, flow_name, ping_name, start_s, udp_name
 from bloatlab.validate.reference import Entry
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,8 @@ def measure(result: Result, entry: Entry) -> dict[str, float]:
         | pings(result, entry, window)
         | queue(result, window)
         | marks(result, window)
+        | law(result, window)
+        | uplink(result, flows, window)
         | pages(result, window)
     )
 
@@ -212,6 +215,44 @@ def marks(result: Result, window: Window) -> dict[str, float]:
         arrived = float(in_l["offered_packets"])
         of_l = float(in_l["marked_packets"]["law"]) + float(in_l["marked_packets"]["step"])
         found |= {"pi_marks": law, "step_marks": step, "mark_per_l_pkt": of_l / arrived if arrived else math.nan}
+    return found
+
+
+def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
+    """Flows that go up, and what the ACKs' own bottleneck did."""
+    of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
+    if of is None:
+        return {}
+    groups = [(g, group) for g, group in enumerate(flows.entry.flows) if group.rest.get("dir") == "up"]
+    names = [flow_name(g, i) for g, group in groups for i in range(group.n)]
+    return {
+        "up_goodput_Mbps": sum(flows.mbit(name, window) for name in names),
+        "up_sent_pkts": float(of["delivered_packets"]),
+        "up_ack_drops": float(of["drops"].get("ack_filter", 0)),
+    }
+
+
+#: Columns of a trace, by the metric that they give.
+HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
+PROBABILITY = ("prob", "drop_prob")
+
+
+def law(result: Result, window: Window) -> dict[str, float]:
+    """State of the discipline, looked at as the queue's length is."""
+    table = result.tables.get("trace_links")
+    if table is None:
+        return {}
+    frame = inside(table.filter(pl.col("link") == UP).sort("t_s"), window)
+    frame = frame[_looks(frame.height, result.scenario.name, result.seed)]
+    found: dict[str, float] = {}
+    for metric, column in HEADS.items():
+        if column in frame.columns:
+            ages = frame[column].to_numpy()
+            found[f"{metric}_mean_ms"] = float(np.mean(ages)) if len(ages) else math.nan
+            found[f"{metric}_p95_ms"] = float(np.quantile(ages, 0.95)) if len(ages) else math.nan
+    for column in PROBABILITY:
+        if column in frame.columns:
+            found["prob_mean"] = _mean(frame[column])
     return found
 
 

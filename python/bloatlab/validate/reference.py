@@ -32,6 +32,13 @@ class Value:
     value: float
     tol: float
     grade: Grade
+    #: The same with senders that hand over single segments, where the file has it.
+    gso1: float | None = None
+
+    @property
+    def judged_by(self) -> float:
+        """What ours is compared with: bloatlab's senders let single segments go, as the window allows."""
+        return self.value if self.gso1 is None else self.gso1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ class Entry:
     udp: Sequence[Udp]
     pings: Sequence[int]
     metrics: Mapping[str, Value]
+    #: Rate of a bottleneck on the way of the ACKs, bit/s.
+    up_bps: int | None
     #: Everything else that the file says, by its own name.
     rest: Mapping[str, Any]
 
@@ -133,6 +142,7 @@ def _entry(where: str, name: str, given: Any) -> Entry:
         if "pings" in given
         else [0],
         metrics=_metrics(f"{where}.metrics", given["metrics"]),
+        up_bps=round(_number(where, given, "up_bps", least=1.0)) if "up_bps" in given else None,
         rest={k: v for k, v in given.items() if k not in _READ and k not in _COMMENTS},
     )
 
@@ -165,7 +175,9 @@ def _metrics(where: str, given: Any) -> dict[str, Value]:
         grade = of.get("grade")
         if grade not in GRADES:
             raise NoReferenceError(f"{at}.grade: expected A, B or C")
-        found[str(name)] = Value(value, tol, grade)
+        single = of.get("gso1")
+        gso1 = None if single is None else _number(at, of, "gso1", least=None)
+        found[str(name)] = Value(value, tol, grade, gso1)
     return found
 
 
