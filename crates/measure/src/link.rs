@@ -99,8 +99,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // the kind of record is known where it is made: there the match is no question
-    #[inline(always)]
+    #[inline]
     fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.enqueued(now, backlog_packets),

@@ -140,7 +140,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
     if t[12] & 1 != 0 {
         h.flags = h.flags.with(Flags::AE);
     }
-    h.flags = h.flags.with(told_by(&t[20..header]));
+    h.flags = h.flags.with(told_by(&t[20..header], u32_at(t, 8)));
     // no payload, none of SYN, FIN and RST, and an ACK
     let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
     h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
@@ -150,7 +150,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
 }
 
 /// What TCP options hold: SACK blocks (kind 5), counters of CE marks (172, 174). Bound: every option moves on by at least one byte.
-fn told_by(options: &[u8]) -> Flags {
+fn told_by(options: &[u8], ack: u32) -> Flags {
     let (mut at, mut told) = (0, Flags::default());
     while at < options.len() {
         match options[at] {
@@ -159,13 +159,28 @@ fn told_by(options: &[u8]) -> Flags {
                 at += 1;
                 continue;
             }
-            5 => told = told.with(Flags::SACK),
+            5 => told = told.with(Flags::SACK).with(whole(&options[at..], ack)),
             172 | 174 => told = told.with(Flags::ACCECN_OPTION),
             _ => {}
         }
         at += usize::from(options.get(at + 1).copied().unwrap_or(2).max(2));
     }
     told
+}
+
+/// Whether a SACK option's blocks are all that the receiver holds: one or two (more may have had no room), and none of a duplicate,
+/// which lies below the ACK or within the second block (RFC 2883).
+fn whole(option: &[u8], ack: u32) -> Flags {
+    let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
+    let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
+    let (first, second) = (block(0), block(1));
+    let below = (first.0.wrapping_sub(ack) as i32) < 0;
+    let inside = |at: u32| at.wrapping_sub(second.0) <= second.1.wrapping_sub(second.0);
+    match length {
+        10 if !below => Flags::SACK_WHOLE,
+        18 if !(below || inside(first.0) && inside(first.1)) => Flags::SACK_WHOLE,
+        _ => Flags::default(),
+    }
 }
 
 /// Writes the type of service of `packet`, DSCP and ECN (IPv4 with its header checksum, IPv6), if it differs.
@@ -232,7 +247,15 @@ mod tests {
             let ack = tcp_of(v6, 0x10, 1461, 0, &[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 0);
             let h = parse(&ack).unwrap();
             assert_eq!((h.sport, h.dport, h.seq, h.payload), (40_000, 80, 1461, 0));
-            assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)));
+            // a block from 1 to 2, the ACK at 1461: a duplicate
+            assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !h.flags.has(Flags::SACK_WHOLE));
+            let hole = parse(&tcp_of(v6, 0x10, 7, 0, &[1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12], 0)).unwrap();
+            assert!(hole.flags.has(Flags::SACK_WHOLE), "all that there is beyond 7");
+            let twice = [1, 1, 5, 18, 0, 0, 0, 9, 0, 0, 0, 12, 0, 0, 0, 9, 0, 0, 0, 20];
+            assert!(
+                !parse(&tcp_of(v6, 0x10, 7, 0, &twice, 0)).unwrap().flags.has(Flags::SACK_WHOLE),
+                "a duplicate in a block"
+            );
             let data = tcp_of(v6, 0x18, 1461, 100, &[], 2);
             let h = parse(&data).unwrap();
             assert_eq!((h.seq, h.payload, h.tos & 3, h.protocol), (7, 100, 2, Protocol::Tcp));

@@ -50,6 +50,9 @@ impl Flags {
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
+    /// Its SACK blocks are all that the receiver holds out of order: one or two, and none of a duplicate (RFC 2883). No bit of the
+    /// wire, but read from its blocks.
+    pub const SACK_WHOLE: Self = Self(2048);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 

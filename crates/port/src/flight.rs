@@ -69,10 +69,10 @@ impl Flight {
         self.ring.len()
     }
 
-    /// None that leaves later arrives sooner.
+    /// Some packet is on its way, and none that leaves later arrives sooner.
     #[inline]
-    pub fn is_ordered(&self) -> bool {
-        !self.reorder
+    pub fn keeps_order(&self) -> bool {
+        !self.reorder && !self.ring.is_empty()
     }
 
     /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.

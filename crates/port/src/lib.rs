@@ -25,7 +25,6 @@
 mod env;
 mod flight;
 mod htb;
-mod line;
 mod port;
 mod server;
 mod shaper;

@@ -96,7 +96,10 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
     let (flags, body) = match form {
         Form::PlainAck | Form::CountingAck => (flags.with(Flags::INLINE), segment.ts_ecr),
         Form::PlainData => (flags.with(Flags::INLINE), clock_us(now)),
-        Form::Sack => (flags, bodies.sacks.put(Sacks::new(segment))),
+        Form::Sack => {
+            let sacks = Sacks::new(segment);
+            (flags.with(sacks.whole()), bodies.sacks.put(sacks))
+        }
         Form::Whole => (flags, bodies.whole.put(Body { segment: *segment, sent: now })),
     };
     let tos = dscp << 2 | segment.ecn as u8;
@@ -168,6 +171,16 @@ impl Sacks {
         let more = [next(), next()];
         let last = parts.next().unwrap_or((segment.ts_ecr, 0));
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
+    }
+
+    /// Whether they are all that the receiver holds: one or two blocks (more may have had no room), and none of a duplicate, which
+    /// lies below the ACK or within the second block.
+    #[inline]
+    fn whole(&self) -> Flags {
+        let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
+        let below = (first as i32) < 0;
+        let within = second.1 > 0 && first.wrapping_sub(second.0) < second.1 && len <= second.1;
+        if below || within || self.more[1].1 > 0 { Flags::default() } else { Flags::SACK_WHOLE }
     }
 
     /// The segment of a packet with this `ack`, these `flags` and this ECN field.

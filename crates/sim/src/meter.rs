@@ -70,8 +70,7 @@ impl LinkMeter {
     }
 
     /// A record of a port.
-    // the kind of record is known where it is made: there the match is no question
-    #[inline(always)]
+    #[inline]
     pub(crate) fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Dropped { size, reason, .. } => {

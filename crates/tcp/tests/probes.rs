@@ -48,10 +48,7 @@ fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
 }
 
 fn stack(congestion_control: CongestionControl) -> TcpParams {
-    // some cannot do without ECN, and have a stack of their name
-    let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn);
-    let base = base.unwrap_or_else(|| TcpParams::preset("linux-6").unwrap());
-    let p = TcpParams { congestion_control, recovery: Recovery::Sack, ..base };
+    let p = TcpParams { congestion_control, recovery: Recovery::Sack, ..TcpParams::preset("linux-6").unwrap() };
     p.validate().unwrap();
     p
 }

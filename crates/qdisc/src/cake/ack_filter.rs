@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! a pure ACK comes; of the same flow, from the head on, wait
-//!   eligible:  pure ACKs, no SYN, no AE, no option but a time stamp, an older ACK number (the same number: if the new one has
-//!              SACK blocks)
+//!   eligible:  pure ACKs, no SYN, no AE, no option but time stamp and SACK, an older ACK number (the same number: if the new one
+//!              has SACK blocks); with SACK blocks only if the new one has the same number and its blocks cover them
 //!   kept:      the last eligible one before a change of ECE or CWR
 //! normal       the second eligible one found: the first goes
 //! aggressive   one is enough if it stands right before the new one and has its ECE and CWR
@@ -12,7 +12,7 @@
 //! The new ACK stays at the tail. Two are left in normal mode, so that the sender still sees duplicates and its clock.
 //!
 //! Source: SPEC-TODAY 3.6; tc-cake(8).
-//! Departs: a queue sees no SACK ranges here, so an ACK that has some is never filtered (CAKE: unless the new one covers them),
+//! Departs: a queue sees no ranges. Blocks count as covered if both ACKs list all that the receiver holds ([`Flags::SACK_WHOLE`]),
 //! and an ACK on a data segment filters none. Time stamps are not compared: ACKs of a flow that wait are in order.
 
 use crate::Fifo;
@@ -37,7 +37,7 @@ pub enum AckFilter {
 const ECHO: Flags = Flags::ECE.with(Flags::CWR);
 
 /// With one of these an ACK is never filtered.
-const SAYS_MORE: Flags = Flags::SACK.with(Flags::SYN).with(Flags::FIN).with(Flags::AE).with(Flags::ACCECN_OPTION);
+const SAYS_MORE: Flags = Flags::SYN.with(Flags::FIN).with(Flags::AE).with(Flags::ACCECN_OPTION);
 
 /// Whether `a` and `b` travel the same way of the same connection.
 #[inline]
@@ -48,10 +48,16 @@ fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
 /// Whether `old`, of the same flow, says nothing that `new` does not.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
-    let plain = old.flags.has(Flags::PURE_ACK) && !old.flags.any(SAYS_MORE);
+    if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {
+        return false;
+    }
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
-    plain && (newer > 0 || (newer == 0 && new.flags.has(Flags::SACK)))
+    if old.flags.has(Flags::SACK) {
+        // of a receiver that tells all it holds, what it tells later includes what it told, until the ACK number moves over a block
+        return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
+    }
+    newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))
 }
 
 /// The place in `queue` of the ACK that its newest packet makes superfluous.   Bound: one look at each packet.
@@ -118,6 +124,14 @@ mod tests {
         assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
         assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
         assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
+        // blocks: of the same number, and where both tell all
+        let (some, all) = (Flags::SACK, Flags::SACK.with(Flags::SACK_WHOLE));
+        let sacks = |old: (u64, Flags), new: (u64, Flags)| found(&[ack(old.0, old.1), ack(new.0, new.1)], Aggressive);
+        assert_eq!(
+            (sacks((9, all), (9, all)), sacks((9, some), (9, all)), sacks((9, all), (9, some))),
+            (Some(0), None, None)
+        );
+        assert_eq!((sacks((8, all), (9, all)), sacks((8, all), (9, NONE))), (None, None), "a hole was filled");
         // a duplicate with blocks covers one without
         assert_eq!(found(&[ack(9, NONE), ack(9, Flags::SACK)], Aggressive), Some(0));
         assert_eq!(found(&[ack(9, NONE), ack(9, NONE)], Aggressive), None);
