@@ -123,7 +123,7 @@ def test_kernel_defaults():
     ("text", "why"),
     [
         ("fq", "no fq"),
-        ("ROOT cake bandwidth 5mbit nat", "no nat"),
+        ("ROOT cake bandwidth 5mbit no-split-gso", "no no-split-gso"),
         ("ROOT cake", "without a bandwidth"),
         ("ROOT cake bandwidth 50mbit", "above the link"),
         ("ROOT codel", "does not shape"),
@@ -137,8 +137,8 @@ def test_what_is_not_there_is_said(text: str, why: str):
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"flows": [{"n": 1, "cc": "dctcp"}]}, "no dctcp"),
-        ({"flows": [{"n": 1, "cc": "reno", "ecn": 3}]}, "a flow's ecn 3"),
+        ({"flows": [{"n": 1, "cc": "illinois"}]}, "no illinois"),
+        ({"flows": [{"n": 1, "cc": "reno", "ecn": 5}]}, "a flow's ecn 5"),
         ({"flows": [{"n": 1, "cc": "reno", "dir": "sideways"}]}, "a flow's dir sideways"),
         ({"pings": [{"tos": 0}, {"tos": 3}]}, "sent with CE"),
         ({"up_bps": 400_000, "up_qdisc": "pfifo"}, "up_qdisc that does not shape"),
@@ -216,6 +216,15 @@ def test_a_lone_ping_takes_the_base_round_trip():
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
     (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
     assert rtt == pytest.approx(4 + 98 * 8 / 10.2e3 + 2 * 98 * 8e-6, abs=1e-5)
+
+
+def test_ecn_by_group():
+    tcp = build(ENTRIES["sf-A-40M-10-dc1acc-cu1"], 1).data["tcp"]
+    keys = ("ecn", "ecn_feedback", "ect", "accecn_option")
+    assert [tcp["kernel0"].get(k) for k in keys] == [True, "accecn", "ect1", True]
+    assert [tcp["kernel1"].get(k) for k in keys] == [False, None, None, None]
+    plain = build(ENTRIES["sf-D-dctcp1-step10"], 1).data["tcp"]["kernel0"]
+    assert [plain.get(k) for k in ("congestion_control", *keys)] == ["dctcp", True, "dctcp", None, None]
 
 
 def test_a_bottleneck_of_the_acks():
@@ -313,7 +322,13 @@ def test_metrics_by_hand():
         "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
         "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},
     }
-    flows = series(app=[a for a, _ in both], direction=["forward"] * 2, retransmits=[3, 4])
+    flows = series(
+        app=[a for a, _ in both],
+        direction=["forward"] * 2,
+        retransmits=[3, 4],
+        ce_packets=[1, 1],
+        goodput_bytes=[14480, 14480],
+    )
     pings = series(app=["ping1"] * 5, t_s=[0.1, 0.5, 0.6, 0.7, 0.8], rtt_ms=[99.0, 10.0, 20.0, math.nan, 40.0])
     files = series(app=["page"] * 3, start_s=[0.1, 0.6, 0.7], took_s=[9.0, 1.0, 2.0])
     tables = {"flow_series": flow_series, "queue_series": queue_series, "pings": pings, "files": files, "flows": flows}
@@ -321,7 +336,8 @@ def test_metrics_by_hand():
     found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
     assert found["mark_frac"] == pytest.approx(0.2)
     assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.25)
-    assert found["g0_retrans"] == 7
+    # 20 segments of 1448 bytes
+    assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
     # of 1 and 3: 16 over 2 times 10
     assert found["jain"] == pytest.approx(0.8)

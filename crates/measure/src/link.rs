@@ -99,7 +99,8 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    #[inline]
+    // the kind of record is known where it is made: there the match is no question
+    #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.enqueued(now, backlog_packets),

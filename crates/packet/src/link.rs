@@ -11,6 +11,21 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Backlog {
+    /// One packet of so many bytes more.
+    #[inline]
+    pub fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+    /// One packet of so many bytes fewer.
+    #[inline]
+    pub fn remove(&mut self, bytes: u64) {
+        self.packets -= 1;
+        self.bytes -= bytes;
+    }
+}
+
 /// The link behind a queue, as the queue's host sees it now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {

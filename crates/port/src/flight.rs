@@ -69,10 +69,10 @@ impl Flight {
         self.ring.len()
     }
 
-    /// Some packet is on its way, and none that leaves later arrives sooner.
+    /// None that leaves later arrives sooner.
     #[inline]
-    pub fn keeps_order(&self) -> bool {
-        !self.reorder && !self.ring.is_empty()
+    pub fn is_ordered(&self) -> bool {
+        !self.reorder
     }
 
     /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.

@@ -25,6 +25,7 @@
 mod env;
 mod flight;
 mod htb;
+mod line;
 mod port;
 mod server;
 mod shaper;

@@ -87,12 +87,14 @@ impl Counters {
 /// Counts fates on their way to the host.
 struct Tally<'a> {
     counters: &'a mut Counters,
+    backlog: &'a mut Backlog,
     host: &'a mut dyn FateSink,
 }
 
 impl FateSink for Tally<'_> {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
         self.counters.dropped[reason as usize][point as usize].add(packet);
+        self.backlog.remove(packet.bytes());
         self.host.dropped(packet, reason, point);
     }
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
@@ -102,16 +104,22 @@ impl FateSink for Tally<'_> {
 }
 
 /// A discipline with its accounts: stamps arrivals, counts fates, and checks the books on every call of a debug build.
+///
+/// What waits and when the discipline wakes change only in calls, and a port asks for them more often than it calls: they are kept
+/// here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue<D = Discipline> {
     discipline: D,
     counters: Counters,
+    backlog: Backlog,
+    wake: Time,
 }
 
 impl<D: QueueDiscipline> Queue<D> {
     /// An empty queue.
     pub fn new(discipline: D) -> Self {
-        Self { discipline, counters: Counters::default() }
+        let wake = discipline.next_wake().unwrap_or(Time::NEVER);
+        Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
     /// Offers `packet`; true if it waits now, false if it was refused (others may have been dropped for it).
@@ -119,6 +127,7 @@ impl<D: QueueDiscipline> Queue<D> {
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) -> bool {
         packet.stamp = cx.now;
         self.counters.offered.add(&packet);
+        self.backlog.add(packet.bytes());
         let refused = self.counters.refused();
         self.call(cx, |d, cx| d.enqueue(packet, cx));
         self.check();
@@ -131,6 +140,7 @@ impl<D: QueueDiscipline> Queue<D> {
         let packet = self.call(cx, |d, cx| d.dequeue(cx));
         if let Some(packet) = &packet {
             self.counters.delivered.add(packet);
+            self.backlog.remove(packet.bytes());
         }
         self.check();
         packet
@@ -139,7 +149,7 @@ impl<D: QueueDiscipline> Queue<D> {
     /// When `wake` wants to be called.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        self.discipline.next_wake()
+        (self.wake != Time::NEVER).then_some(self.wake)
     }
 
     /// The discipline's timer has come.
@@ -151,7 +161,7 @@ impl<D: QueueDiscipline> Queue<D> {
     /// Packets and bytes that wait.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.discipline.backlog()
+        self.backlog
     }
 
     /// What became of the packets so far.
@@ -166,18 +176,21 @@ impl<D: QueueDiscipline> Queue<D> {
 
     #[inline]
     fn call<T>(&mut self, cx: &mut Cx<'_>, f: impl FnOnce(&mut D, &mut Cx<'_>) -> T) -> T {
-        let Self { discipline, counters } = self;
-        let mut tally = Tally { counters, host: &mut *cx.fate };
-        f(discipline, &mut Cx { now: cx.now, rng: &mut *cx.rng, link: cx.link, flows: cx.flows, fate: &mut tally })
+        let Self { discipline, counters, backlog, wake } = self;
+        let mut tally = Tally { counters, backlog, host: &mut *cx.fate };
+        let mut cx = Cx { now: cx.now, rng: &mut *cx.rng, link: cx.link, flows: cx.flows, fate: &mut tally };
+        let result = f(discipline, &mut cx);
+        *wake = discipline.next_wake().unwrap_or(Time::NEVER);
+        result
     }
 
     #[inline]
     fn check(&self) {
-        debug_assert!(
-            self.counters.balance(self.backlog()),
-            "the books do not balance: {:?} against {:?}",
-            self.counters,
-            self.backlog()
-        );
+        debug_assert!(self.balances(), "the books do not balance: {:?} against {:?}", self.counters, self.backlog);
+    }
+
+    /// What the discipline holds is what has come and not gone.
+    fn balances(&self) -> bool {
+        self.backlog == self.discipline.backlog() && self.counters.balance(self.backlog)
     }
 }

@@ -71,7 +71,8 @@ impl<S: Sink> World<S> {
                     let at = format!("link.{name}");
                     let port = Port::build(&link.for_port(), link_id(i as u16), scenario.seed, &at)
                         .map_err(|p| p.under(&at))?;
-                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER }
+                    let lazy = unwatched && port.can_wait();
+                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy }
                 },
                 meter: LinkMeter::new(recorded.then_some(params))?,
             });
@@ -103,7 +104,6 @@ impl<S: Sink> World<S> {
             flow_drops: Vec::new(),
             arrived: Vec::new(),
             ports,
-            unwatched,
         };
         let mut world =
             Self { apps: Vec::new(), core: empty_core(net), end, over: false, bin, next_sample: Time(bin.0), tasks };

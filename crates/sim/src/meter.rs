@@ -70,7 +70,8 @@ impl LinkMeter {
     }
 
     /// A record of a port.
-    #[inline]
+    // the kind of record is known where it is made: there the match is no question
+    #[inline(always)]
     pub(crate) fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Dropped { size, reason, .. } => {

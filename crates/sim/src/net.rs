@@ -23,9 +23,9 @@ pub(crate) enum Kind {
     /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
     /// moment does not depend on which of the two runs a link.
     ///
-    /// Where nobody takes records, work that can wait ([`Port::can_wait`]) has no event: it is done with the next arrival at
-    /// either end, or before the run looks at the link.
-    Port { port: Box<Port>, work: Time, armed: Time },
+    /// Where nobody takes records, the work of a port that [`Port::can_wait`] has no event while a packet is on its way: it is done
+    /// with the next arrival at either end, or before the run looks at the link. Such a port is `lazy`.
+    Port { port: Box<Port>, work: Time, armed: Time, lazy: bool },
 }
 
 /// One link of the world.
@@ -68,8 +68,6 @@ pub(crate) struct Net<S> {
     pub arrived: Vec<PacketMeta>,
     /// The links that are ports.
     pub ports: Vec<u16>,
-    /// Nobody takes records: nobody sees when within a moment a port does its work.
-    pub unwatched: bool,
 }
 
 /// Frees what a dropped packet owned.
@@ -191,21 +189,47 @@ impl<S: Sink> Net<S> {
     }
 
     /// Lets a port do something and then schedules what it waits for.
+    #[inline]
     fn with_port(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>)) {
+        self.act(i, act);
+        self.schedule(i);
+    }
+
+    /// Lets a port do something.
+    #[inline(always)]
+    fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
-        let Kind::Port { port, work, armed } = &mut link.kind else { return };
+        let Kind::Port { port, .. } = &mut link.kind else { return None };
         let tags = if S::PACKETS { Some(&mut self.tags) } else { None };
         let mut fates = Fates { bodies: &mut self.bodies, tags, flow_drops: &mut self.flow_drops };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
-        act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
+        let result = act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
         if S::PROBES {
             let of = Subject::Link(link_id(i));
             if self.sink.wants(of, true) {
                 self.sink.read(now, of, true, &**port);
             }
         }
-        let work_at = if self.unwatched && port.can_wait() { Time::NEVER } else { port.work_at() };
+        Some(result)
+    }
+
+    /// Schedules what a port waits for.
+    #[inline]
+    fn schedule(&mut self, i: u16) {
+        let now = self.events.now();
+        let Kind::Port { port, work, armed, lazy } = &mut self.links[usize::from(i)].kind else { return };
+        if *lazy {
+            if *armed != Time::NEVER {
+                return;
+            }
+            let at = port.arrival_at();
+            if at != Time::NEVER {
+                *armed = at;
+                return self.events.set_arrival(at, i);
+            }
+        }
+        let work_at = port.work_at();
         if work_at < *work {
             *work = work_at;
             self.events.push(work_at.max(now), Target::Port(i));
@@ -214,7 +238,11 @@ impl<S: Sink> Net<S> {
         // a packet may overtake the one that has an event
         if arrival_at < *armed {
             *armed = arrival_at;
-            self.events.push(arrival_at, Target::Link(i));
+            if port.is_ordered() {
+                self.events.set_arrival(arrival_at, i);
+            } else {
+                self.events.push(arrival_at, Target::Link(i));
+            }
         }
     }
 
@@ -238,7 +266,6 @@ impl<S: Sink> Net<S> {
         match &mut link.kind {
             Kind::Fifo(fifo) => {
                 let (packet, next) = fifo.arrive(now, &mut link.meter);
-                link.meter.delivered(packet.size);
                 if next == Some(now) {
                     self.arrive_together(i, to, packet);
                     return None;
@@ -247,6 +274,7 @@ impl<S: Sink> Net<S> {
                     Some(at) => self.events.set_arrival(at, i),
                     None => self.events.clear_arrival(i),
                 }
+                link.meter.delivered(packet.size);
                 if packet.dst == to {
                     return Some(packet);
                 }
@@ -257,19 +285,19 @@ impl<S: Sink> Net<S> {
                     return None; // overtaken: that arrival has happened
                 }
                 *armed = Time::NEVER;
-                let mut arrived = std::mem::take(&mut self.arrived);
-                self.with_port(i, |port, now, env| port.poll(now, env, &mut |packet| arrived.push(packet)));
-                for packet in &arrived {
-                    self.links[usize::from(i)].meter.delivered(packet.size);
-                    self.passing(i, LinkEnd::Far, packet);
-                }
-                if arrived.len() > 1 {
-                    self.forward(to, arrived);
+                let next = self.act(i, |port, now, env| {
+                    port.work(now, env);
+                    (port.arrive(now), port.arrival_at())
+                });
+                let (packet, next) = next?;
+                if next <= now {
+                    self.arrive_together(i, to, packet?);
                     return None;
                 }
-                let packet = arrived.pop();
-                self.arrived = arrived;
+                self.schedule_arrival(i, next);
                 let packet = packet?;
+                self.links[usize::from(i)].meter.delivered(packet.size);
+                self.passing(i, LinkEnd::Far, &packet);
                 if packet.dst == to {
                     return Some(packet);
                 }
@@ -288,18 +316,28 @@ impl<S: Sink> Net<S> {
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.push(first);
         let link = &mut self.links[usize::from(i)];
-        let Kind::Fifo(fifo) = &mut link.kind else { return };
-        let mut next = fifo.next_arrival();
-        while next == Some(now) {
-            let packet;
-            (packet, next) = fifo.arrive(now, &mut link.meter);
-            link.meter.delivered(packet.size);
-            arrived.push(packet);
+        let next = match &mut link.kind {
+            Kind::Fifo(fifo) => {
+                let mut next = fifo.next_arrival();
+                while next == Some(now) {
+                    let packet;
+                    (packet, next) = fifo.arrive(now, &mut link.meter);
+                    arrived.push(packet);
+                }
+                next.unwrap_or(Time::NEVER)
+            }
+            Kind::Port { port, .. } => {
+                while let Some(packet) = port.arrive(now) {
+                    arrived.push(packet);
+                }
+                port.arrival_at()
+            }
+        };
+        for packet in &arrived {
+            self.links[usize::from(i)].meter.delivered(packet.size);
+            self.passing(i, LinkEnd::Far, packet);
         }
-        match next {
-            Some(at) => self.events.set_arrival(at, i),
-            None => self.events.clear_arrival(i),
-        }
+        self.schedule_arrival(i, next);
         self.forward(to, arrived);
     }
 
@@ -313,6 +351,19 @@ impl<S: Sink> Net<S> {
             home
         });
         self.arrived = arrived;
+    }
+
+    /// The arrival of link `i` has been taken, and the next is at `next` ([`Time::NEVER`]: none).
+    #[inline]
+    fn schedule_arrival(&mut self, i: u16, next: Time) {
+        if next == Time::NEVER {
+            self.events.clear_arrival(i);
+        }
+        match &self.links[usize::from(i)].kind {
+            Kind::Fifo(_) if next == Time::NEVER => {}
+            Kind::Fifo(_) => self.events.set_arrival(next, i),
+            Kind::Port { .. } => self.schedule(i),
+        }
     }
 
     /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].

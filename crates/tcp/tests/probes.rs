@@ -48,7 +48,10 @@ fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
 }
 
 fn stack(congestion_control: CongestionControl) -> TcpParams {
-    let p = TcpParams { congestion_control, recovery: Recovery::Sack, ..TcpParams::preset("linux-6").unwrap() };
+    // some cannot do without ECN, and have a stack of their name
+    let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn);
+    let base = base.unwrap_or_else(|| TcpParams::preset("linux-6").unwrap());
+    let p = TcpParams { congestion_control, recovery: Recovery::Sack, ..base };
     p.validate().unwrap();
     p
 }

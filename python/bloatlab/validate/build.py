@@ -24,6 +24,7 @@ PAGE = "page"
 ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
 MSS, TCP_HEADER = 1448, 54
+ACCECN_OPTION = 12
 #: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
@@ -46,7 +47,10 @@ GAP_SPREAD = 0.1
 #: Pings end so long before the run, s.
 PINGS_END_S = 2.0
 
-CONGESTION = ("reno", "cubic", "bbr")
+CONGESTION = ("reno", "cubic", "bbr", "dctcp")
+
+#: net.ipv4.tcp_ecn of a client that asks for AccECN.
+ACCECN = 3
 
 #: The ECN field of the IP header: congestion experienced, and the fields of datagrams as a scenario has them.
 CE = 3
@@ -87,7 +91,7 @@ def check(entry: Entry) -> None:
         if flows.cc not in CONGESTION:
             raise NotSupportedError(f"bloatlab has no {flows.cc[:20]}")
         for key, value in flows.rest.items():
-            if key == "ecn" and value in {0, 1, 2}:
+            if (key == "ecn" and value in {0, 1, 2, ACCECN}) or (key == "ect1" and value in {0, 1}):
                 continue
             if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
                 continue
@@ -184,8 +188,23 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(flows: Flows) -> dict[str, Any]:
-    ecn = flows.rest.get("ecn") == 1
-    return {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER, "ecn": ecn}
+    """The kernel's TCP of a group. What a filter makes ECT(1) is sent as such."""
+    asked = flows.rest.get("ecn")
+    accurate = asked == ACCECN
+    stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
+    stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
+    if accurate:
+        stack |= {"ecn_feedback": "accecn", "accecn_option": True}
+    elif flows.cc == "dctcp":
+        stack["ecn_feedback"] = "dctcp"
+    if flows.rest.get("ect1"):
+        stack["ect"] = "ect1"
+    return stack
+
+
+def mss(flows: Flows) -> int:
+    """Payload of a full segment of a group: AccECN's option takes 12 bytes."""
+    return MSS - ACCECN_OPTION if flows.rest.get("ecn") == ACCECN else MSS
 
 
 def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:

@@ -5,6 +5,7 @@ goodput     payload of the bulk flows * 8 / window; pages and datagrams not coun
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline
 mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: marks in L by arrivals
+ce_frac     packets marked with CE as the sender was told / its segments delivered
 retrans     segments of a group's flows that were sent again in the window
 backlog     packets in the discipline, looked at each 10 to 30 ms
 cwnd0       window of the first flow in segments, looked at each 100 ms
@@ -26,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.simulation import Result
-from bloatlab.validate.build import ACKS, BIN_S, MSS, PAGE, UDP_HEADER, UP, flow_name, ping_name, start_s, udp_name
+from bloatlab.validate.build import ACKS, BIN_S, PAGE, UDP_HEADER, UP, flow_name, mss, ping_name, start_s, udp_name
 from bloatlab.validate.reference import Entry
 
 Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ def measure(result: Result, entry: Entry) -> dict[str, float]:
         flows.goodput(window)
         | flows.windows(window)
         | flows.thirds()
-        | flows.retransmits()
+        | flows.told()
         | (flows.beginning() if entry.group == "D" else {})
         | pings(result, entry, window)
         | queue(result, window)
@@ -103,14 +104,14 @@ class _Flows:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
             # the kernel's window is a whole number of segments; what Reno has earned of the next one is not in it
-            found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // MSS)
+            found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // mss(self.entry.flows[g]))
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
             found["cwnd0_mean"] = found["g0_cwnd_mean"]
         return found
 
-    def retransmits(self) -> dict[str, float]:
-        """Segments that each group sent again."""
+    def told(self) -> dict[str, float]:
+        """Segments that each group sent again, and the share of CE that it was told of; 0 without ECN."""
         table = self.result.tables.get("flows")
         if table is None:
             return {}
@@ -118,7 +119,11 @@ class _Flows:
         found: dict[str, float] = {}
         for g, flows in enumerate(self.entry.flows):
             names = [flow_name(g, i) for i in range(flows.n)]
-            found[f"g{g}_retrans"] = float(forward.filter(pl.col("app").is_in(names))["retransmits"].sum())
+            group = forward.filter(pl.col("app").is_in(names))
+            found[f"g{g}_retrans"] = float(group["retransmits"].sum())
+            marked = float(group["ce_packets"].sum()) if "ce_packets" in group.columns else 0.0
+            delivered = float(group["goodput_bytes"].sum()) / mss(flows) if "goodput_bytes" in group.columns else 0.0
+            found[f"g{g}_ce_frac"] = marked / delivered if delivered else math.nan
         return found
 
     def beginning(self) -> dict[str, float]:
@@ -137,7 +142,7 @@ class _Flows:
         known = first.sort("t_s").filter(pl.col("ssthresh_bytes").is_finite())
         if known.height:
             start = start_s(self.entry, self.result.seed, self.names[0])
-            found["ss_exit_ssthresh"] = float(known["ssthresh_bytes"][0] // MSS)
+            found["ss_exit_ssthresh"] = float(known["ssthresh_bytes"][0] // mss(self.entry.flows[0]))
             found["ss_exit_time_s"] = float(known["t_s"][0]) + BIN_S - start
         return found
 

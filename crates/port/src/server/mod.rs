@@ -29,6 +29,9 @@ pub(crate) enum Taken {
 
 /// The moments of a server. `rate` is the link's own rate, if it has one.
 pub(crate) trait Serve {
+    /// A packet leaves before another arrives in the same moment.
+    const DEPARTS_FIRST: bool = false;
+
     /// The link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
 

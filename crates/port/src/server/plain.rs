@@ -10,6 +10,8 @@ use units::{BitRate, Time};
 pub(crate) struct Plain;
 
 impl Serve for Plain {
+    const DEPARTS_FIRST: bool = true;
+
     #[inline]
     fn view(&self, _now: Time, rate: Option<BitRate>) -> LinkView {
         LinkView::plain(rate.unwrap_or(INFINITE))

@@ -1,0 +1,190 @@
+//! The queue, the link and what is on its way, driven in the order of time.
+//!
+//! Generic over the server: a plain link's own code asks none of the questions that only others answer.
+
+use crate::env::{Env, Fates};
+use crate::flight::Flight;
+use crate::server::{Serve, Taken};
+use packet::{DropReason, FateSink, Flags, PacketMeta, Point};
+use qdisc::{Count, Cx, Queue};
+use record::{LinkId, Mask, Record, Sink};
+use units::{BitRate, Rng, Time};
+
+/// What a port does next by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The link is free: ask the queue.
+    Free,
+    /// The server's own clock.
+    Tick,
+    /// The discipline's timer.
+    Wake,
+    /// The transmit queue may have room.
+    Room,
+}
+
+/// A port without its server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub link: LinkId,
+    /// Up to here everything has been done.
+    pub now: Time,
+    pub queue: Queue,
+    pub rate: Option<BitRate>,
+    pub flight: Flight,
+    /// The link asked for a packet and got none; otherwise it asks at `free_at`.
+    pub idle: bool,
+    pub free_at: Time,
+    pub transmit_dropped: Count,
+    pub queue_rng: Rng,
+    pub mac_rng: Rng,
+}
+
+impl Line {
+    /// A packet arrives at the queue.
+    #[inline]
+    pub fn offer<V: Serve, S: Sink>(&mut self, server: &mut V, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
+        self.run(server, now, V::DEPARTS_FIRST, env);
+        let view = server.view(now, self.rate);
+        let mut fates = Fates { now, link: self.link, env };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let kept = self.queue.enqueue(packet, &mut cx);
+        if kept {
+            let (link, backlog) = (self.link, self.queue.backlog());
+            env.put(now, Mask::ENQUEUED, || Record::Enqueued {
+                link,
+                flow: packet.flow,
+                reverse: packet.flags.has(Flags::REVERSE),
+                seq: packet.seq,
+                size: packet.size,
+                backlog_packets: backlog.packets,
+                backlog_bytes: backlog.bytes,
+            });
+        }
+        if self.idle {
+            self.serve(server, now, env);
+        }
+    }
+
+    /// What comes next, and when. Of equal times the earlier variant of [`Step`] comes first.
+    #[inline]
+    pub fn next_step(&self, server: &impl Serve) -> (Time, Step) {
+        let free = if self.idle { Time::NEVER } else { self.free_at };
+        let other = self.next_but_free(server);
+        if free <= other.0 { (free, Step::Free) } else { other }
+    }
+
+    /// The same, were the link not free.
+    #[inline]
+    pub fn next_but_free(&self, server: &impl Serve) -> (Time, Step) {
+        let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
+        let tick = server.next();
+        let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
+        if self.idle && self.queue.backlog().packets > 0 && server.room_at() < next.0 {
+            return (server.room_at(), Step::Room);
+        }
+        next
+    }
+
+    /// Does what is due before `now`, or also at `now` if `inclusive`.
+    ///
+    /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
+    #[inline]
+    pub fn run<S: Sink>(&mut self, server: &mut impl Serve, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
+        assert!(now >= self.now, "time goes back: {now} after {}", self.now);
+        self.now = now;
+        loop {
+            let (time, step) = self.next_step(server);
+            if time == Time::NEVER || time > now || (time == now && !inclusive) {
+                return;
+            }
+            match step {
+                Step::Free => self.free(server, time, env),
+                Step::Tick => self.tick(server, time, env),
+                Step::Wake => self.wake(server, time, env),
+                Step::Room => self.serve(server, time, env),
+            }
+        }
+    }
+
+    /// The link has become free at `now`: what was held goes on, and the next packet is asked for.
+    #[inline]
+    fn free<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+        if let Err(packet) = server.freed(now) {
+            self.transmit_dropped.add(&packet);
+            Fates { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
+        }
+        self.serve(server, now, env);
+    }
+
+    /// A free link takes the next packet, if there is one and nothing holds it back.
+    #[inline]
+    fn serve<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+        // bound: a turn that does not return takes a packet out of the queue (an infinite rate empties it)
+        loop {
+            let held_back = server.holds_back(now, self.rate, self.queue.backlog());
+            let packet = if held_back { None } else { self.dequeue(server, now, env) };
+            let Some(packet) = packet else {
+                self.idle = true;
+                return;
+            };
+            self.free_at = match server.take(now, &packet, self.rate) {
+                Taken::Gone => {
+                    self.flight.depart(now, self.link, packet, now, env);
+                    continue;
+                }
+                Taken::Sent { end, free_at } => {
+                    self.flight.depart(now, self.link, packet, end, env);
+                    free_at
+                }
+                Taken::Held { free_at } => {
+                    server.hold(packet);
+                    free_at
+                }
+            };
+            self.idle = false;
+            return;
+        }
+    }
+
+    #[inline]
+    fn dequeue<S: Sink>(&mut self, server: &impl Serve, now: Time, env: &mut Env<'_, S>) -> Option<PacketMeta> {
+        let view = server.view(now, self.rate);
+        let mut fates = Fates { now, link: self.link, env };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        let packet = self.queue.dequeue(&mut cx)?;
+        let (link, backlog) = (self.link, self.queue.backlog());
+        env.put(now, Mask::DEQUEUED, || Record::Dequeued {
+            link,
+            flow: packet.flow,
+            reverse: packet.flags.has(Flags::REVERSE),
+            seq: packet.seq,
+            size: packet.size,
+            backlog_packets: backlog.packets,
+            sojourn: now.since(packet.stamp),
+        });
+        Some(packet)
+    }
+
+    fn wake<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+        let view = server.view(now, self.rate);
+        let mut fates = Fates { now, link: self.link, env };
+        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
+        self.queue.wake(&mut cx);
+        if self.idle {
+            self.serve(server, now, env);
+        }
+    }
+
+    /// The server's own clock: a MAP, or a grant.
+    fn tick<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+        let (flight, link, waiting) = (&mut self.flight, self.link, self.queue.backlog().bytes);
+        let depart = &mut |packet, end| flight.depart(now, link, packet, end, env);
+        if server.tick(now, waiting, &mut self.mac_rng, depart) {
+            let packet = self.dequeue(server, now, env);
+            if let Some((packet, end)) = server.given(now, packet) {
+                self.flight.depart(now, link, packet, end, env);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a receiver hears and tells of ECN.   Source: RFC 3168 §6.1.3, RFC 8257 §3.2, RFC 9768.
+
+use super::{CAPABLE, COUNTS, ECHO, OPTIONS, QUICK_AFTER_CE, Receiver};
+use crate::accecn::Counts;
+use crate::feedback::{EcnUse, Mark};
+use crate::params::{EctOn, TcpParams};
+use crate::segment::{Io, Segment};
+use packet::{Ecn, Flags};
+use units::Time;
+
+impl Receiver {
+    /// What AccECN counts; begins with nothing.
+    pub(crate) fn counts(&mut self) -> &mut Counts {
+        self.counts.get_or_insert_default()
+    }
+
+    /// The handshake has agreed on an ECN.
+    pub(crate) fn begin_ecn(&mut self, p: &TcpParams) {
+        if self.ecn == EcnUse::Off {
+            self.counts = None;
+            return;
+        }
+        let capable = if p.capable() >= EctOn::Established { CAPABLE } else { 0 };
+        let counts = if self.ecn == EcnUse::Accurate { COUNTS } else { 0 };
+        self.tells |= capable | counts;
+    }
+
+    /// A packet without payload came, and AccECN counts it.
+    pub(crate) fn hear_control(&mut self, ecn: Ecn) {
+        let waits = self.unacked > 0;
+        if self.counts().on_control(ecn, waits) {
+            self.set_ack_now();
+        }
+    }
+
+    /// Takes in whether a segment was marked.
+    pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        if self.ecn == EcnUse::Accurate {
+            if self.counts().on_data(segment.ecn, segment.len) {
+                self.set_ack_now();
+            }
+            return;
+        }
+        let (echo, mark) = p.ecn_feedback.hear(self.tells & ECHO != 0, segment);
+        match mark {
+            Mark::Same => {}
+            Mark::Begins if p.quick_acks_return => self.quicken(QUICK_AFTER_CE),
+            Mark::Begins => {}
+            Mark::Changes => {
+                if self.unacked > 0 {
+                    let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
+                    self.stamp(p, now, &mut ack);
+                    io.send(&ack);
+                }
+                self.set_ack_now();
+            }
+        }
+        self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
+    }
+
+    /// Writes the ECN field, the echo or the counter; after SACK blocks, which take room from an option.
+    #[inline(never)]
+    pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
+        if self.tells & ECHO != 0 {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        if self.tells & CAPABLE != 0 {
+            segment.ecn = p.codepoint();
+        }
+        if self.tells & COUNTS != 0 {
+            let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() };
+            let room = OPTIONS[0] - if p.timestamps { OPTIONS[1] } else { 0 } - sack.min(OPTIONS[0] - OPTIONS[1]);
+            self.counts().stamp(segment, p.accecn_option.then_some(room));
+        }
+    }
+}
