@@ -123,7 +123,7 @@ def test_kernel_defaults():
     ("text", "why"),
     [
         ("fq", "no fq"),
-        ("ROOT cake bandwidth 5mbit no-split-gso", "no no-split-gso"),
+        ("ROOT cake bandwidth 5mbit nat", "no nat"),
         ("ROOT cake", "without a bandwidth"),
         ("ROOT cake bandwidth 50mbit", "above the link"),
         ("ROOT codel", "does not shape"),

@@ -178,7 +178,7 @@ fn whole(option: &[u8], ack: u32) -> Flags {
     let inside = |at: u32| at.wrapping_sub(second.0) <= second.1.wrapping_sub(second.0);
     match length {
         10 if !below => Flags::SACK_WHOLE,
-        18 if !below && !(inside(first.0) && inside(first.1)) => Flags::SACK_WHOLE,
+        18 if !(below || inside(first.0) && inside(first.1)) => Flags::SACK_WHOLE,
         _ => Flags::default(),
     }
 }

@@ -174,6 +174,7 @@ _CAKE_WORDS: Mapping[str, Mapping[str, Any]] = {
     "egress": {"ingress": False},
     "nonat": {},
     "split-gso": {},
+    "no-split-gso": {},
     "unlimited": {},
     "raw": {},
     "noatm": {"framing": "none"},
@@ -192,7 +193,7 @@ _CAKE_WORDS: Mapping[str, Mapping[str, Any]] = {
     "satellite": {"rtt": "1s"},
 }
 #: What is not modelled.
-_CAKE_ABSENT = ("autorate-ingress", "no-split-gso", "nat")
+_CAKE_ABSENT = ("autorate-ingress", "nat")
 
 
 def _cake(q: Qdisc, link: _Link) -> Translated:

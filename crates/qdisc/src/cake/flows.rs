@@ -8,9 +8,11 @@
 //! deficit <= 0: += quantum / host load, to the end of the bulk ones; sparse becomes bulk, or waits if it is empty
 //! ```
 //!
-//! Only bulk flows count as load of their hosts, so a sparse flow's first turn is free.
+//! Only bulk flows count as load of their hosts, so a sparse flow's first turn is free. Sixty flows of one host have a sixtieth of a
+//! quantum each: rounds in which none of them comes into credit are added up at once.
 //!
 //! Source: SPEC-TODAY 3.5; RFC 8290 for DRR++.
+//! Departs: what is left when a quantum is shared is kept as a fraction of a byte (CAKE: rounded up or down by chance).
 
 use super::hosts::{Ends, Hosts, PLACES, set_of};
 use super::params::Isolation;
@@ -18,7 +20,6 @@ use crate::Fifo;
 use crate::fair::{HashKey, hash};
 use crate::law::cobalt::CobaltState;
 use packet::FlowTuple;
-use units::Rng;
 
 /// No queue.
 const NONE: u16 = u16::MAX;
@@ -46,8 +47,8 @@ pub struct Flow {
     pub fifo: Fifo,
     /// The law's state.
     pub law: CobaltState,
-    /// Credit, bytes.
-    pub deficit: i64,
+    /// Credit, bytes times 2^16.
+    deficit: i64,
     ends: Ends,
     set: Set,
     before: u16,
@@ -230,16 +231,22 @@ impl Flows {
         }
     }
 
-    /// Bytes of a turn: the host's share of a quantum; what is left of the division is drawn.
-    fn turn(&self, i: u16, rng: &mut Rng) -> i64 {
+    /// What a turn gives, bytes times 2^16: the host's share of a quantum.
+    #[inline]
+    fn turn(&self, i: u16) -> i64 {
         let load = self.hosts.load(self.all[usize::from(i)].ends);
-        let (whole, rest) = (self.quantum / load, self.quantum % load);
-        i64::from(whole) + i64::from(rest > 0 && rng.below(u64::from(load)) < u64::from(rest))
+        (i64::from(self.quantum) << 16) / i64::from(load)
+    }
+
+    /// `cost` bytes of queue `i` were sent.
+    #[inline]
+    pub fn pays(&mut self, i: u16, cost: u64) {
+        self.all[usize::from(i)].deficit -= (cost as i64) << 16;
     }
 
     /// Queue `i` has taken a packet in.
     #[inline]
-    pub fn joined(&mut self, i: u16, rng: &mut Rng) {
+    pub fn joined(&mut self, i: u16) {
         let flow = &self.all[usize::from(i)];
         let bound = &mut self.bounds[usize::from(i) / BLOCK];
         *bound = (*bound).max(flow.fifo.backlog().bytes);
@@ -252,19 +259,20 @@ impl Flows {
                 }
                 self.new.push(i, &mut self.all);
                 self.becomes(i, Set::Sparse);
-                self.all[usize::from(i)].deficit = self.turn(i, rng);
+                self.all[usize::from(i)].deficit = self.turn(i);
             }
         }
     }
 
     /// The queue whose turn it is; it may be empty. `look`: at a decaying one first. `None`: none is in line.
     ///
-    /// Bound: each turn of the loop gives a quantum to a queue whose debt is at most a packet's.
+    /// Bound: a look at each queue in line, three times: rounds without credit for any are skipped.
     #[inline]
-    pub fn next(&mut self, look: bool, rng: &mut Rng) -> Option<u16> {
-        if look && self.decaying.head != NONE && self.all[usize::from(self.decaying.head)].deficit > 0 {
+    pub fn next(&mut self, look: bool) -> Option<u16> {
+        if look && self.decaying.head != NONE {
             return Some(self.decaying.head);
         }
+        let mut looks = 0;
         loop {
             let (i, line) = match (self.new.head, self.old.head) {
                 (NONE, NONE) => return None,
@@ -278,10 +286,35 @@ impl Flows {
             if flow.set == Set::Sparse {
                 self.becomes(i, if self.all[usize::from(i)].fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
             }
-            let turn = self.turn(i, rng);
+            let turn = self.turn(i);
             self.all[usize::from(i)].deficit += turn;
             self.take_out(i, line);
             self.old.push(i, &mut self.all);
+            looks += 1;
+            if looks == self.active() {
+                self.skip();
+            }
+        }
+    }
+
+    /// Adds up the rounds in which no queue of the old line comes into credit. Nothing else is in line.
+    fn skip(&mut self) {
+        let mut rounds = i64::MAX;
+        let mut i = self.old.head;
+        while i != NONE {
+            let flow = &self.all[usize::from(i)];
+            rounds = rounds.min((-flow.deficit).max(0) / self.turn(i));
+            i = flow.behind;
+        }
+        if rounds == 0 {
+            return;
+        }
+        i = self.old.head;
+        while i != NONE {
+            let more = rounds * self.turn(i);
+            let flow = &mut self.all[usize::from(i)];
+            flow.deficit += more;
+            i = flow.behind;
         }
     }
 

@@ -238,7 +238,7 @@ impl Cake {
     fn serve(&mut self, t: usize, look: &mut bool, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         loop {
             let tin = &mut self.tins[t];
-            let i = tin.flows.next(std::mem::take(look), cx.rng)?;
+            let i = tin.flows.next(std::mem::take(look))?;
             let busy = u64::from(self.ingress) * u64::from(tin.flows.bulk());
             let flow = &mut tin.flows[i];
             let Some(mut packet) = flow.fifo.pop() else {
@@ -262,7 +262,7 @@ impl Cake {
             if verdict == Verdict::Drop {
                 if self.ingress {
                     let tin = &mut self.tins[t];
-                    tin.flows[i].deficit -= cost as i64;
+                    tin.flows.pays(i, cost);
                     tin.deficit -= cost as i64;
                 }
                 self.gone(t, &packet, DropReason::EarlyHead, Point::Dequeue, cx);
@@ -273,7 +273,7 @@ impl Cake {
             }
             self.charge(t, cost, false, cx.now);
             let tin = &mut self.tins[t];
-            tin.flows[i].deficit -= cost as i64;
+            tin.flows.pays(i, cost);
             tin.deficit -= cost as i64;
             tin.counts.delivered.add(&packet);
             return Some(packet);
@@ -305,7 +305,7 @@ impl QueueDiscipline for Cake {
             backlog.packets += 1;
             backlog.bytes += packet.bytes();
         }
-        tin.flows.joined(i, cx.rng);
+        tin.flows.joined(i);
         if self.ack_filter != AckFilter::Off
             && let Some(old) = ack_filter::superfluous(&tin.flows[i].fifo, self.ack_filter)
             && let Some(ack) = tin.flows[i].fifo.remove(old)
