@@ -18,7 +18,7 @@ from bloatlab.sweep import Cancelled, Point, RunError, pool, sweep
 def fake_run(monkeypatch: pytest.MonkeyPatch):
     """Runs that take a moment, the later ones less, and say what they were given."""
 
-    def run(scenario: Scenario, seed: int, progress):
+    def run(scenario: Scenario, seed: int, progress, trace: bool):
         for step in range(5):
             progress(step / 5)
             time.sleep(0.002 * (10 - seed % 10))
@@ -75,7 +75,7 @@ def test_watch_hears_of_every_run(fake_run: None):
 def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
     started, cancelled = threading.Event(), threading.Event()
 
-    def run(scenario: Scenario, seed: int, progress):
+    def run(scenario: Scenario, seed: int, progress, trace: bool):
         started.set()
         try:
             while True:
