@@ -12,14 +12,14 @@
 //! fake clock and compare every fate.
 
 use crate::flows::Flows;
-use crate::plan::{NO_LINK, Plan, Side};
+use crate::plan::{Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
 use measure::{ClassCounts, Count, LinkCounts, LinkMeterParams};
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
 use port::{Change, Env, Port, PortCounters};
 use record::{LinkId, Mask, Record, Sink};
-use scenario::Scenario;
+use scenario::{NO_LINK, Scenario};
 use std::net::IpAddr;
 use units::{Duration, Problem, Time};
 
@@ -209,32 +209,29 @@ impl<S: Sink> Bench<S> {
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let mut links = Vec::new();
         let mut changes = Vec::new();
-        for (i, (name, link)) in plan.links.iter().enumerate() {
+        for (i, link) in plan.network.links.iter().enumerate() {
             let id = LinkId(i as u16);
-            let at = format!("link.{name}");
-            let port = Port::build(&link.for_port(), id, scenario.seed, &at).map_err(|p| p.under(&at))?;
-            let recorded = crate::plan::recorded(scenario, name, link);
+            let at = format!("link.{}", link.name);
+            let port = Port::build(&link.port, id, scenario.seed, &at).map_err(|p| p.under(&at))?;
             let bin = scenario.bin();
             let warm_up = Time(scenario.record.warm_up.0);
             let params = LinkMeterParams { link: id, limit: QUEUE_BINS, start: Time::ZERO, duration, bin, warm_up };
-            let meter = if recorded { Some(measure::LinkMeter::new(params)?) } else { None };
-            let to = plan.ends[i].1;
             links.push(Link {
-                name: name.clone(),
-                to,
+                name: link.name.clone(),
+                to: link.to,
                 port,
-                meter,
+                meter: if link.recorded { Some(measure::LinkMeter::new(params)?) } else { None },
                 glance: Glance::default(),
                 before: LinkCounts::default(),
             });
-            changes.extend(link.changes.iter().map(|c| (Time(c.at.0), i, c.for_port())));
+            changes.extend(link.changes.iter().map(|(at, change)| (*at, i, *change)));
         }
         changes.sort_by_key(|(at, ..)| *at);
         changes.reverse();
         Ok(Self {
             links,
-            next: plan.next.clone(),
-            nodes: plan.nodes.len(),
+            next: plan.network.next.clone(),
+            nodes: plan.network.nodes.len(),
             side: plan.side.clone(),
             flows: Flows::default(),
             store: Store::default(),

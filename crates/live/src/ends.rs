@@ -42,10 +42,9 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
     // the kernel tells of no entry into fast recovery, and of timeouts since 6.7
     let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
-    for app in &plan.apps {
-        let listed = scenario.record.apps.as_ref().is_none_or(|list| list.contains(&app.name));
-        let series = listed.then_some((duration, scenario.bin()));
-        let traffic = &app.app.traffic;
+    for app in &plan.network.apps {
+        let series = app.recorded.then_some((duration, scenario.bin()));
+        let traffic = &app.declared.traffic;
         tally.add_app(&app.name, traffic, traffic.rows(), series)?;
     }
     Ok(tally)

@@ -39,9 +39,9 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
     let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
     let warm_up = scenario.record.warm_up.min(Duration(ended.0));
-    let links = link.bench.links.iter().zip(&plan.links).map(|(l, (name, declared))| LinkAccount {
-        name,
-        capacity: declared.capacity(warm_up, Duration(ended.0)),
+    let links = link.bench.links.iter().zip(&plan.network.links).map(|(l, link)| LinkAccount {
+        name: &link.name,
+        capacity: link.declared.capacity(warm_up, Duration(ended.0)),
         total: l.counts(),
         before: l.before.clone(),
         classes: l.port.classes().iter().map(|c| c.name).collect(),
@@ -89,7 +89,7 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
         "kernel": kernel.trim(),
         "foreign_packets": link.bench.foreign, "unwritten_packets": link.unwritten,
         "left": addresses(plan, Side::Left), "right": addresses(plan, Side::Right), "command_exit_code": code,
-        "congestion": plan.apps.iter().map(|a| (a.name.clone(), json!(a.congestion))).collect::<serde_json::Map<_, _>>(),
+        "congestion": plan.apps.iter().map(|a| (a.placed.name.clone(), json!(a.congestion))).collect::<serde_json::Map<_, _>>(),
     })
 }
 

@@ -9,7 +9,7 @@
 //! apart, packets larger than the MTU, paths faster than [`MEASURED`].
 
 use crate::tun::MTU;
-use scenario::{Link, Scenario};
+use scenario::{Link, Network, NetworkApp, Scenario};
 use std::collections::BTreeMap;
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
@@ -53,37 +53,22 @@ impl Side {
     }
 }
 
-/// No link leads there.
-pub(crate) const NO_LINK: u16 = u16::MAX;
-
 /// An application on the bench.
 #[derive(Clone, Debug)]
 pub struct AppPlan {
-    /// Its name.
-    pub name: String,
-    /// Node of its client, and of its servers.
-    pub from: u16,
-    /// Nodes of its servers.
-    pub to: Vec<u16>,
     /// Port on which each server listens.
     pub ports: Vec<u16>,
     /// The kernel's congestion control of the client, and of the servers.
     pub congestion: [String; 2],
-    /// The declaration.
-    pub app: scenario::App,
+    /// Its place in the network.
+    pub placed: NetworkApp,
 }
 
 /// A scenario made ready for the bench.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Every directed link.
-    pub links: Vec<(String, Link)>,
-    /// Ends of the links, as nodes.
-    pub ends: Vec<(u16, u16)>,
-    /// Names of the nodes; host number i + 1 has the address of node i.
-    pub nodes: Vec<String>,
-    /// Link to take, by node * nodes + destination.
-    pub next: Vec<u16>,
+    /// Nodes, links and routes; host number i + 1 has the address of node i.
+    pub network: Network,
     /// Side of each node that is a host.
     pub side: Vec<Option<Side>>,
     /// Applications in the order of their names.
@@ -102,57 +87,31 @@ impl Plan {
     ///
     /// Errors: what cannot be live, by path, with what would be.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
-        if let Some(problem) = scenario.validate().into_iter().next() {
-            return Err(problem);
-        }
+        let network = scenario.network()?;
         if scenario.trace.is_some() {
             return Err(Problem::new("trace", "a live run keeps no trace; simulate the scenario, or leave it out"));
         }
-        let links = scenario.directed_links();
-        let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
-        names.sort_unstable();
-        names.dedup();
-        let node = |name: &str| names.iter().position(|n| n == name).unwrap_or_default() as u16;
-        let ends = links.iter().map(|(_, l)| (node(&l.from), node(&l.to))).collect();
-        let count = names.len();
-        let mut next = vec![NO_LINK; count * count];
-        for ((at, to), link) in scenario.routing() {
-            next[usize::from(node(&at)) * count + usize::from(node(&to))] = link as u16;
-        }
-        let mut plan = Self {
-            nodes: names.clone(),
-            side: vec![None; count],
-            apps: Vec::new(),
-            rtt: Duration::MAX,
-            ecn: false,
-            links,
-            ends,
-            next,
-        };
+        let (side, apps) = (vec![None; network.nodes.len()], network.apps.clone());
+        let mut plan = Self { network, side, apps: Vec::new(), rtt: Duration::MAX, ecn: false };
         let mut port = FIRST_PORT;
-        for (name, app) in &scenario.app {
+        for placed in apps {
+            let (app, name) = (&placed.declared, &placed.name);
             let at = |p: Problem| p.under(name).under("app");
             check_sizes(&app.traffic).map_err(|p| at(p.under("traffic")))?;
             let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
             let mut ecn = false;
-            let mut kernel = |key: &str, stack: &str| match congestion {
+            let mut kernel = |key: &str, name: &str, stack: u16| match congestion {
                 Some(cc) => Ok(cc.to_owned()),
                 None if is_udp(&app.traffic) => Ok("cubic".to_owned()),
-                None => kernel_stack(scenario, stack, &mut ecn).map_err(|p| at(Problem::new(key, p))),
+                None => kernel_stack(&plan.network.stacks[usize::from(stack)], name, &mut ecn)
+                    .map_err(|p| at(Problem::new(key, p))),
             };
-            let congestion = [kernel("tcp", &app.tcp)?, kernel("tcp_server", server)?];
+            let [client_stack, server_stack] = placed.stacks;
+            let congestion = [kernel("tcp", &app.tcp, client_stack)?, kernel("tcp_server", server, server_stack)?];
             plan.ecn |= ecn;
             let ports: Vec<u16> = (port..).take(app.to.len()).collect();
             port += ports.len() as u16;
-            let to = app.to.iter().map(|n| node(n)).collect();
-            plan.apps.push(AppPlan {
-                name: name.clone(),
-                from: node(&app.from),
-                to,
-                ports,
-                congestion,
-                app: app.clone(),
-            });
+            plan.apps.push(AppPlan { ports, congestion, placed });
         }
         plan.take_sides()?;
         plan.check_paths(limit)?;
@@ -161,7 +120,7 @@ impl Plan {
 
     /// Hosts of one side, as nodes.
     pub fn hosts(&self, side: Side) -> Vec<u16> {
-        (0..self.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
+        (0..self.network.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
     }
 
     /// The 2-colouring. Bound: every turn of the outer loop puts at least one host on a side.
@@ -170,7 +129,8 @@ impl Plan {
             return self.take_leaves();
         }
         loop {
-            let Some(first) = self.apps.iter().find(|a| self.side[usize::from(a.from)].is_none()).map(|a| a.from)
+            let Some(first) =
+                self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()).map(|a| a.placed.from)
             else {
                 return Ok(());
             };
@@ -179,10 +139,10 @@ impl Plan {
                 .apps
                 .iter()
                 .find(|a| {
-                    self.side[usize::from(a.from)].is_none()
-                        && a.to.iter().any(|n| self.side[usize::from(*n)].is_some())
+                    self.side[usize::from(a.placed.from)].is_none()
+                        && a.placed.to.iter().any(|n| self.side[usize::from(*n)].is_some())
                 })
-                .map(|a| (a.from, a.to.iter().find_map(|n| self.side[usize::from(*n)]).map(Side::other)));
+                .map(|a| (a.placed.from, a.placed.to.iter().find_map(|n| self.side[usize::from(*n)]).map(Side::other)));
             let (host, side) = near.unwrap_or((first, Some(Side::Left)));
             self.side[usize::from(host)] = side;
             self.spread()?;
@@ -194,19 +154,19 @@ impl Plan {
         loop {
             let mut moved = false;
             for app in &self.apps {
-                for (i, to) in app.to.iter().enumerate() {
-                    let (a, b) = (self.side[usize::from(app.from)], self.side[usize::from(*to)]);
+                for (i, to) in app.placed.to.iter().enumerate() {
+                    let (a, b) = (self.side[usize::from(app.placed.from)], self.side[usize::from(*to)]);
                     match (a, b) {
                         (Some(a), Some(b)) if a == b => {
-                            let (from, to) = (&self.nodes[usize::from(app.from)], &self.nodes[usize::from(*to)]);
+                            let (from, to) = (self.name(app.placed.from), self.name(*to));
                             let message = format!(
                                 "\"{from}\" and \"{to}\" fall into the same namespace, because of whom the other \
                                  applications talk to; live, every application must cross from one set of hosts to another"
                             );
-                            return Err(Problem::new(format!("app.{}.to.{i}", app.name), message));
+                            return Err(Problem::new(format!("app.{}.to.{i}", app.placed.name), message));
                         }
                         (Some(a), None) => self.side[usize::from(*to)] = Some(a.other()),
-                        (None, Some(b)) => self.side[usize::from(app.from)] = Some(b.other()),
+                        (None, Some(b)) => self.side[usize::from(app.placed.from)] = Some(b.other()),
                         _ => continue,
                     }
                     moved |= a.is_none() || b.is_none();
@@ -222,13 +182,14 @@ impl Plan {
     /// is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
+            let ends = self.network.links.iter().map(|l| (l.from, l.to));
             let mut all: Vec<u16> =
-                self.ends.iter().filter_map(|&(a, b)| if a == n { Some(b) } else { (b == n).then_some(a) }).collect();
+                ends.filter_map(|(a, b)| if a == n { Some(b) } else { (b == n).then_some(a) }).collect();
             all.sort_unstable();
             all.dedup();
             all.len()
         };
-        let leaves: Vec<u16> = (0..self.nodes.len() as u16).filter(|n| neighbours(*n) == 1).collect();
+        let leaves: Vec<u16> = (0..self.network.nodes.len() as u16).filter(|n| neighbours(*n) == 1).collect();
         let [a, b] = leaves[..] else {
             let message = format!(
                 "without applications the bench needs exactly two nodes at the edge, and there are {}; add an [app] that says \
@@ -237,8 +198,8 @@ impl Plan {
             );
             return Err(Problem::new("link", message));
         };
-        let first = self.ends[0];
-        let left = if first.0 == b || first.1 == a { b } else { a };
+        let first = &self.network.links[0];
+        let left = if first.from == b || first.to == a { b } else { a };
         self.side[usize::from(left)] = Some(Side::Left);
         self.side[usize::from(a + b - left)] = Some(Side::Right);
         Ok(())
@@ -249,37 +210,27 @@ impl Plan {
         if self.apps.is_empty() {
             return vec![(self.hosts(Side::Left)[0], self.hosts(Side::Right)[0])];
         }
-        self.apps.iter().flat_map(|a| a.to.iter().map(|to| (a.from, *to))).collect()
+        self.apps.iter().flat_map(|a| a.placed.to.iter().map(|to| (a.placed.from, *to))).collect()
     }
 
-    /// Links from `a` to `b`. Bound: as many turns as there are links (the scenario's check refuses circles).
-    pub(crate) fn path(&self, a: u16, b: u16) -> Vec<u16> {
-        let mut path = Vec::new();
-        let mut at = a;
-        while at != b && path.len() <= self.links.len() {
-            let link = self.next[usize::from(at) * self.nodes.len() + usize::from(b)];
-            if link == NO_LINK {
-                return Vec::new();
-            }
-            path.push(link);
-            at = self.ends[usize::from(link)].1;
-        }
-        path
+    fn name(&self, node: u16) -> &str {
+        &self.network.nodes[usize::from(node)]
     }
 
     fn check_paths(&mut self, limit: BitRate) -> Result<(), Problem> {
         for (a, b) in self.pairs() {
             let mut rtt = Duration::ZERO;
             for (a, b) in [(a, b), (b, a)] {
-                let path = self.path(a, b);
+                let path = self.network.path(a, b).unwrap_or_default();
+                let link = |i: u16| &self.network.links[usize::from(i)];
                 if path.is_empty() {
-                    let (a, b) = (&self.nodes[usize::from(a)], &self.nodes[usize::from(b)]);
+                    let (a, b) = (self.name(a), self.name(b));
                     let message = format!("there is no way from \"{a}\" to \"{b}\"; the bench needs both directions");
                     return Err(Problem::new("link", message));
                 }
-                let slowest = path.iter().filter_map(|l| greatest_rate(&self.links[usize::from(*l)].1)).min();
+                let slowest = path.iter().filter_map(|l| greatest_rate(&link(*l).declared)).min();
                 if slowest.is_none_or(|r| r > limit) {
-                    let name = &self.links[usize::from(path[0])].0;
+                    let name = &link(path[0]).name;
                     let given = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
                     let message = format!(
                         "the path has {given}, and the bench has been measured up to {limit}; give the bottleneck a lower \
@@ -287,7 +238,7 @@ impl Plan {
                     );
                     return Err(Problem::new(format!("link.{name}.rate"), message));
                 }
-                rtt = path.iter().fold(rtt, |sum, l| sum + self.links[usize::from(*l)].1.delay);
+                rtt = path.iter().fold(rtt, |sum, l| sum + link(*l).port.delay);
             }
             self.rtt = self.rtt.min(rtt);
         }
@@ -307,8 +258,7 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 }
 
 /// The kernel's congestion control that a stack asks for.   Errors: what of it only the simulator has.
-fn kernel_stack(scenario: &Scenario, name: &str, ecn: &mut bool) -> Result<String, String> {
-    let stack = scenario.stack(name).map_err(|p| p.to_string())?;
+fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams {
         congestion_control: stack.congestion_control,
         ecn: stack.ecn,
@@ -316,8 +266,8 @@ fn kernel_stack(scenario: &Scenario, name: &str, ecn: &mut bool) -> Result<Strin
         ..tcp::TcpParams::default()
     };
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();
-    let cc = tree(&stack)["congestion_control"].as_str().unwrap_or_default().to_owned();
-    let (a, b) = (tree(&stack), tree(&kernel));
+    let cc = tree(stack)["congestion_control"].as_str().unwrap_or_default().to_owned();
+    let (a, b) = (tree(stack), tree(&kernel));
     let differs: Vec<&str> = a
         .as_object()
         .into_iter()
@@ -357,16 +307,8 @@ pub(crate) fn is_udp(traffic: &Traffic) -> bool {
     traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
 }
 
-/// Links that the scenario wants recorded, as in the simulator.
-pub(crate) fn recorded(scenario: &Scenario, name: &str, link: &Link) -> bool {
-    match &scenario.record.links {
-        Some(list) => list.iter().any(|n| n == name),
-        None => link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some(),
-    }
-}
-
 /// Addresses by name of host, for messages and results.
 pub(crate) fn addresses(plan: &Plan, side: Side) -> BTreeMap<String, String> {
-    let of = |n: u16| (plan.nodes[usize::from(n)].clone(), crate::tun::v4(n + 1).to_string());
+    let of = |n: u16| (plan.name(n).to_owned(), crate::tun::v4(n + 1).to_string());
     plan.hosts(side).into_iter().map(of).collect()
 }

@@ -152,9 +152,9 @@ fn check_congestion(plan: &Plan, asked: Option<&str>) -> Result<(), Problem> {
     if let Some(name) = asked {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));
     }
-    for app in plan.apps.iter().filter(|a| !crate::plan::is_udp(&a.app.traffic)) {
+    for app in plan.apps.iter().filter(|a| !crate::plan::is_udp(&a.placed.declared.traffic)) {
         for (key, name) in ["tcp", "tcp_server"].into_iter().zip(&app.congestion) {
-            congestion::check(name).map_err(|m| Problem::new(format!("app.{}.{key}", app.name), m))?;
+            congestion::check(name).map_err(|m| Problem::new(format!("app.{}.{key}", app.placed.name), m))?;
         }
     }
     Ok(())

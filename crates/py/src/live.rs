@@ -65,7 +65,7 @@ pub(crate) fn live(
 /// What a look shows, as plain values.
 fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     let links = PyList::empty(py);
-    for ((name, _), link) in plan.links.iter().zip(&view.links) {
+    for (name, link) in plan.network.links.iter().map(|l| &l.name).zip(&view.links) {
         let d = PyDict::new(py);
         d.set_item("link", name)?;
         d.set_item("packets", link.backlog.packets)?;

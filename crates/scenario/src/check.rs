@@ -1,8 +1,8 @@
 //! What a scenario must satisfy before anything is built from it.
 
+use crate::declare::{App, Link, Scenario};
 use crate::nearest::unknown;
-use crate::{App, Link, Scenario};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::network::{Network, nodes, number};
 use units::{BitRate, Duration, Problem, shown};
 
 /// Most nodes, links and applications that a world can number.
@@ -73,8 +73,7 @@ impl Scenario {
 
     fn check_network(&self, problems: &mut Vec<Problem>) {
         let links = self.directed_links();
-        let nodes: BTreeSet<&str> = links.iter().flat_map(|(_, l)| [l.from.as_str(), l.to.as_str()]).collect();
-        let node_list: Vec<&str> = nodes.iter().copied().collect();
+        let nodes = nodes(&links);
         if nodes.len() > MAX_NODES {
             problems.push(Problem::new("link", format!("{} nodes are too many; at most {MAX_NODES}", nodes.len())));
             return;
@@ -82,8 +81,8 @@ impl Scenario {
         for (i, route) in self.route.iter().enumerate() {
             let at = format!("route.{i}");
             for (key, name) in [("at", &route.at), ("to", &route.to)] {
-                if !nodes.contains(name.as_str()) {
-                    problems.push(Problem::new(format!("{at}.{key}"), unknown("node", name, &node_list)));
+                if let Err(p) = number(&nodes, name) {
+                    problems.push(p.under(key).under(&at));
                 }
             }
             match links.iter().find(|(n, _)| *n == route.via) {
@@ -104,24 +103,30 @@ impl Scenario {
             }
         }
         for (name, app) in &self.app {
-            problems.extend(self.check_app(app, &nodes, &node_list).into_iter().map(|p| p.under(name).under("app")));
+            problems.extend(self.check_app(app, &nodes).into_iter().map(|p| p.under(name).under("app")));
         }
-        if problems.is_empty() {
-            self.check_reachable(&links, problems);
+        if !problems.is_empty() {
+            return;
         }
-        if problems.is_empty() {
-            self.check_memory(problems);
-            self.check_work(&links, problems);
+        match Network::resolve(self) {
+            Err(problem) => problems.push(problem),
+            Ok(network) => {
+                check_reachable(&network, problems);
+                if problems.is_empty() {
+                    self.check_memory(problems);
+                    self.check_work(&network, problems);
+                }
+            }
         }
     }
 
-    fn check_app(&self, app: &App, nodes: &BTreeSet<&str>, node_list: &[&str]) -> Vec<Problem> {
+    fn check_app(&self, app: &App, nodes: &[String]) -> Vec<Problem> {
         let mut problems = Vec::new();
         let named = std::iter::once(("from".to_owned(), &app.from))
             .chain(app.to.iter().enumerate().map(|(i, n)| (format!("to.{i}"), n)));
         for (key, name) in named {
-            if !nodes.contains(name.as_str()) {
-                problems.push(Problem::new(key, unknown("node", name, node_list)));
+            if let Err(p) = number(nodes, name) {
+                problems.push(p.under(&key));
             } else if key != "from" && *name == app.from {
                 problems.push(Problem::new(
                     key,
@@ -171,87 +176,28 @@ impl Scenario {
         }
         problems
     }
-
-    /// Follows the routes of every application there and back, as the simulator will.
-    fn check_reachable(&self, links: &[(String, Link)], problems: &mut Vec<Problem>) {
-        let next = next_hops(self, links);
-        for (name, app) in &self.app {
-            for server in &app.to {
-                for (a, b) in [(&app.from, server), (server, &app.from)] {
-                    if let Err(message) = follow(a, b, &next, links) {
-                        problems.push(Problem::new("", message).under(name).under("app"));
-                        return;
-                    }
-                }
-            }
-        }
-    }
 }
 
-/// Next link from each (node, destination): shortest by number of links, ties to the first link name; then the explicit
-/// routes on top.
-pub(crate) fn next_hops<'a>(
-    scenario: &'a Scenario,
-    links: &'a [(String, Link)],
-) -> BTreeMap<(&'a str, &'a str), usize> {
-    // links that lead to each node, in order of link names
-    let mut into: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
-    for (i, (_, link)) in links.iter().enumerate() {
-        into.entry(&link.to).or_default().push((i, &link.from));
-        into.entry(&link.from).or_default();
-    }
-    let mut next = BTreeMap::new();
-    for &to in into.keys() {
-        // breadth first, backwards from the destination
-        let mut reached = BTreeSet::from([to]);
-        let mut frontier = vec![to];
-        while !frontier.is_empty() {
-            let mut hops: Vec<(usize, &str)> = frontier.iter().flat_map(|n| into[n].iter().copied()).collect();
-            hops.sort_unstable();
-            frontier.clear();
-            for (i, from) in hops {
-                if reached.insert(from) {
-                    next.insert((from, to), i);
-                    frontier.push(from);
-                }
+/// Follows the routes of every application there and back, as packets will.
+fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
+    let name = |node: u16| shown(&network.nodes[usize::from(node)]);
+    for app in &network.apps {
+        for server in &app.to {
+            for (a, b) in [(app.from, *server), (*server, app.from)] {
+                let message = match network.path(a, b) {
+                    Ok(_) => continue,
+                    Err(Some(stuck)) => format!(
+                        "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there",
+                        name(a),
+                        name(b),
+                        name(stuck)
+                    ),
+                    Err(None) => format!("the routes from \"{}\" to \"{}\" go in a circle", name(a), name(b)),
+                };
+                problems.push(Problem::new("", message).under(&app.name).under("app"));
+                return;
             }
         }
-    }
-    for route in &scenario.route {
-        if let Some(i) = links.iter().position(|(n, _)| *n == route.via) {
-            next.insert((route.at.as_str(), route.to.as_str()), i);
-        }
-    }
-    next
-}
-
-fn follow(a: &str, b: &str, next: &BTreeMap<(&str, &str), usize>, links: &[(String, Link)]) -> Result<(), String> {
-    let mut at = a;
-    for _ in 0..=links.len() {
-        if at == b {
-            return Ok(());
-        }
-        match next.get(&(at, b)) {
-            Some(&i) => at = &links[i].1.to,
-            None => {
-                return Err(format!(
-                    "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there",
-                    shown(a),
-                    shown(b),
-                    shown(at)
-                ));
-            }
-        }
-    }
-    Err(format!("the routes from \"{}\" to \"{}\" go in a circle", shown(a), shown(b)))
-}
-
-impl Scenario {
-    /// The routing table: for each (node, destination) the index into [`Scenario::directed_links`] of the link to take.
-    /// Nodes are named as in the links.
-    pub fn routing(&self) -> BTreeMap<(String, String), usize> {
-        let links = self.directed_links();
-        next_hops(self, &links).into_iter().map(|((a, b), i)| ((a.to_owned(), b.to_owned()), i)).collect()
     }
 }
 

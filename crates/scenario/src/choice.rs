@@ -55,7 +55,7 @@ fn meaning(key: &str, text: &str) -> Option<Value> {
 fn nested(name: &str, inner: &[String], value: &str) -> String {
     match inner.split_first() {
         Some((next, rest)) => format!("{{ {name} = {} }}", nested(next, rest, value)),
-        None if crate::read::is_toml(value) => format!("{{ {name} = {value} }}"),
+        None if crate::parse::is_toml(value) => format!("{{ {name} = {value} }}"),
         None => format!("{{ {name} = \"{value}\" }}"),
     }
 }

@@ -35,6 +35,6 @@ impl Stack {
                 map.insert(key.clone(), value.clone());
             }
         }
-        Ok(crate::read::typed::<tcp::TcpParams>(tree)?.with_options())
+        Ok(crate::typed::typed::<tcp::TcpParams>(tree)?.with_options())
     }
 }

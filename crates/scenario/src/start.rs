@@ -7,7 +7,7 @@
 //!
 //! A spread never reaches the application's `stop`. Seeds without it would repeat one run, wherever nothing else is random.
 
-use crate::{App, Scenario};
+use crate::declare::{App, Scenario};
 use units::{Duration, Rng, Time};
 
 impl Scenario {

@@ -10,8 +10,8 @@
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 
+use crate::declare::{Change, Link, Scenario};
 use crate::nearest::unknown;
-use crate::{Change, Link, Scenario};
 use std::fmt::Write;
 use units::{BitRate, Duration, Problem, shown};
 

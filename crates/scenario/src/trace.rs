@@ -1,7 +1,6 @@
 //! What of a run's inside is kept, moment by moment. No result depends on it.
 
 use crate::nearest::unknown;
-use crate::{Link, Scenario};
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,7 +9,7 @@ use std::fmt;
 use units::{Duration, Problem};
 
 /// Most moments of a trace: at 20 columns of a link some 160 MB.
-const MOST_MOMENTS: u64 = 1_000_000;
+pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
 /// What of a run's inside is kept, moment by moment: the state of laws and senders, the fate of packets. No other result depends on
 /// it, nor does the scenario's hash.
@@ -59,7 +58,7 @@ impl Which {
         }
     }
 
-    fn check(&self, path: &str, what: &str, known: &[&str], problems: &mut Vec<Problem>) {
+    pub(crate) fn check(&self, path: &str, what: &str, known: &[&str], problems: &mut Vec<Problem>) {
         let Self::Named(names) = self else { return };
         for name in names.iter().filter(|n| !known.contains(&n.as_str())) {
             problems.push(Problem::new(path, unknown(what, name, known)));
@@ -167,31 +166,5 @@ impl JsonSchema for Interval {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "description": INTERVAL, "type": "string" })
-    }
-}
-
-/// Whether a link is one of "all": it can hold a queue.
-pub fn can_queue(link: &Link) -> bool {
-    link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some()
-}
-
-impl Scenario {
-    pub(crate) fn check_trace(&self, problems: &mut Vec<Problem>) {
-        let Some(trace) = &self.trace else { return };
-        if let Interval::Every(every) = trace.interval {
-            let moments = self.duration.0.checked_div(every.0).unwrap_or(u64::MAX);
-            if moments > MOST_MOMENTS {
-                let least = Duration(self.duration.0 / MOST_MOMENTS + 1);
-                let message = format!("{every} gives more than {MOST_MOMENTS} readings; expected at least {least}");
-                problems.push(Problem::new("trace.interval", message));
-            }
-        }
-        let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
-        let links: Vec<&str> = links.iter().map(String::as_str).collect();
-        let apps: Vec<&str> = self.app.keys().map(String::as_str).collect();
-        trace.links.check("trace.links", "link", &links, problems);
-        trace.queues.check("trace.queues", "link", &links, problems);
-        trace.flows.check("trace.flows", "application", &apps, problems);
-        trace.packets.check("trace.packets", "link", &links, problems);
     }
 }

@@ -11,8 +11,8 @@
 //! rate and no pause limits would go on for ever at one moment: such a scenario is refused, as is one with more packets than
 //! [`Scenario::max_packets`] or more memory than [`MOST_BYTES`].
 
-use crate::check::next_hops;
-use crate::{App, Link, Scenario};
+use crate::declare::{Link, Scenario};
+use crate::network::{Network, NetworkApp, NetworkLink};
 use std::collections::BTreeMap;
 use tcp::TcpParams;
 use traffic::Direction;
@@ -38,13 +38,13 @@ struct Path {
 
 impl Scenario {
     /// Refuses what never ends, and what takes more packets than it may. Names and routes are known to be good.
-    pub(crate) fn check_work(&self, links: &[(String, Link)], problems: &mut Vec<Problem>) {
-        let next = next_hops(self, links);
+    pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
         // packets of all applications that share a slowest link, and the application that has most of them
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
-        for (name, app) in &self.app {
-            let (packets, slowest) = self.packets(app, links, &next);
+        for app in &network.apps {
+            let name = app.name.as_str();
+            let (packets, slowest) = self.packets(app, network);
             if packets.is_infinite() {
                 let message = "never ends: no link between the nodes takes time, and nothing else slows it down; give one \
                                a `rate` or a `delay`, or the traffic a `count` or a pause";
@@ -59,7 +59,7 @@ impl Scenario {
         }
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
-            let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&links[i].1));
+            let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
             // datagrams are offered whether they are carried or not
             sum += packets.min(carried.max(largest));
             if sum > most {
@@ -73,8 +73,8 @@ impl Scenario {
                 return;
             }
         }
-        let ticks =
-            links.iter().filter_map(|(name, link)| link.docsis.as_ref().map(|modem| (name, modem.map_interval)));
+        let modem = |link: &NetworkLink| link.declared.docsis.as_ref().map(|modem| modem.map_interval);
+        let ticks = network.links.iter().filter_map(|link| Some((&link.name, modem(link)?)));
         for (name, interval) in ticks {
             if self.duration.0 as f64 / interval.0 as f64 > most {
                 let message = format!("{interval} is not valid; a run of {} would take too many MAPs", self.duration);
@@ -91,18 +91,13 @@ impl Scenario {
     }
 
     /// Packets that an application may send, with their answers; and the slowest link of its fastest path.
-    fn packets(
-        &self,
-        app: &App,
-        links: &[(String, Link)],
-        next: &BTreeMap<(&str, &str), usize>,
-    ) -> (f64, Option<usize>) {
+    fn packets(&self, placed: &NetworkApp, network: &Network) -> (f64, Option<usize>) {
+        let app = &placed.declared;
         let start = app.start.0.min(self.duration.0);
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
-        let stacks = [&app.tcp, app.tcp_server.as_ref().unwrap_or(&app.tcp)].map(|name| self.stack(name));
-        let [Ok(client), Ok(server)] = stacks else { return (0.0, None) };
+        let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.mss.min(server.mss));
-        let paths: Vec<Path> = app.to.iter().map(|to| path(&app.from, to, links, next)).collect();
+        let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
         let demand = app.traffic.demand(span, round);
         let mut fastest = Some((usize::MAX, BitRate(0)));
@@ -119,7 +114,7 @@ impl Scenario {
         if demand.connections == 0.0 {
             return (demand.pieces, slowest);
         }
-        let window = window(&client).max(window(&server)) as f64 / segment as f64;
+        let window = window(client).max(window(server)) as f64 / segment as f64;
         // what is under way finishes, so transfers go on after the application's stop
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
@@ -143,22 +138,19 @@ fn top_rate(link: &Link) -> Option<BitRate> {
 }
 
 /// Follows the routes there and back.
-fn path(a: &str, b: &str, links: &[(String, Link)], next: &BTreeMap<(&str, &str), usize>) -> Path {
+fn path(network: &Network, a: u16, b: u16) -> Path {
     let mut path = Path { round: Duration::ZERO, slowest: [None, None] };
-    for (way, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
-        let mut at = from;
-        for _ in 0..=links.len() {
-            let Some(&i) = next.get(&(at, to)).filter(|_| at != to) else { break };
-            let link = &links[i].1;
+    for (direction, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
+        for i in network.path(from, to).unwrap_or_default() {
+            let link = &network.links[usize::from(i)].declared;
             let least = link.changes.iter().filter_map(|c| c.delay).min().map_or(link.delay, |d| d.min(link.delay));
             path.round += least;
             if let Some(rate) = top_rate(link) {
                 path.round += rate.time_for(ACK);
-                if path.slowest[way].is_none_or(|(_, known)| rate < known) {
-                    path.slowest[way] = Some((i, rate));
+                if path.slowest[direction].is_none_or(|(_, known)| rate < known) {
+                    path.slowest[direction] = Some((usize::from(i), rate));
                 }
             }
-            at = &link.to;
         }
     }
     path

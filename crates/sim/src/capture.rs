@@ -22,7 +22,7 @@ use packet::craft::{self, Ip, Tcp};
 use packet::{Flags, FlowTuple};
 use record::pcap::Pcap;
 use record::{LinkEnd, Mask, Passing, Record, Sink};
-use scenario::{Link, Scenario};
+use scenario::{Link, NetworkLink, Scenario};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use tcp::{AccEcnOption, Recovery, Segment, TcpParams};
@@ -60,27 +60,26 @@ impl<W: Write> Capture<W> {
     ///
     /// Errors: no such link; a file that cannot be written ([`Capture::finish`] tells of it).
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
-        let links = scenario.directed_links();
+        let network = scenario.network()?;
+        let links = &network.links;
         let chosen = match link {
-            Some(name) => links.iter().find(|(n, _)| n == name).ok_or_else(|| unknown(name, &links))?,
-            None => slowest(&links).ok_or_else(|| Problem::new("link", "there is no link to capture at"))?,
+            Some(name) => links.iter().find(|l| l.name == name).ok_or_else(|| unknown(name, links))?,
+            None => slowest(links).ok_or_else(|| Problem::new("link", "there is no link to capture at"))?,
         };
-        let (from, to) = (&chosen.1.from, &chosen.1.to);
-        let near = links.iter().map(|(_, l)| match (&l.from == from && &l.to == to, &l.from == to && &l.to == from) {
+        let (from, to) = (chosen.from, chosen.to);
+        let near = links.iter().map(|l| match (l.from == from && l.to == to, l.from == to && l.to == from) {
             (true, _) => Some(0),
             (_, true) => Some(1),
             _ => None,
         });
-        let mut apps = Vec::new();
-        for (name, app) in &scenario.app {
-            let server = app.tcp_server.as_ref().unwrap_or(&app.tcp);
-            let stack = |s: &str| scenario.stack(s).map_err(|p| p.under(&format!("app.{name}.tcp")));
-            apps.push(App { ping: app.traffic.name() == "ping", stacks: [stack(&app.tcp)?, stack(server)?] });
-        }
+        let apps = network.apps.iter().map(|app| App {
+            ping: app.declared.traffic.name() == "ping",
+            stacks: app.stacks.map(|stack| network.stacks[usize::from(stack)].clone()),
+        });
         let [left, right] = files.map(|f| Pcap::new(f, kept));
         let cannot = |e: io::Error| Problem::new("", format!("the capture cannot be written: {e}"));
         let files = [left.map_err(cannot)?, right.map_err(cannot)?];
-        Ok(Self { files, near: near.collect(), apps, bytes: Vec::new(), failed: Ok(()) })
+        Ok(Self { files, near: near.collect(), apps: apps.collect(), bytes: Vec::new(), failed: Ok(()) })
     }
 
     /// Writes what is left.   Errors: the first that there was, since the capture began.
@@ -91,17 +90,17 @@ impl<W: Write> Capture<W> {
     }
 }
 
-fn unknown(name: &str, links: &[(String, Link)]) -> Problem {
-    let known: Vec<&str> = links.iter().map(|(n, _)| n.as_str()).collect();
+fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
+    let known: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
     let hint = scenario::nearest(name, &known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
 /// The link with the lowest rate in the long run; `min_by_key` gives the first of equals.
-fn slowest(links: &[(String, Link)]) -> Option<&(String, Link)> {
+fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
     // "~up" comes before "up" in the order of names, and is the way back
-    links.iter().min_by_key(|(name, l)| (rate(l), name.starts_with('~')))
+    links.iter().min_by_key(|l| (rate(&l.declared), l.name.starts_with('~')))
 }
 
 impl<W: Write> Sink for Capture<W> {

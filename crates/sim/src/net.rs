@@ -10,9 +10,6 @@ use port::{Change, Env, Port};
 use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink, Subject};
 use units::{Duration, Time};
 
-/// No link leads there.
-pub(crate) const NO_LINK: u16 = u16::MAX;
-
 /// How a link is run.
 pub(crate) enum Kind {
     /// Computed at enqueue.
@@ -131,7 +128,7 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     pub fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.next[usize::from(node.0) * self.nodes + usize::from(packet.dst.0)];
-        debug_assert_ne!(i, NO_LINK, "routes are checked when the world is built");
+        debug_assert_ne!(i, scenario::NO_LINK, "routes are checked when the world is built");
         self.offer(i, packet);
     }
 

@@ -61,8 +61,9 @@ pub fn replayed(scenario: &Scenario, arrivals: &[Line], tuples: &[FlowTuple]) ->
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Links::default()).expect("as the simulator");
     // the host of each side, as addresses are numbered
     let host = |side: Side| plan.hosts(side)[0] + 1;
-    let from =
-        |link: LinkId| if plan.ends[usize::from(link.0)].0 + 1 == host(Side::Left) { Side::Left } else { Side::Right };
+    let from = |link: LinkId| {
+        if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }
+    };
     let first = |slot: usize| {
         let used = arrivals.iter().filter_map(entry).find(|e| e.2.slot() == slot);
         used.map_or(Side::Left, |e| from(e.1))

@@ -188,8 +188,8 @@ impl Programs {
         };
         let mut machines = Vec::new();
         for (i, app) in plan.apps.iter().enumerate() {
-            let machine = app.app.traffic.build();
-            core.add(scenario, i, app, &machine)?;
+            let machine = app.placed.declared.traffic.build();
+            core.add(i, app, &machine)?;
             machines.push(machine);
         }
         let mut pages = Pages::default();
@@ -299,11 +299,11 @@ fn watch(poll: &OwnedFd, fd: &OwnedFd, token: Token, flags: epoll::EventFlags) -
 }
 
 impl Core {
-    fn add(&mut self, scenario: &Scenario, i: usize, app: &AppPlan, machine: &traffic::App) -> io::Result<()> {
-        let traffic = &app.app.traffic;
+    fn add(&mut self, i: usize, app: &AppPlan, machine: &traffic::App) -> io::Result<()> {
+        let traffic = &app.placed.declared.traffic;
         let (first_row, rows) = (self.tally.apps[i].first_row, self.tally.apps[i].rows);
         let services = self.services.len();
-        for (to, port) in app.to.iter().zip(&app.ports) {
+        for (to, port) in app.placed.to.iter().zip(&app.ports) {
             let at = SocketAddrV4::new(v4(to + 1), *port);
             let echo = traffic.name() == "ping";
             let listener = if crate::plan::is_udp(traffic) { None } else { Some(self.listen(*to, at, app)?) };
@@ -314,9 +314,9 @@ impl Core {
         }
         self.apps.push(AppState {
             plan: app.clone(),
-            rng: Rng::named(scenario.seed, &format!("app.{}", app.name)),
+            rng: app.placed.rng.clone(),
             services,
-            timers: Timers::new(scenario.begins(&app.name, &app.app), app.app.stop.map_or(Time::NEVER, |s| Time(s.0))),
+            timers: Timers::new(app.placed.start, app.placed.stop),
             rows: Rows::new(first_row, rows),
             opened: 0,
             counts: machine.counts(),
@@ -341,7 +341,7 @@ impl Core {
         self.enter_node(node)?;
         let fd = tcp_socket()?;
         congestion(&fd, &app.congestion[1])?;
-        net::sockopt::set_ip_tos(&fd, app.app.dscp << 2)?;
+        net::sockopt::set_ip_tos(&fd, app.placed.declared.dscp << 2)?;
         net::bind(&fd, &at)?;
         net::listen(&fd, BACKLOG)?;
         Ok(fd)
@@ -392,7 +392,8 @@ impl Core {
 
     fn connect(&mut self, slot: usize, conn: &mut Conn, number: u32) -> io::Result<()> {
         let state = &self.apps[conn.app];
-        let (node, dscp, cc) = (state.plan.from, state.plan.app.dscp, state.plan.congestion[0].clone());
+        let (node, dscp, cc) =
+            (state.plan.placed.from, state.plan.placed.declared.dscp, state.plan.congestion[0].clone());
         self.enter_node(node)?;
         let fd = tcp_socket()?;
         congestion(&fd, &cc)?;
@@ -440,8 +441,9 @@ impl Core {
         }
         let Service { app, at, echo, .. } = self.services[service];
         let state = &self.apps[app];
-        let (from, tos) = (state.plan.from, state.plan.app.dscp << 2 | state.plan.app.datagram_ecn());
-        let to = state.plan.to[service - state.services];
+        let placed = &state.plan.placed;
+        let (from, tos) = (placed.from, placed.declared.dscp << 2 | placed.declared.datagram_ecn());
+        let to = placed.to[service - state.services];
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let protocol = if echo { Some(ipproto::ICMP) } else { None };

@@ -1,0 +1,288 @@
+//! A scenario as a network: nodes by number, links in one direction, next hops, applications in their places.
+//!
+//! This is the one way from names to numbers: the checks of a scenario, the simulator and the live bench all start here.
+//! A node's number is its place among the names in order, a link's that in [`Scenario::directed_links`], an application's that
+//! in [`Scenario::app`].
+
+use crate::declare::{App, Link, Scenario};
+use crate::nearest::unknown;
+use crate::trace_check::can_queue;
+use port::PortSpec;
+use std::collections::BTreeMap;
+use tcp::TcpParams;
+use units::{Problem, Rng, Time};
+
+/// No link leads there.
+pub const NO_LINK: u16 = u16::MAX;
+
+/// A link in one direction.
+#[derive(Clone, Debug)]
+pub struct NetworkLink {
+    /// Its name; that of the way back of a link with `both_ways` begins with `~`.
+    pub name: String,
+    /// Node where its queue is.
+    pub from: u16,
+    /// Node at its far end.
+    pub to: u16,
+    /// Queue, server and wire, as a port is built.
+    pub port: PortSpec,
+    /// Changes in order of time.
+    pub changes: Vec<(Time, port::Change)>,
+    /// Series and distributions are wanted.
+    pub recorded: bool,
+    /// The declaration.
+    pub declared: Link,
+}
+
+/// An application in its place.
+#[derive(Clone, Debug)]
+pub struct NetworkApp {
+    /// Its name.
+    pub name: String,
+    /// Node of its client.
+    pub from: u16,
+    /// Nodes of its servers.
+    pub to: Vec<u16>,
+    /// Stacks of the client and of the servers, by their place in [`Network::stacks`].
+    pub stacks: [u16; 2],
+    /// When it starts under this seed.
+    pub start: Time,
+    /// When it stops asking for more; [`Time::NEVER`]: at the end of the run.
+    pub stop: Time,
+    /// Its random stream.
+    pub rng: Rng,
+    /// Series of its flows are wanted.
+    pub recorded: bool,
+    /// The declaration.
+    pub declared: App,
+}
+
+/// A network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Names of the nodes, in order.
+    pub nodes: Vec<String>,
+    /// Links, in order of names.
+    pub links: Vec<NetworkLink>,
+    /// Link to take, by `node * nodes + destination`; [`NO_LINK`] if none leads there.
+    pub next: Vec<u16>,
+    /// Applications, in order of names.
+    pub apps: Vec<NetworkApp>,
+    /// TCP stacks, each once.
+    pub stacks: Vec<TcpParams>,
+}
+
+impl Scenario {
+    /// The network of this scenario.   Errors: the first problem of the scenario.
+    pub fn network(&self) -> Result<Network, Problem> {
+        match self.validate().into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Network::resolve(self),
+        }
+    }
+}
+
+impl Network {
+    /// Resolves every name.   Errors: the first name that means nothing. Reachability is for the caller to check.
+    pub(crate) fn resolve(scenario: &Scenario) -> Result<Self, Problem> {
+        let declared = scenario.directed_links();
+        let nodes = nodes(&declared);
+        let links = declared.into_iter().map(|(name, link)| {
+            let at = |key: &str, p: Problem| p.under(key).under(&name).under("link");
+            Ok(NetworkLink {
+                from: number(&nodes, &link.from).map_err(|p| at("from", p))?,
+                to: number(&nodes, &link.to).map_err(|p| at("to", p))?,
+                port: link.for_port(),
+                changes: link.changes.iter().map(|c| (Time(c.at.0), c.for_port())).collect(),
+                recorded: match &scenario.record.links {
+                    Some(list) => list.contains(&name),
+                    None => can_queue(&link),
+                },
+                declared: link,
+                name,
+            })
+        });
+        let links: Vec<NetworkLink> = links.collect::<Result<_, Problem>>()?;
+        let mut network = Self { next: Vec::new(), apps: Vec::new(), stacks: Vec::new(), nodes, links };
+        network.next = network.next_hops(scenario)?;
+        network.place_apps(scenario)?;
+        Ok(network)
+    }
+
+    /// The link that a packet at `at` takes to `to`.
+    pub fn hop(&self, at: u16, to: u16) -> Option<u16> {
+        let link = self.next[usize::from(at) * self.nodes.len() + usize::from(to)];
+        (link != NO_LINK).then_some(link)
+    }
+
+    /// Links from `a` to `b`.   Errors: the node from which no link leads on; the routes go in a circle (`None`).
+    pub fn path(&self, a: u16, b: u16) -> Result<Vec<u16>, Option<u16>> {
+        let (mut path, mut at) = (Vec::new(), a);
+        // bounded: a longer path takes a link twice
+        while path.len() <= self.links.len() {
+            if at == b {
+                return Ok(path);
+            }
+            let link = self.hop(at, b).ok_or(Some(at))?;
+            path.push(link);
+            at = self.links[usize::from(link)].to;
+        }
+        Err(None)
+    }
+
+    /// Next link from each node to each: shortest by number of links, ties to the first link name; then the explicit routes.
+    fn next_hops(&self, scenario: &Scenario) -> Result<Vec<u16>, Problem> {
+        let nodes = self.nodes.len();
+        let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];
+        for (i, link) in self.links.iter().enumerate() {
+            into[usize::from(link.to)].push(i as u16);
+        }
+        let mut next = vec![NO_LINK; nodes * nodes];
+        // the destination for which a node was reached last
+        let mut reached = vec![usize::MAX; nodes];
+        for to in 0..nodes {
+            // breadth first, backwards from the destination
+            reached[to] = to;
+            let mut frontier = vec![to];
+            while !frontier.is_empty() {
+                let mut hops: Vec<u16> = frontier.iter().flat_map(|n| into[*n].iter().copied()).collect();
+                hops.sort_unstable();
+                frontier.clear();
+                for link in hops {
+                    let from = usize::from(self.links[usize::from(link)].from);
+                    if reached[from] != to {
+                        reached[from] = to;
+                        next[from * nodes + to] = link;
+                        frontier.push(from);
+                    }
+                }
+            }
+        }
+        for (i, route) in scenario.route.iter().enumerate() {
+            let at = |key: &str, p: Problem| p.under(key).under(&i.to_string()).under("route");
+            let node = number(&self.nodes, &route.at).map_err(|p| at("at", p))?;
+            let to = number(&self.nodes, &route.to).map_err(|p| at("to", p))?;
+            let via = self.links.iter().position(|l| l.name == route.via).ok_or_else(|| {
+                let known: Vec<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
+                at("via", Problem::new("", unknown("link", &route.via, &known)))
+            })?;
+            next[usize::from(node) * nodes + usize::from(to)] = via as u16;
+        }
+        Ok(next)
+    }
+
+    fn place_apps(&mut self, scenario: &Scenario) -> Result<(), Problem> {
+        let mut known: BTreeMap<&str, u16> = BTreeMap::new();
+        for (name, app) in &scenario.app {
+            let at = |key: &str, p: Problem| p.under(key).under(name).under("app");
+            let mut stack = |key: &str, stack: &'_ str| match known.get(stack) {
+                Some(i) => Ok(*i),
+                None => {
+                    let i = self.stacks.len() as u16;
+                    self.stacks.push(scenario.stack(stack).map_err(|p| at(key, p))?);
+                    Ok::<u16, Problem>(i)
+                }
+            };
+            let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
+            let client = stack("tcp", &app.tcp)?;
+            let stacks = [client, if server == app.tcp { client } else { stack("tcp_server", server)? }];
+            known.insert(&app.tcp, stacks[0]);
+            known.insert(server, stacks[1]);
+            let to = app
+                .to
+                .iter()
+                .enumerate()
+                .map(|(i, node)| number(&self.nodes, node).map_err(|p| at("to", p.under(&i.to_string()))));
+            self.apps.push(NetworkApp {
+                from: number(&self.nodes, &app.from).map_err(|p| at("from", p))?,
+                to: to.collect::<Result<_, _>>()?,
+                stacks,
+                start: scenario.begins(name, app),
+                stop: app.stop.map_or(Time::NEVER, |stop| Time(stop.0)),
+                rng: Rng::named(scenario.seed, &format!("app.{name}")),
+                recorded: scenario.record.apps.as_ref().is_none_or(|list| list.contains(name)),
+                name: name.clone(),
+                declared: app.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Names of the nodes, in order: every end of a link.
+pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
+    let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The number of a node.   Errors: no link ends there.
+pub(crate) fn number(nodes: &[String], name: &str) -> Result<u16, Problem> {
+    nodes.binary_search_by(|n| n.as_str().cmp(name)).map(|i| i as u16).map_err(|_| {
+        let known: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        Problem::new("", unknown("node", name, &known))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Format, scenario};
+
+    /// a - b straight by "direct", and by way of c; everything there and back.
+    const DIAMOND: &str = "duration = '1s'\n\
+        [link.direct]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
+        [link.one]\nfrom = 'a'\nto = 'c'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\nboth_ways = true\n\
+        [app.x]\nfrom = 'a'\nto = ['b', 'c']\ntraffic = 'ftp'\nstart_spread = '0s'\nstart = '100ms'\n\
+        [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'linux-6'\ntraffic = 'ftp'\n";
+
+    fn network(more: &str) -> Network {
+        scenario(&format!("{DIAMOND}{more}"), Format::Toml, &[]).unwrap().network().unwrap()
+    }
+
+    #[test]
+    fn names_become_numbers() {
+        let n = network("");
+        assert_eq!(n.nodes, ["a", "b", "c"]);
+        let links: Vec<_> = n.links.iter().map(|l| (l.name.as_str(), l.from, l.to, l.recorded)).collect();
+        let expected = [
+            ("direct", 0, 1, true),
+            ("one", 0, 2, false),
+            ("two", 2, 1, false),
+            ("~direct", 1, 0, true),
+            ("~one", 2, 0, false),
+            ("~two", 1, 2, false),
+        ];
+        assert_eq!(links, expected);
+        let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
+        // each stack once, in the order of first use: linux-6, ns2-reno
+        assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
+        assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
+    }
+
+    #[test]
+    fn shortest_paths_then_routes() {
+        let name = |n: &Network, path: Result<Vec<u16>, Option<u16>>| {
+            path.map(|p| p.iter().map(|i| n.links[usize::from(*i)].name.clone()).collect::<Vec<_>>())
+        };
+        let n = network("");
+        assert_eq!(name(&n, n.path(0, 1)).unwrap(), ["direct"]);
+        assert_eq!(name(&n, n.path(1, 2)).unwrap(), ["~two"]);
+        let n = network("[[route]]\nat = 'a'\nto = 'b'\nvia = 'one'\n");
+        assert_eq!(name(&n, n.path(0, 1)).unwrap(), ["one", "two"]);
+        assert_eq!((n.path(0, 0), n.hop(0, 2)), (Ok(vec![]), Some(1)));
+    }
+
+    #[test]
+    fn where_a_path_ends_without_its_node() {
+        let text = DIAMOND.replace("both_ways = true", "").split("[app.x]").next().unwrap().to_owned();
+        let n = Network::resolve(&crate::typed::typed(crate::parse::parse(&text, Format::Toml).unwrap()).unwrap());
+        // one way only: nothing leads from b
+        assert_eq!(n.unwrap().path(1, 0), Err(Some(1)));
+        let round = "[[route]]\nat = 'a'\nto = 'b'\nvia = 'one'\n[[route]]\nat = 'c'\nto = 'b'\nvia = '~one'\n";
+        let text = format!("{}{round}", DIAMOND.split("[app.x]").next().unwrap());
+        let n = Network::resolve(&crate::typed::typed(crate::parse::parse(&text, Format::Toml).unwrap()).unwrap());
+        assert_eq!(n.unwrap().path(0, 1), Err(None));
+    }
+}

@@ -1,0 +1,90 @@
+//! From a tree to typed data, with errors in the user's words.
+
+use crate::nearest::unknown_of;
+use crate::parse::one_line;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use units::{Problem, shown};
+
+/// Tree to typed data.   Errors: an unknown key or word (with the nearest known), a missing key, a bad value.
+pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(tree).map_err(|e| {
+        use serde_path_to_error::Segment::{Enum, Map, Seq, Unknown};
+        let parts = e.path().iter().filter_map(|segment| match segment {
+            Seq { index } => Some(index.to_string()),
+            Map { key } => Some(shown(key)),
+            Enum { variant } => Some(shown(variant)),
+            Unknown => None,
+        });
+        let path = parts.collect::<Vec<_>>().join(".");
+        explain(&path, &e.into_inner().to_string())
+    })
+}
+
+/// Turns serde's wording into the user's: "unknown key", the nearest name, the list of what is valid.
+fn explain(path: &str, message: &str) -> Problem {
+    for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
+        let Some(rest) = message.strip_prefix(start) else { continue };
+        // the name may hold anything; what follows it is ours
+        let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
+        let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
+        let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+        let name = shown(given);
+        let path =
+            path.strip_suffix(&name).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
+        return Problem::new(path, unknown_of(what, given, "valid", &known));
+    }
+    if let Some(name) = message.strip_prefix("missing field `").and_then(|m| m.split('`').next()) {
+        return Problem::new(path, format!("the key \"{name}\" is missing"));
+    }
+    for start in ["invalid type: ", "invalid value: ", "invalid length "] {
+        let Some((given, valid)) = message.strip_prefix(start).and_then(|m| m.rsplit_once(", expected ")) else {
+            continue;
+        };
+        let given = if start == "invalid length " { format!("a list of {given}") } else { as_given(given) };
+        return Problem::new(path, format!("{given} is not valid; expected {}", as_valid(valid)));
+    }
+    Problem::new(path, one_line(message))
+}
+
+/// What was read, as serde names it, in the user's words.
+fn as_given(given: &str) -> String {
+    match given {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        "null" | "unit value" | "Option value" => "null".to_owned(),
+        _ => {
+            // integer `5`, floating point `0.5`, boolean `true`; string "text"
+            let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
+            let value = kinds.iter().find_map(|kind| given.strip_prefix(kind)).unwrap_or(given);
+            shown(value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value))
+        }
+    }
+}
+
+/// What was expected, as serde names it, in the user's words.
+fn as_valid(valid: &str) -> String {
+    let most = |bits: u32| format!("a whole number from 0 to {}", (1u64 << bits) - 1);
+    match valid {
+        "u8" => most(8),
+        "u16" => most(16),
+        "u32" => most(32),
+        "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "f64" | "f32" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" | "str" | "string" => "a text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "string or map" => "a word, or a table of one key".to_owned(),
+        "map with a single key" => "a table of one key".to_owned(),
+        "variant identifier" | "unit variant" | "field identifier" => "a word".to_owned(),
+        "unit" => "nothing after the word".to_owned(),
+        _ if valid == "a map" || valid.starts_with("struct ") || valid.contains("struct variant") => {
+            "a table".to_owned()
+        }
+        _ if valid == "enum" || valid.starts_with("enum ") => "a word, or a table of one key".to_owned(),
+        _ if valid.starts_with("a tuple of size ") || valid.starts_with("an array of length ") => {
+            format!("a list of {}", valid.rsplit(' ').next().unwrap_or_default())
+        }
+        _ => one_line(valid),
+    }
+}
