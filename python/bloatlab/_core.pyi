@@ -56,8 +56,11 @@ def run(
 class LawFailure(Exception):  # noqa: N818  it is told as a LawError
     """A law in Python broke. `args` are link, method, and what is wrong, None where the cause says it."""
 
-def quantity(text: str) -> int | None:
-    """A quantity as a number: a duration in ns, a rate in bit/s, a size in bytes; None for a text without a unit."""
+def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
+    """What a text with a unit says, and the number; None for any other text.
+
+    A duration is in ns, a rate in bit/s, a size in bytes, a share a part of one; all but shares are whole.
+    """
 
 @final
 class LawPacket:

@@ -96,7 +96,7 @@ class Law:
                 why = f"{name} is the queue's own key; give it another name"
             elif not _plain(p.default):
                 why = f"the default of {name} is no number, text, truth or None"
-            elif isinstance(p.default, str) and (number := _core.quantity(p.default)) is not None:
+            elif isinstance(p.default, str) and (number := _number(p.default)) is not None:
                 why = f'the default of {name} is the text "{p.default}"; write a number, {number}'
             if why:
                 raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, '__init__')}: {why}"])
@@ -129,13 +129,22 @@ class Law:
         return f"{self.label}:{_line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
 
 
+def _number(text: str) -> int | None:
+    """A duration in ns, a rate in bit/s or a size in bytes; None for any other text."""
+    match _core.quantity(text):
+        case ("duration" | "rate" | "size", number):
+            return int(number)
+        case _:
+            return None
+
+
 def _plain(value: Any) -> bool:
     return value is inspect.Parameter.empty or value is None or isinstance(value, (bool, int, float, str))
 
 
 def _value(given: Any, default: Any, path: str) -> Any:
     """A scenario's value for a class, quantities as numbers. Raises `LawError` where the default is no such."""
-    number = _core.quantity(given) if isinstance(given, str) and not isinstance(default, str) else None
+    number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
     value = given if number is None else number
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     match default:

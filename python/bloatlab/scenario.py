@@ -223,27 +223,20 @@ def toml(value: Any) -> str:
             raise ScenarioError([f"{value}: {type(value).__name__} has no place in a scenario"])
 
 
-_SCALES: Mapping[str, float] = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "bit": 1.0,
-    "kbit": 1e3,
-    "mbit": 1e6,
-    "gbit": 1e9,
-}
+def amount(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
+    """What a text with a unit says, and the number: ns, bit/s, bytes, packets or a part of one; None for others."""
+    return _core.quantity(text)
 
 
 def quantity(text: str) -> float:
-    """A duration of a resolved scenario in s, or a rate in bit/s: "250ms" is 0.25. Raises `ValueError` for others."""
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(digits) :]
-    if unit not in _SCALES:
-        raise ValueError(f"{text}: neither a duration nor a rate")
-    return float(digits) * _SCALES[unit]
+    """A duration of a scenario in s, or a rate in bit/s: "250ms" is 0.25. Raises `ValueError` for others."""
+    match amount(text):
+        case ("duration", ns):
+            return ns / 1e9
+        case ("rate", rate):
+            return float(rate)
+        case _:
+            raise ValueError(f"{text}: neither a duration nor a rate")
 
 
 def problems(error: ValueError) -> list[str]:

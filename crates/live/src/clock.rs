@@ -1,5 +1,6 @@
 //! The wall clock: monotonic, in nanoseconds since the start of the run.
 
+use rustix::thread::nanosleep;
 use rustix::time::{ClockId, clock_gettime};
 use units::{Duration, Time};
 
@@ -29,6 +30,12 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time(read(ClockId::Monotonic).saturating_sub(self.start_ns))
     }
+}
+
+/// Waits 20 ms.
+pub(crate) fn pause() {
+    let span = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let _ = nanosleep(&span);
 }
 
 /// A span as poll takes it, at most a tenth of a second, so that a wish to stop is heard.

@@ -5,12 +5,12 @@
 //! (PR_SET_PDEATHSIG); what it has started itself is found by the tag, or by the namespace that it is in, and ended with the
 //! run. After `kill -9` of the owner, [`clean`] ends what bears the tag of an owner that is dead, and nothing else.
 
+use crate::clock::pause;
 use crate::link::Shared;
 use crate::plan::Side;
 use crate::space::Space;
 use crate::sys;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::thread::nanosleep;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -60,12 +60,6 @@ pub(crate) fn find(program: &str) -> Result<(), String> {
         std::env::var_os("PATH").is_some_and(|all| std::env::split_paths(&all).any(|d| executable(&d.join(program))))
     };
     if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
-}
-
-/// Waits 20 ms.
-pub(crate) fn pause() {
-    let span = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    let _ = nanosleep(&span);
 }
 
 /// Runs `line` inside `space` until it ends or the run is told to stop; returns its exit code (128 + signal if killed), or

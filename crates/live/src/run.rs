@@ -233,7 +233,7 @@ fn inside(
             && !programs.is_finished()
             && command.as_ref().is_none_or(|c| !c.is_finished())
         {
-            command::pause();
+            crate::clock::pause();
             turn += 1;
             if turn % LOOK == 0 {
                 let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();

@@ -207,7 +207,7 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
 fn usable(address: Ipv6Addr) -> io::Result<()> {
     for _ in 0..LOOKS {
         match UdpSocket::bind((address, 0)) {
-            Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => crate::command::pause(),
+            Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => crate::clock::pause(),
             answer => return answer.map(drop),
         }
     }

@@ -14,7 +14,7 @@ use qdisc::law::{
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use units::{BitRate, Bytes, Duration, Problem, Rng, Time};
+use units::{Problem, Rng, Time};
 
 pyo3::create_exception!(
     _core,
@@ -22,16 +22,6 @@ pyo3::create_exception!(
     pyo3::exceptions::PyException,
     "A law written in Python broke. Its arguments: link, method, what is wrong (None where the cause says it)."
 );
-
-/// A quantity as a number: a duration in ns, a rate in bit/s, a size in bytes; `None` for a text without a unit.
-#[pyfunction]
-pub(crate) fn quantity(text: &str) -> Option<u64> {
-    if !text.ends_with(char::is_alphabetic) {
-        return None;
-    }
-    let time = text.parse::<Duration>().ok().map(|d| d.0);
-    time.or_else(|| text.parse::<BitRate>().ok().map(|r| r.0)).or_else(|| text.parse::<Bytes>().ok().map(|b| b.0))
-}
 
 /// A packet as a law sees it.
 #[pyclass(frozen, module = "bloatlab._core")]

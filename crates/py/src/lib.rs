@@ -11,6 +11,7 @@ mod live;
 #[path = "no_live.rs"]
 mod live;
 mod parts;
+mod quantity;
 mod run;
 
 use pyo3::prelude::*;
@@ -116,7 +117,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add("LiveError", m.py().get_type::<LiveError>())?;
-    m.add_function(wrap_pyfunction!(law::quantity, m)?)?;
+    m.add_function(wrap_pyfunction!(quantity::quantity, m)?)?;
     m.add("LawFailure", m.py().get_type::<law::LawFailure>())?;
     m.add_class::<law::LawPacket>()?;
     m.add_class::<law::LawView>()?;

@@ -233,7 +233,7 @@ mod tests {
     /// a - b straight by "direct", and by way of c; everything there and back.
     const DIAMOND: &str = "duration = '1s'\n\
         [link.direct]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
-        [link.one]\nfrom = 'a'\nto = 'c'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\nboth_ways = true\n\
+        [link.one]\nfrom = 'a'\nto = 'c'\ndelay = '1ms'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\ndelay = '1ms'\nboth_ways = true\n\
         [app.x]\nfrom = 'a'\nto = ['b', 'c']\ntraffic = 'ftp'\nstart_spread = '0s'\nstart = '100ms'\n\
         [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'linux-6'\ntraffic = 'ftp'\n";
 

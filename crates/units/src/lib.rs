@@ -7,18 +7,22 @@
 //! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB`, `MiB` are the binary ones), and the lower-case
 //! `kbps`/`mbps` are refused because `tc` reads them as bytes per second and everybody else as bits.
 
+mod amount;
 mod decimal;
 pub mod math;
 mod prefetch;
 mod problem;
 mod quantity;
 mod rng;
+mod text;
 mod time;
 pub mod words;
 
+pub use amount::Amount;
 pub use prefetch::{LINE, prefetch};
 pub use problem::{Problem, shown};
-pub use quantity::{BitRate, Bytes, Limit, ParseError, Prob};
+pub use quantity::{BitRate, Bytes, Limit, Prob};
 pub use rng::Rng;
+pub use text::ParseError;
 pub use time::{Duration, Time};
 pub use words::words;

@@ -1,6 +1,6 @@
 //! Simulated (or monotonic) time in integer nanoseconds.
 
-use crate::quantity::{ParseError, split_number, text_serde};
+use crate::text::{ParseError, split_number, text_serde};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import math
 from typing import Any
 
-#: What a unit measures, and what it is worth: times in s, sizes in bytes, rates in bit/s.
-UNITS: Mapping[str, tuple[str, float]] = {
-    "": ("number", 1.0), "%": ("number", 0.01), "p": ("packets", 1.0),
-    "ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0),
-    "B": ("size", 1.0), "KB": ("size", 1e3), "MB": ("size", 1e6),
-    "bit": ("rate", 1.0), "kbit": ("rate", 1e3), "mbit": ("rate", 1e6), "gbit": ("rate", 1e9),
-}  # fmt: skip
+from bloatlab.scenario import amount
 
 
 def at_path(data: Any, path: str) -> Any:
@@ -24,7 +17,20 @@ def at_path(data: Any, path: str) -> Any:
 
 def quantity(value: Any, unit: str = "") -> float:
     """A number or quantity of a resolved scenario ("90MB", 0.05) in `unit`. Raises `ValueError` for one of another kind."""
-    match = re.fullmatch(r"([\d.]+)([A-Za-z]*)", str(value))
-    if match is None or match[2] not in UNITS or UNITS[match[2]][0] != UNITS[unit][0]:
+    number, measured = _read(str(value))
+    one, wanted = _read(f"1{unit}")
+    if measured != wanted or not measured:
         raise ValueError(f"{value!r} is not a quantity in {unit or 'plain numbers'}")
-    return float(match[1]) * UNITS[match[2]][1] / UNITS[unit][1]
+    return number / one
+
+
+def _read(text: str) -> tuple[float, str]:
+    """A number and what it measures; nothing ("") for a text that is none. A share is a number."""
+    found = amount(text)
+    if found is not None:
+        return float(found[1]), "number" if found[0] == "share" else found[0]
+    try:
+        number = float(text)
+    except ValueError:
+        return 0.0, ""
+    return (number, "number") if math.isfinite(number) else (0.0, "")

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-#: By kind, units from small to large and what each stands for. The first spelling of a size is how it is written.
-_UNITS: dict[str, dict[str, float]] = {
-    "a duration": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0},
+from bloatlab.scenario import amount
+
+#: By kind as the core names it: how it is called, and what its number is in units of a value.
+_KINDS = {
+    "duration": ("a duration", 1e9),
+    "rate": ("a rate", 1.0),
+    "size": ("a size", 1.0),
+    "packets": ("packets", 1.0),
+    "share": ("a share", 1.0),
+}
+
+#: Units in which a value between two others is written, from small to large.
+_WRITTEN = {
+    "a duration": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
     "a rate": {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9},
-    "a size": {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+    "a size": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
     "packets": {"p": 1.0},
     "a share": {"%": 0.01},
-}
-_KINDS = {unit: kind for kind, units in _UNITS.items() for unit in units}
-
-#: Units in which a value between two others is written.
-_WRITTEN = {
-    "a duration": ("ns", "us", "ms", "s"),
-    "a rate": ("bit", "kbit", "mbit", "gbit"),
-    "a size": ("B", "kB", "MB", "GB"),
-    "packets": ("p",),
-    "a share": ("%",),
 }
 
 #: Digits that count of a value between two others.
@@ -47,11 +47,11 @@ class Amount:
             case float():
                 return Amount(value, "a number")
             case str():
-                found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?([A-Za-z%]+)", value)
-                if found is None or found[2] not in _KINDS:
+                found = amount(value)
+                if found is None:
                     return None
-                kind = _KINDS[found[2]]
-                return Amount(float(found[1]) * _UNITS[kind][found[2]], kind)
+                kind, scale = _KINDS[found[0]]
+                return Amount(found[1] / scale, kind)
             case _:
                 return None
 
@@ -65,8 +65,8 @@ class Amount:
             return round(self.value)
         if self.kind == "a number":
             return float(f"{self.value:.{DIGITS}g}")
-        units, sizes = _WRITTEN[self.kind], _UNITS[self.kind]
-        unit = next((u for u in reversed(units) if abs(self.value) >= sizes[u] * (1.0 - 1e-9)), units[0])
+        sizes = _WRITTEN[self.kind]
+        unit = next((u for u in reversed(sizes) if abs(self.value) >= sizes[u] * (1.0 - 1e-9)), next(iter(sizes)))
         if unit in {"p", "B", "bit", "ns"}:
             return f"{round(self.value / sizes[unit])}{unit}"
         number = float(f"{self.value / sizes[unit]:.{DIGITS}g}")

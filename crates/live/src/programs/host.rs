@@ -1,6 +1,6 @@
 //! What an application asks of its host, done with sockets.
 
-use super::{AppEvent, Core, Service};
+use super::core::{AppEvent, Core, Service};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Side};
 use units::{Duration, Rng, Time};

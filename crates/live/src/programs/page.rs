@@ -3,7 +3,7 @@
 //! `GET /` (or any path that is no number) answers with 177 669 bytes, the page of the CSC458 kit; `GET /N`
 //! with N bytes. HTTP/1.1, one request a connection.   Source: RFC 9112.
 
-use super::{Token, tcp_socket, watch};
+use super::poll::{BACKLOG, Token, tcp_socket, watch};
 use crate::tun::{v4, v6};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -55,7 +55,7 @@ impl Pages {
     fn bind(&mut self, poll: &OwnedFd, fd: OwnedFd, at: SocketAddr) -> io::Result<()> {
         net::sockopt::set_socket_reuseaddr(&fd, true)?;
         net::bind(&fd, &at)?;
-        net::listen(&fd, super::BACKLOG)?;
+        net::listen(&fd, BACKLOG)?;
         watch(poll, &fd, Token::PageListener(self.listeners.len()), EventFlags::IN)?;
         self.listeners.push(fd);
         Ok(())

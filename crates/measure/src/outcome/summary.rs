@@ -8,7 +8,7 @@
 //!
 //! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
 
-use super::{Account, ClassCounts, LinkAccount, mbit, ms};
+use super::account::{Account, ClassCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
 use crate::{Histogram, grade, jain, variation};
 use packet::DropReason;

@@ -1,6 +1,6 @@
 //! The tables.
 
-use super::{Account, Column, Table, mbit, ms};
+use super::account::{Account, Column, Table, mbit, ms};
 use crate::LinkMeter;
 use crate::tally::Model;
 

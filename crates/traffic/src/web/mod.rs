@@ -24,6 +24,7 @@
 //! Not stated in CableLabs 2012, hence parameters: the size of a GET, whether connections are kept, the order in which the 24
 //! connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
 
+mod build;
 mod params;
 #[cfg(test)]
 mod tests;

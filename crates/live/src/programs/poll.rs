@@ -1,0 +1,57 @@
+//! Sockets as epoll serves them.
+
+use rustix::event::epoll;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Waiting connections of a listener.
+pub(super) const BACKLOG: i32 = 4096;
+
+/// What an event of epoll is about: kind in the top byte, index below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// Listener of (application, server).
+    Listener(usize),
+    /// Connection, end.
+    Conn(usize, usize),
+    /// Datagram socket of (application, server), end.
+    Datagram(usize, usize),
+    /// Listener of the page server.
+    PageListener(usize),
+    /// A client of the page server.
+    Page(usize),
+}
+
+impl Token {
+    pub fn pack(self) -> epoll::EventData {
+        let (kind, index, end) = match self {
+            Self::Listener(i) => (0u64, i, 0),
+            Self::Conn(i, end) => (1, i, end),
+            Self::Datagram(i, end) => (2, i, end),
+            Self::PageListener(i) => (3, i, 0),
+            Self::Page(i) => (4, i, 0),
+        };
+        epoll::EventData::new_u64(kind << 56 | (index as u64) << 1 | end as u64)
+    }
+
+    pub fn unpack(data: u64) -> Self {
+        let (index, end) = ((data << 8 >> 9) as usize, (data & 1) as usize);
+        match data >> 56 {
+            0 => Self::Listener(index),
+            1 => Self::Conn(index, end),
+            2 => Self::Datagram(index, end),
+            3 => Self::PageListener(index),
+            _ => Self::Page(index),
+        }
+    }
+}
+
+pub(super) fn tcp_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?)
+}
+
+pub(super) fn watch(poll: &OwnedFd, fd: &OwnedFd, token: Token, flags: epoll::EventFlags) -> io::Result<()> {
+    Ok(epoll::add(poll, fd, token.pack(), flags)?)
+}

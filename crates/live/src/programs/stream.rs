@@ -1,0 +1,231 @@
+//! What happens to TCP connections: bytes are written and read, ends close, the kernel's counters are taken.
+
+use super::conn::window;
+use super::core::{AppEvent, Core};
+use super::poll::Token;
+use crate::sys::tcp_info;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+use traffic::{ConnId, Side};
+use units::Time;
+
+/// What is sent: the content does not matter.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// Most reads or writes of one event, so that one connection does not starve the others.
+const TURNS: usize = 16;
+
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+impl Core {
+    /// The slot of a connection that still exists.
+    pub(super) fn slot(&self, id: ConnId) -> Option<usize> {
+        let slot = (id.0 & 0xf_ffff) as usize;
+        self.conns.get(slot)?.as_ref().filter(|c| c.id == id).map(|_| slot)
+    }
+
+    pub(super) fn write(&mut self, id: ConnId, side: Side, bytes: u64) {
+        let Some(slot) = self.slot(id) else { return };
+        let end = side as usize;
+        if let Some(conn) = &mut self.conns[slot] {
+            conn.ends[end].to_send = conn.ends[end].to_send.saturating_add(bytes);
+        }
+        self.push(slot, end);
+    }
+
+    pub(super) fn close(&mut self, id: ConnId, side: Side) {
+        let Some(slot) = self.slot(id) else { return };
+        let end = side as usize;
+        if let Some(conn) = &mut self.conns[slot] {
+            conn.ends[end].closing = true;
+        }
+        self.push(slot, end);
+    }
+
+    /// Sends what one end has, as far as its socket takes it; then its FIN.
+    pub(super) fn push(&mut self, slot: usize, end: usize) {
+        let Some(conn) = &mut self.conns[slot] else { return };
+        let e = &mut conn.ends[end];
+        let Some(socket) = e.socket.as_ref().filter(|_| e.connected) else { return };
+        let mut blocked = false;
+        let mut failed = false;
+        for _ in 0..TURNS {
+            if e.to_send == 0 {
+                break;
+            }
+            let n = e.to_send.min(ZEROS.len() as u64) as usize;
+            match send(socket, &ZEROS[..n], SendFlags::NOSIGNAL) {
+                Ok(sent) if e.to_send != u64::MAX => e.to_send -= sent as u64,
+                Ok(_) => {}
+                Err(Errno::AGAIN) => {
+                    blocked = true;
+                    break;
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    failed = true;
+                    break;
+                }
+            }
+        }
+        blocked |= e.to_send > 0;
+        if blocked != e.wants_out && !failed {
+            let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            // an end that has received everything is not asked again for input
+            let flags = if e.eof { flags - EventFlags::IN } else { flags };
+            failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
+            e.wants_out = blocked;
+        }
+        if e.to_send == 0 && e.closing && !e.shut && !failed {
+            e.shut = true;
+            failed = shutdown(socket, Shutdown::Write).is_err();
+        }
+        if failed {
+            self.over(slot);
+        } else {
+            self.end_if_done(slot);
+        }
+    }
+
+    /// epoll says that an end can do something.
+    pub(super) fn ready(&mut self, slot: usize, end: usize, flags: EventFlags) {
+        let Some(conn) = &mut self.conns[slot] else { return };
+        let (app, id) = (conn.app, conn.id);
+        let e = &mut conn.ends[end];
+        let Some(socket) = &e.socket else { return };
+        if !e.connected && flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
+            match sockopt::socket_error(socket) {
+                Ok(Ok(())) => {
+                    (e.connected, e.wants_out) = (true, true);
+                    self.app_events.push_back((app, AppEvent::Connected(id, SIDES[end])));
+                }
+                _ => return self.over(slot),
+            }
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) && !self.read(slot, end) {
+            return self.over(slot);
+        }
+        self.push(slot, end);
+    }
+
+    /// Reads what has come; false if the connection has failed.
+    fn read(&mut self, slot: usize, end: usize) -> bool {
+        let Some(conn) = &mut self.conns[slot] else { return true };
+        let e = &mut conn.ends[end];
+        let Some(socket) = &e.socket else { return true };
+        let mut got = 0;
+        let mut good = true;
+        for _ in 0..TURNS {
+            if e.eof {
+                break;
+            }
+            match recv(socket, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => {
+                    e.eof = true;
+                    let flags = if e.wants_out { EventFlags::OUT } else { EventFlags::empty() };
+                    good = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_ok();
+                }
+                Ok((n, _)) => got += n as u64,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    good = false;
+                    break;
+                }
+            }
+        }
+        if got > 0 {
+            let (app, id, row) = (conn.app, conn.id, conn.row);
+            // what arrives at the server went forward
+            self.arrived(row, 1 - end, self.now, got);
+            self.app_events.push_back((app, AppEvent::Received(id, SIDES[end], got)));
+        }
+        good
+    }
+
+    /// Both ends have sent and received everything.
+    fn end_if_done(&mut self, slot: usize) {
+        let Some(conn) = &self.conns[slot] else { return };
+        if conn.ends.iter().all(|e| e.shut && e.eof) {
+            self.over(slot);
+        }
+    }
+
+    /// The connection is over, well or not: counters are read, sockets closed, the application is told.
+    fn over(&mut self, slot: usize) {
+        self.count(slot);
+        let Some(conn) = &mut self.conns[slot] else { return };
+        let had = conn.ends.iter().any(|e| e.socket.is_some());
+        let (app, id, key) = (conn.app, conn.id, (conn.service, conn.port));
+        for end in &mut conn.ends {
+            end.socket = None;
+        }
+        if self.awaited.get(&key) == Some(&(slot as u32)) {
+            self.awaited.remove(&key);
+        }
+        if had {
+            self.app_events.push_back((app, AppEvent::Closed(id)));
+        }
+    }
+
+    /// The application is about to hear that the connection is over: its slot may be used again.
+    pub(super) fn forget(&mut self, id: ConnId) {
+        let Some(slot) = self.slot(id) else { return };
+        if let Some(conn) = self.conns[slot].take() {
+            self.apps[conn.app].rows.release(conn.row);
+            self.free.push(slot as u32);
+        }
+    }
+
+    /// Adds what the kernel has counted since the last look.
+    pub(super) fn count(&mut self, slot: usize) {
+        let Some(conn) = &mut self.conns[slot] else { return };
+        for (direction, end) in conn.ends.iter_mut().enumerate() {
+            let Some(info) = end.socket.as_ref().and_then(|s| tcp_info(s).ok()) else { continue };
+            let total = &mut self.tally.rows[conn.row as usize].directions[direction].total;
+            total.retransmits += u64::from(info.retransmits.saturating_sub(end.counted.retransmits));
+            total.timeouts += u64::from(info.timeouts.saturating_sub(end.counted.timeouts));
+            end.counted = info;
+        }
+    }
+
+    /// What the kernels have counted when the warm-up ends is left out.
+    pub(super) fn begin_if_due(&mut self) {
+        if !self.tally.begun && self.now >= self.tally.warm_up {
+            (0..self.conns.len()).for_each(|slot| self.count(slot));
+            self.tally.begin();
+        }
+    }
+
+    /// Payload of `direction` has been read.
+    pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
+        self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
+        self.tally.goodput_series(row, direction, now, bytes);
+    }
+
+    /// End of a bin: windows go into the series.
+    pub(super) fn sample(&mut self, now: Time) {
+        for slot in 0..self.conns.len() {
+            let Some(conn) = &self.conns[slot] else { continue };
+            let (id, number) = (conn.id, conn.row);
+            let row = &self.tally.rows[number as usize];
+            if row.latest.0 != id.0 || row.directions[0].series.is_none() {
+                continue;
+            }
+            self.count(slot);
+            let Some(conn) = &self.conns[slot] else { continue };
+            for (direction, end) in conn.ends.iter().enumerate().filter(|(_, e)| e.connected) {
+                self.tally.sample(number, direction, now, window(&end.counted));
+            }
+        }
+    }
+
+    /// The run is over: what the kernel counted is added up.
+    pub(super) fn finish(&mut self, now: Time) {
+        self.sample(now);
+        for slot in 0..self.conns.len() {
+            self.count(slot);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a run hands over to be told of, and what it comes to.
+
+use crate::LinkMeter;
+use crate::tally::Tally;
+use packet::{Backlog, DropReason};
+use serde_json::Value;
+use units::Duration;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Whole numbers.
+    U64(Vec<u64>),
+    /// Real numbers.
+    F64(Vec<f64>),
+    /// Names.
+    Text(Vec<String>),
+    /// Whole numbers that nobody counted, so many of them: null in every row.
+    Unknown(usize),
+}
+
+/// Columns of equal length, each with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Name and values.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Everything that fits on a page.
+    pub summary: Value,
+    /// The rest.
+    pub tables: Vec<Table>,
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet of `size` bytes.
+    #[inline]
+    pub fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+
+    pub(super) fn since(self, before: Self) -> Self {
+        Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
+    }
+}
+
+/// What a link has counted up to a moment, and what it holds then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Arrivals at the queue.
+    pub offered: Count,
+    /// Arrivals at the far end.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Dropped packets by reason, in the order of [`DropReason::ALL`].
+    pub drops: [u64; DropReason::ALL.len()],
+    /// Packets marked with CE.
+    pub marked: u64,
+    /// In its queue.
+    pub backlog: Backlog,
+    /// Packets that have left the queue, and neither arrived nor been dropped.
+    pub in_flight: u64,
+    /// The classes of its discipline, if it has any.
+    pub classes: Vec<ClassCounts>,
+}
+
+/// What a class of a discipline has counted up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Arrivals.
+    pub offered: Count,
+    /// Departures towards the link.
+    pub delivered: Count,
+    /// Drops, whatever the reason.
+    pub dropped: Count,
+    /// Marks by a law and by a step; `None` for a class that never marks.
+    pub marked: Option<[u64; 2]>,
+}
+
+impl ClassCounts {
+    fn since(self, before: Self) -> Self {
+        let then = before.marked.unwrap_or_default();
+        Self {
+            offered: self.offered.since(before.offered),
+            delivered: self.delivered.since(before.delivered),
+            dropped: self.dropped.since(before.dropped),
+            marked: self.marked.map(|now| [now[0] - then[0], now[1] - then[1]]),
+        }
+    }
+}
+
+impl LinkCounts {
+    /// What was counted since `before`, and what is held now.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let mut drops = self.drops;
+        drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
+        let earlier = before.classes.iter().copied().chain(std::iter::repeat(ClassCounts::default()));
+        Self {
+            offered: self.offered.since(before.offered),
+            delivered: self.delivered.since(before.delivered),
+            dropped: self.dropped.since(before.dropped),
+            drops,
+            marked: self.marked - before.marked,
+            backlog: self.backlog,
+            in_flight: self.in_flight,
+            classes: self.classes.iter().zip(earlier).map(|(now, then)| now.since(then)).collect(),
+        }
+    }
+}
+
+/// What a run knows of one link.
+#[derive(Clone, Debug)]
+pub struct LinkAccount<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Bits that its rate carries from the end of the warm-up on; `None` without a rate.
+    pub capacity: Option<f64>,
+    /// What it has counted in the whole run.
+    pub total: LinkCounts,
+    /// What it had counted when the warm-up ended.
+    pub before: LinkCounts,
+    /// Names of the classes of its discipline, if it has any.
+    pub classes: Vec<&'a str>,
+    /// Series and distributions, if it is recorded.
+    pub meter: Option<&'a LinkMeter>,
+}
+
+impl LinkAccount<'_> {
+    /// What was counted since the warm-up ended.
+    pub(super) fn counts(&self) -> LinkCounts {
+        self.total.since(&self.before)
+    }
+}
+
+/// All that a run, simulated or live, gives account of.
+#[derive(Clone, Debug)]
+pub struct Account<'a> {
+    /// Name of the scenario.
+    pub name: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it ran.
+    pub duration: Duration,
+    /// How much of that is left out at the start.
+    pub warm_up: Duration,
+    /// Events that were handled.
+    pub events: u64,
+    /// Every link, in the order of names.
+    pub links: Vec<LinkAccount<'a>>,
+    /// Applications and flows.
+    pub tally: &'a Tally,
+    /// By application, what only its machine knows.
+    pub figures: Vec<Vec<(&'static str, f64)>>,
+}
+
+impl Account<'_> {
+    /// How long it was measured.
+    pub(super) fn measured(&self) -> Duration {
+        self.duration.saturating_sub(self.warm_up)
+    }
+}
+
+/// Milliseconds; NaN (null in JSON) for none.
+pub(super) fn ms(d: Option<Duration>) -> f64 {
+    d.map_or(f64::NAN, Duration::millis)
+}
+
+/// Bits per second, in millions, of `bytes` in `time`; NaN (null in JSON) for no time.
+pub(super) fn mbit(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() { f64::NAN } else { bytes as f64 * 8e-6 / time.secs() }
+}
