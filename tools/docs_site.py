@@ -56,6 +56,7 @@ NAMED = {
     "cubic": "CUBIC of RFC 9438",
     "cubic_2_6_22": "CUBIC of Linux 2.6.22",
     "hystart": "HyStart",
+    "hystart_pp": "HyStart++",
     "bbr": "BBR",
     "ledbat": "LEDBAT",
     "westwood": "Westwood+",

@@ -9,11 +9,12 @@
 //! ```
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known; slow start is left by HyStart if asked for (RFC 9438 §4.10 recommends HyStart++).
+//! Departs: none known; slow start is left by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, as `hystart` says.
 
 use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
+use super::hystart_pp::HyStartPp;
 use crate::params::{HyStart as HyStartAxis, TcpParams};
 use packet::{Reading, Unit};
 use units::{Time, math};
@@ -34,6 +35,8 @@ pub(crate) struct Cubic {
     /// The next stage follows a timeout: its first window is W_max.
     after_rto: bool,
     hystart: HyStart,
+    /// The first slow start, if it is HyStart++'s.
+    start: Option<Box<HyStartPp>>,
 }
 
 /// K, seconds.   Source: RFC 9438 §4.2 figure 2.
@@ -52,6 +55,11 @@ impl Cubic {
     #[inline]
     pub(super) fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
+        if let Some(start) = &mut self.start
+            && HyStartPp::rules(w)
+        {
+            return start.on_ack(w, s, s.credit);
+        }
         if !s.cwnd_limited {
             return;
         }
@@ -105,7 +113,7 @@ impl Cubic {
 }
 
 impl Control for Cubic {
-    fn new(_: &TcpParams) -> Self {
+    fn new(p: &TcpParams) -> Self {
         Self {
             w_max: 0.0,
             k: 0.0,
@@ -114,6 +122,7 @@ impl Control for Cubic {
             epoch_start: Time::NEVER,
             after_rto: false,
             hystart: HyStart::new(),
+            start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new())),
         }
     }
 
@@ -148,6 +157,9 @@ impl Control for Cubic {
         out.segments("w_est", self.w_est);
         out.segments("cwnd_prior", self.cwnd_prior);
         self.hystart.probe(out);
+        if let Some(start) = &self.start {
+            start.probe(out);
+        }
     }
 }
 

@@ -19,6 +19,7 @@
 use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
 use super::hystart::HyStart;
+use super::hystart_pp::HyStartPp;
 use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
 use crate::params::{HyStart as HyStartAxis, TcpParams};
 use packet::{Reading, Unit};
@@ -47,6 +48,8 @@ pub(crate) struct CubicLinux {
     cwnd_cnt: u32,
     reno: RenoEstimate,
     hystart: HyStart,
+    /// The first slow start, if it is HyStart++'s.
+    start: Option<Box<HyStartPp>>,
 }
 
 impl CubicLinux {
@@ -62,6 +65,7 @@ impl CubicLinux {
             cwnd_cnt: 0,
             reno: RenoEstimate::default(),
             hystart: HyStart::new(),
+            start: None,
         }
     }
 
@@ -70,6 +74,11 @@ impl CubicLinux {
         let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
         if settled {
             self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
+        }
+        if let Some(start) = &mut self.start
+            && HyStartPp::rules(w)
+        {
+            return start.on_ack(w, s, s.credit);
         }
         if !s.cwnd_limited {
             return;
@@ -143,8 +152,9 @@ impl CubicLinux {
 }
 
 impl Control for CubicLinux {
-    fn new(_: &TcpParams) -> Self {
-        Self::fresh()
+    fn new(p: &TcpParams) -> Self {
+        let start = (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new()));
+        Self { start, ..Self::fresh() }
     }
 
     #[inline]
@@ -157,9 +167,9 @@ impl Control for CubicLinux {
         Window { ssthresh: self.ssthresh(p, left(p, w, kind, BETA), base), ..w }.into()
     }
 
-    /// A timeout forgets everything.
+    /// A timeout forgets everything but where the first slow start was, should it prove spurious.
     fn on_rto(&mut self, _: Window) {
-        *self = Self::fresh();
+        *self = Self { start: self.start.take(), ..Self::fresh() };
     }
 
     /// Time without sending is not time of growth.
@@ -177,6 +187,9 @@ impl Control for CubicLinux {
         out.segments("w_est", self.reno.window.into());
         out.number("cnt", self.cnt);
         self.hystart.probe(out);
+        if let Some(start) = &self.start {
+            start.probe(out);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ macro_rules! controllers {
     ($expand:ident) => {
         $expand! {
             /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
-            "reno" Reno(reno::Reno),
+            "reno" Reno(reno::RenoFlow),
             /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.
             "cubic" Cubic(cubic_form::CubicForms),
             /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.

@@ -12,6 +12,7 @@ mod cubic_form;
 mod cubic_linux;
 mod dctcp;
 mod hystart;
+mod hystart_pp;
 mod ledbat;
 mod linux;
 pub(crate) mod list;

@@ -6,11 +6,14 @@
 //! congestion:            ssthresh = max(beta * base, 2), beta = 1/2, or beta_ecn for a mark (`abe.rs`)
 //! ```
 //!
+//! With `hystart = "rfc9406"` the first slow start is HyStart++'s.
+//!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
 use super::abe::left;
 use super::control::{AckSample, Congestion, Control, Drive, Window};
-use crate::params::TcpParams;
+use super::hystart_pp::HyStartPp;
+use crate::params::{HyStart as HyStartAxis, TcpParams};
 use packet::Reading;
 
 /// What sums of fractions may be off a whole number: five times a fifth are one.
@@ -52,6 +55,39 @@ impl Control for Reno {
     }
 
     fn probe(&self, _: &mut Reading<'_>) {}
+}
+
+/// Reno, and the first slow start that `hystart` names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RenoFlow {
+    start: Option<Box<HyStartPp>>,
+}
+
+impl Control for RenoFlow {
+    fn new(p: &TcpParams) -> Self {
+        Self { start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new())) }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+        match &mut self.start {
+            Some(start) if HyStartPp::rules(&w) => {
+                start.on_ack(&mut w, s, s.credit);
+                w.into()
+            }
+            _ => Reno.on_ack(p, w, s),
+        }
+    }
+
+    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+        Reno.on_congestion(p, w, kind, base)
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        if let Some(start) = &self.start {
+            start.probe(out);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub enum CubicForm {
     Linux,
 }
 
-/// How slow start ends before a loss. Only CUBIC asks.
+/// How slow start ends before a loss. CUBIC asks; Reno, too, for `rfc9406`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HyStart {
@@ -52,6 +52,8 @@ pub enum HyStart {
     Off,
     /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
     Hystart,
+    /// HyStart++, in the first slow start only: a slower phase first, and back if round trips fall again.   Source: RFC 9406.
+    Rfc9406,
 }
 
 /// How losses are found and repaired after duplicate ACKs.

@@ -1,0 +1,207 @@
+//! HyStart++: leaving slow start when round trips grow, and coming back if that was nothing.
+//!
+//! ```text
+//! round:       until all is acknowledged that was sent when it began;  N = segments that an ACK newly acknowledges
+//! slow start:  cwnd += min(N, L)
+//!              after 8 samples of a round: its least round trip >= that of the round before + RttThresh
+//!              --> conservative slow start (CSS), baseline = the least of this round
+//! CSS:         cwnd += min(N, L) / 4
+//!              after 8 samples of a round: its least < baseline  --> slow start
+//!              5 rounds, the one under way counted  --> ssthresh = cwnd
+//! RttThresh = clamp(least of the round before / 8, 4 ms, 16 ms)
+//! ```
+//!
+//! It rules the first slow start only, while ssthresh is infinite; a loss or an ECN echo ends that.
+//!
+//! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
+
+use super::control::{AckSample, Window};
+use packet::Reading;
+
+/// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
+const RTT_THRESH: (u32, u32) = (4_000, 16_000);
+/// MIN_RTT_DIVISOR.
+const MIN_RTT_DIVISOR: u32 = 8;
+/// N_RTT_SAMPLE: samples of a round before one decides.
+const N_RTT_SAMPLE: u8 = 8;
+/// CSS_GROWTH_DIVISOR.
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+/// CSS_ROUNDS.
+const CSS_ROUNDS: u8 = 5;
+/// L: most segments that one ACK counts for, of a sender that does not pace.
+const L: f64 = 8.0;
+
+/// Conservative slow start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Css {
+    /// cssBaselineMinRtt, microseconds.
+    baseline: u32,
+    /// Rounds that have ended in it.
+    rounds: u8,
+}
+
+/// The first slow start of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HyStartPp {
+    /// windowEnd: the round ends with the ACK of this; 0 before the first one began.
+    window_end: u64,
+    /// lastRoundMinRTT and currentRoundMinRTT, microseconds; `u32::MAX` is infinite.
+    last_round: u32,
+    current_round: u32,
+    /// rttSampleCount, up to what is needed.
+    samples: u8,
+    css: Option<Css>,
+}
+
+/// RttThresh, microseconds.   Source: RFC 9406 §4.2.
+fn rtt_thresh(last_round: u32) -> u32 {
+    (last_round / MIN_RTT_DIVISOR).clamp(RTT_THRESH.0, RTT_THRESH.1)
+}
+
+impl HyStartPp {
+    pub(super) fn new() -> Self {
+        Self { window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
+    }
+
+    /// It rules as long as no threshold is known.
+    #[inline]
+    pub(super) fn rules(w: &Window) -> bool {
+        w.ssthresh.is_infinite()
+    }
+
+    /// An ACK of the first slow start; `credit` segments count for growth.
+    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
+        if self.window_end == 0 {
+            self.window_end = s.next;
+        }
+        if s.cwnd_limited {
+            let divisor = if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1.0 };
+            w.cwnd += credit.min(L) / divisor;
+        }
+        if let Some(rtt) = s.rtt_us {
+            self.current_round = self.current_round.min(rtt);
+            self.samples = (self.samples + 1).min(N_RTT_SAMPLE);
+            self.judge();
+        }
+        if s.una >= self.window_end {
+            self.begin_round(w, s);
+        }
+    }
+
+    fn begin_round(&mut self, w: &mut Window, s: &AckSample) {
+        self.window_end = s.next;
+        (self.last_round, self.current_round, self.samples) = (self.current_round, u32::MAX, 0);
+        if let Some(css) = &mut self.css {
+            css.rounds += 1;
+            if css.rounds >= CSS_ROUNDS {
+                w.ssthresh = w.cwnd;
+            }
+        }
+    }
+
+    fn judge(&mut self) {
+        if self.samples < N_RTT_SAMPLE {
+            return;
+        }
+        self.css = match self.css {
+            None if self.last_round != u32::MAX
+                && self.current_round >= self.last_round.saturating_add(rtt_thresh(self.last_round)) =>
+            {
+                Some(Css { baseline: self.current_round, rounds: 0 })
+            }
+            Some(css) if self.current_round < css.baseline => None,
+            phase => phase,
+        };
+    }
+
+    /// Tells its state.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        let known = |us: u32| Some(us).filter(|us| *us != u32::MAX);
+        out.flag("css", self.css.is_some());
+        out.number("css_rounds", self.css.map_or(0.0, |css| f64::from(css.rounds)));
+        out.micros("css_baseline_min_rtt", self.css.map(|css| css.baseline));
+        out.micros("last_round_min_rtt", known(self.last_round));
+        out.micros("current_round_min_rtt", known(self.current_round));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: f64 = f64::INFINITY;
+
+    /// A round of `n` ACKs of one segment each, at this round trip; `sent` segments leave meanwhile, the next round.
+    fn round(h: &mut HyStartPp, w: &mut Window, una: &mut u64, (n, sent): (u64, u64), rtt_ms: f64) {
+        let end = *una + n;
+        for _ in 0..n {
+            *una += 1;
+            let next = if *una == end { end + sent } else { end };
+            let rtt_us = Some((rtt_ms * 1000.0) as u32);
+            let s = AckSample { una: *una, next, rtt_us, cwnd_limited: true, ..AckSample::default() };
+            h.on_ack(w, &s, 1.0);
+        }
+    }
+
+    #[test]
+    fn the_threshold_is_an_eighth_between_four_and_sixteen() {
+        assert_eq!([20_000, 100_000, 200_000].map(rtt_thresh), [4_000, 12_500, 16_000]);
+    }
+
+    #[test]
+    fn round_trips_that_grow_by_the_threshold_slow_the_growth_to_a_quarter() {
+        // 100 ms: the next round enters at 112.5 ms, not at 112.4
+        for (rtt, enters) in [(112.4, false), (112.5, true)] {
+            let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+            round(&mut h, &mut w, &mut una, (10, 20), 100.0);
+            assert_eq!(w.cwnd, 20.0);
+            round(&mut h, &mut w, &mut una, (20, 20), rtt);
+            // seven samples are too few; the eighth decides, after its own growth: 20 + 8 + 12 / 4
+            assert_eq!(w.cwnd, if enters { 31.0 } else { 40.0 });
+            assert_eq!(h.css.is_some(), enters);
+        }
+    }
+
+    #[test]
+    fn css_that_was_entered_for_nothing_is_left_for_slow_start() {
+        let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        round(&mut h, &mut w, &mut una, (10, 20), 40.0);
+        round(&mut h, &mut w, &mut una, (20, 12), 46.0);
+        // the round in which it was entered counts
+        assert_eq!(h.css, Some(Css { baseline: 46_000, rounds: 1 }));
+        assert_eq!(w.cwnd, 31.0);
+        // a round at the baseline stays: 12 / 4. One below it: seven at a quarter, the eighth ends CSS, after it one each
+        round(&mut h, &mut w, &mut una, (12, 12), 46.0);
+        assert_eq!((w.cwnd, h.css.map(|css| css.rounds)), (34.0, Some(2)));
+        round(&mut h, &mut w, &mut una, (12, 8), 45.9);
+        assert_eq!((w.cwnd, h.css), (34.0 + 8.0 / 4.0 + 4.0, None));
+        // and it may be entered again: 45.9 / 8 = 5.7375 ms
+        round(&mut h, &mut w, &mut una, (8, 8), 51.7);
+        assert_eq!(h.css, Some(Css { baseline: 51_700, rounds: 1 }));
+        assert!(w.ssthresh.is_infinite());
+    }
+
+    #[test]
+    fn the_fifth_round_of_css_sets_the_threshold() {
+        let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        round(&mut h, &mut w, &mut una, (10, 20), 40.0);
+        // entered in the middle of this round, which is the first
+        round(&mut h, &mut w, &mut una, (20, 12), 46.0);
+        for _ in 2..=5 {
+            assert!(HyStartPp::rules(&w));
+            round(&mut h, &mut w, &mut una, (12, 12), 46.0);
+        }
+        // 20 + 8 + 12 / 4, and four rounds of 12 / 4
+        assert_eq!((w.cwnd, w.ssthresh), (43.0, 43.0));
+    }
+
+    #[test]
+    fn one_ack_counts_for_eight_segments_at_most() {
+        let (mut h, mut w) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE });
+        let s = AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() };
+        h.on_ack(&mut w, &s, 20.0);
+        assert_eq!(w.cwnd, 18.0);
+        h.on_ack(&mut w, &AckSample { cwnd_limited: false, ..s }, 20.0);
+        assert_eq!(w.cwnd, 18.0);
+    }
+}
