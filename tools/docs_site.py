@@ -58,6 +58,7 @@ NAMED = {
     "hystart": "HyStart",
     "hystart_pp": "HyStart++",
     "bbr": "BBR",
+    "bbr3": "BBR version 3",
     "ledbat": "LEDBAT",
     "westwood": "Westwood+",
     "dctcp": "DCTCP",

@@ -9,9 +9,11 @@
 //! the segments that one ACK delivers, the one sent last speaks.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
-//! Cost: 40 bytes per segment outstanding beside its entry on the scoreboard, at the same position; the board tells what arrives.
+//! Cost: 56 bytes per segment outstanding beside its entry on the scoreboard, at the same position; the board tells what arrives.
 
-use crate::cc::control::RateSample;
+use crate::cc::control::{LostSegment, RateSample};
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::entry::{LOST, RETX, SACKED};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
@@ -23,6 +25,11 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
+    /// Bytes in flight then, this segment included, and bytes taken for lost until then.
+    in_flight: u64,
+    lost: u64,
+    /// It was taken for lost, and that was told.
+    gone: bool,
     /// Delivered: the receiver has it, though something before it may be missing.
     done: bool,
 }
@@ -47,6 +54,8 @@ pub(crate) struct Sampler {
     limited_until: u64,
     /// Least round trip so far, microseconds.
     min_rtt_us: Option<u32>,
+    /// Bytes taken for lost since the connection began. Only where someone asks.
+    lost: u64,
     /// As the scoreboard's entries.
     sent: VecDeque<Sent>,
     arrived: Arrived,
@@ -88,6 +97,9 @@ impl Sampler {
             delivered_at: self.delivered_at,
             first_at: self.first_at,
             app_limited: self.limited_until > 0,
+            in_flight: in_flight + u64::from(bytes),
+            lost: self.lost,
+            gone: false,
             done: false,
         };
         match again {
@@ -113,6 +125,28 @@ impl Sampler {
     pub(crate) fn on_acknowledged(&mut self, bytes: u64, again: bool) {
         if let Some(s) = self.sent.pop_front().filter(|s| !s.done) {
             self.arrived.take(s, bytes, again);
+        }
+    }
+
+    /// Tells what the board newly takes for lost, in order. Bound: the board; only where a controller asks, and something was lost.
+    pub(crate) fn tell_losses(&mut self, board: &Scoreboard, mut tell: impl FnMut(&LostSegment)) {
+        let mut adjoins = false;
+        for (s, e) in self.sent.iter_mut().zip(board.iter()) {
+            let lost = e.has(LOST) && !e.has(RETX) && !e.has(SACKED);
+            let newly = lost && !s.gone && e.bytes() > 0;
+            s.gone = lost;
+            if newly {
+                self.lost += e.bytes();
+                tell(&LostSegment {
+                    bytes: e.bytes(),
+                    tx_in_flight: s.in_flight,
+                    lost: self.lost - s.lost,
+                    app_limited: s.app_limited,
+                    total_delivered: self.delivered + self.arrived.bytes,
+                    adjoins,
+                });
+            }
+            adjoins = newly;
         }
     }
 
@@ -147,6 +181,8 @@ impl Sampler {
             app_limited: s.app_limited,
             rtt_us,
             compressed: interval.is_zero() || interval < least,
+            tx_in_flight: s.in_flight,
+            lost: self.lost - s.lost,
         };
         (newly, Some(sample))
     }
@@ -203,6 +239,8 @@ mod tests {
                 app_limited: false,
                 rtt_us: Some(12_000),
                 compressed: false,
+                tx_in_flight: 5000,
+                lost: 0,
             }
         );
         s.on_send(Time(21 * MS), Some(0), 1000, 1000);

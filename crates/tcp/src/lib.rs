@@ -49,7 +49,7 @@ mod validate;
 pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
 pub use endpoint::Endpoint;
 pub use params::{
-    CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
+    Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
     InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;

@@ -1,8 +1,8 @@
 //! Whole stacks by name.
 
 use crate::params::{
-    CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart, InitialWindow,
-    LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -17,6 +17,9 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("bbr", "The stack of linux-6 with BBR version 1 for its congestion control, paced"),
     ("dctcp", "The stack of linux-6 with DCTCP (RFC 8257) as Linux runs it: ECN, ECT(0) on every packet"),
     ("prague", "The stack of linux-6 with TCP Prague: AccECN, ECT(1) on every packet, paced"),
+    ("bbr3", "The stack of linux-6 with BBR version 3 of draft-ietf-ccwg-bbr for its congestion control, paced"),
+    ("bbr3-draft", "The same as bbr3, by the name of its form"),
+    ("bbr3-linux", "The stack of linux-6 with BBR version 3 as google/bbr has it for Linux, paced"),
     (
         "ledbat",
         "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh",
@@ -58,6 +61,8 @@ impl TcpParams {
                 ecn_feedback: EcnFeedback::Accecn,
                 ..linux_6()
             },
+            "bbr3" | "bbr3-draft" => bbr3(Bbr3Form::Draft),
+            "bbr3-linux" => bbr3(Bbr3Form::Linux),
             "ledbat" => ledbat(),
             "ns2-cubic-2.6.22" => ns2_cubic_2622(),
             "ns2-fulltcp-sack" => ns2_fulltcp_sack(),
@@ -87,6 +92,7 @@ fn linux_6() -> TcpParams {
         cwnd_validation: CwndValidation::Round,
         congestion_control: CongestionControl::Cubic,
         cubic_form: CubicForm::Linux,
+        bbr3_form: Bbr3Form::Draft,
         beta: None,
         cubic_c: 0.4,
         fast_convergence: true,
@@ -144,6 +150,11 @@ fn linux_6() -> TcpParams {
         // tcp_rmem's default maximum of 6 MB
         receive_window: Bytes(6_291_456),
     }
+}
+
+/// BBR version 3 on Linux' machinery.
+fn bbr3(bbr3_form: Bbr3Form) -> TcpParams {
+    TcpParams { congestion_control: CongestionControl::Bbr3, bbr3_form, ..linux_6() }
 }
 
 /// The background transport of RFC 6817 on Linux' machinery; INIT_CWND 2 (§2.5).

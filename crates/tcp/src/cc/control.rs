@@ -109,6 +109,8 @@ pub struct AckSample {
     pub next: u64,
     /// The window was what limited the sender; it may grow only then.
     pub cwnd_limited: bool,
+    /// The window stopped the sender at some time in the round trip. Only for a controller that owns it.
+    pub window_filled: bool,
     /// State of the sender; before this ACK, or after it for a controller that owns the window.
     pub state: State,
     /// The delivery rate, if the ACK gives one. Only where [`Needs::rates`], as all below.
@@ -136,6 +138,29 @@ pub struct RateSample {
     pub rtt_us: Option<u32>,
     /// The interval is shorter than any round trip: ACKs were compressed, and the rate means nothing.
     pub compressed: bool,
+    /// Bytes in flight when the newest acknowledged segment left, itself included.
+    pub tx_in_flight: u64,
+    /// Bytes taken for lost since then. Only where [`Needs::losses`].
+    pub lost: u64,
+}
+
+/// A segment newly taken for lost.
+///
+/// Source: draft-ietf-ccwg-bbr-04 §5.5.10.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LostSegment {
+    /// Its payload.
+    pub(crate) bytes: u64,
+    /// Bytes in flight when it left, itself included.
+    pub(crate) tx_in_flight: u64,
+    /// Bytes taken for lost since then, itself included.
+    pub(crate) lost: u64,
+    /// The application limited what was sent then.
+    pub(crate) app_limited: bool,
+    /// Bytes delivered since the connection began.
+    pub(crate) total_delivered: u64,
+    /// The segment before it was taken for lost at the same moment.
+    pub(crate) adjoins: bool,
 }
 
 /// What was taken for congestion.
@@ -177,6 +202,8 @@ pub struct Needs {
     pub ecn: bool,
     /// Of those, only AccECN will do; with a peer that has it not there is none.
     pub accecn: bool,
+    /// It hears of every segment taken for lost (`on_lost`). Only with `rates`.
+    pub losses: bool,
 }
 
 impl Needs {
@@ -189,6 +216,7 @@ impl Needs {
         answers_marks: false,
         ecn: false,
         accecn: false,
+        losses: false,
     };
 }
 
@@ -229,6 +257,14 @@ pub(crate) trait Control {
 
     /// A timeout, after `on_congestion` if it is for a loss that has not been answered yet. The window will be one segment.
     fn on_rto(&mut self, _w: Window) {}
+
+    /// A segment is taken for lost; before `on_congestion`, `on_rto` and the ACK that told. Only where [`Needs::losses`].
+    fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
+
+    /// The last recovery or timeout was for nothing. Only where [`Needs::owns_window`].
+    fn on_undo(&mut self, w: Window) -> Drive {
+        w.into()
+    }
 
     /// A silence ends.
     fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {

@@ -14,6 +14,8 @@ macro_rules! controllers {
             "ledbat" Ledbat(ledbat::Ledbat),
             /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
+            /// BBR version 3, in the form that `bbr3_form` names: bounded by losses.   Source: draft-ietf-ccwg-bbr-04; google/bbr v3.
+            "bbr3" Bbr3(bbr3::Bbr3),
             /// Westwood+: Reno that comes down to what the path has been carrying.   Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
             /// DCTCP: the window comes down by the share of packets that is marked, in the form that `dctcp_form` names. Needs `ecn`, with

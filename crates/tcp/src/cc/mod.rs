@@ -5,6 +5,7 @@
 
 mod abe;
 pub(crate) mod bbr;
+mod bbr3;
 pub(crate) mod control;
 mod cubic;
 mod cubic_2_6_22;
@@ -22,7 +23,7 @@ mod westwood;
 
 use crate::params::{CongestionControl, TcpParams};
 use crate::stats::Model;
-use control::{AckSample, Congestion, Control, Drive, Needs, Silence, Window};
+use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Window};
 use list::controllers;
 use packet::Reading;
 use units::{Rng, Time};
@@ -90,6 +91,18 @@ macro_rules! dispatch {
             pub(crate) fn on_rto(&mut self, w: Window) {
                 match self {
                     $(Self::$Name(c) => c.on_rto(w),)*
+                }
+            }
+
+            pub(crate) fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
+                match self {
+                    $(Self::$Name(c) => c.on_lost(w, now, s),)*
+                }
+            }
+
+            pub(crate) fn on_undo(&mut self, w: Window) -> Drive {
+                match self {
+                    $(Self::$Name(c) => c.on_undo(w),)*
                 }
             }
 

@@ -5,8 +5,8 @@ mod ecn;
 mod ledbat;
 
 pub use axes::{
-    CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing,
-    Recovery, Reduction, Undo,
+    Bbr3Form, CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto,
+    Pacing, Recovery, Reduction, Undo,
 };
 pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
@@ -92,6 +92,8 @@ pub struct TcpParams {
     pub congestion_control: CongestionControl,
     /// Whose CUBIC `congestion_control = "cubic"` is.
     pub cubic_form: CubicForm,
+    /// Whose BBR `congestion_control = "bbr3"` is.
+    pub bbr3_form: Bbr3Form,
     /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
     /// 819/1024 for cubic-2.6.22.
     pub beta: Option<f64>,

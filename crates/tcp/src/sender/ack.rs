@@ -59,6 +59,9 @@ impl Sender {
             self.cc.hear(p, &sample);
         }
         if self.cc.owns_window() {
+            if sample.lost > 0 {
+                self.tell_losses(now);
+            }
             self.advance(cx, &sample, took.acked, took.delivered);
             self.consult(cx, &sample);
             self.on_ece(cx, &sample);

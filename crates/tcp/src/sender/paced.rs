@@ -90,7 +90,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, sample: &AckSample) {
         let in_flight = self.in_flight();
-        let mut s = AckSample { in_flight, state: self.state, ..*sample };
+        let mut s = AckSample { in_flight, state: self.state, window_filled: self.limited, ..*sample };
         self.sample_rates(cx.now, &mut s);
         let d = self.cc.on_ack(cx.p, self.window, &s);
         self.follow(&d);
@@ -98,6 +98,16 @@ impl Sender {
             && d.probing_delay
         {
             path.rates.on_app_limited(in_flight);
+        }
+    }
+
+    /// Segments may have been taken for lost: a controller that asks hears of each.
+    #[cold]
+    pub(super) fn tell_losses(&mut self, now: Time) {
+        let Some(path) = &mut self.path else { return };
+        if self.cc.needs().losses {
+            let (cc, w) = (&mut self.cc, self.window);
+            path.rates.tell_losses(&self.board, |lost| cc.on_lost(w, now, lost));
         }
     }
 

@@ -240,6 +240,7 @@ impl Sender {
         // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest
         let keep_sack = p.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
+        self.tell_losses(now);
         // what is not overdue is still in flight, and does not take the place of the one segment
         self.window.cwnd += (self.board.pipe() / u64::from(p.mss)) as f64;
         self.state = State::Loss;

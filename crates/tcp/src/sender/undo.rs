@@ -126,6 +126,10 @@ impl Sender {
             self.window.cwnd = self.window.cwnd.max(before.cwnd);
             self.window.ssthresh = self.window.ssthresh.max(before.ssthresh);
         }
+        if self.cc.owns_window() {
+            let d = self.cc.on_undo(self.window);
+            self.follow(&d);
+        }
         self.timeouts = 0;
         self.state = State::Open;
         self.dupacks = 0;

@@ -82,6 +82,8 @@ mod tests {
             app_limited: false,
             rtt_us: Some(20_000),
             compressed: false,
+            tx_in_flight: 0,
+            lost: 0,
         };
         AckSample {
             now: Time(us * 1000),

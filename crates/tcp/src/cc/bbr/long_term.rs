@@ -120,6 +120,8 @@ mod tests {
             app_limited: false,
             rtt_us: Some(10_000),
             compressed: false,
+            tx_in_flight: 0,
+            lost: 0,
         };
         let a = AckSample {
             now: Time(k * 10_000_000),

@@ -43,6 +43,8 @@ fn ack(now: Time, total_delivered: u64, in_flight: u64, rtt_us: u32) -> AckSampl
             app_limited: false,
             rtt_us: Some(rtt_us),
             compressed: false,
+            tx_in_flight: 0,
+            lost: 0,
         }),
         ..AckSample::default()
     }
@@ -111,6 +113,8 @@ fn startup_ends_three_rounds_after_the_last_growth() {
             app_limited: false,
             rtt_us: Some(10_000),
             compressed: false,
+            tx_in_flight: 0,
+            lost: 0,
         });
         step(&mut b, &mut w, &a);
         modes.push(b.mode);

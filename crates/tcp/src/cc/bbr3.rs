@@ -1,0 +1,190 @@
+//! BBR version 3: a model of the path as in version 1, with bounds that losses draw.
+//!
+//! ```text
+//! max_bw  = largest delivery rate of the last two ProbeBW cycles       min_rtt = least round trip of 10 s
+//! bw      = min(max_bw, bw_shortterm)                                  bdp     = bw * min_rtt
+//! pacing  = pacing gain * bw * 0.99
+//! cwnd    = max(cwnd gain * bdp + extra_acked, 3 send quanta, 4 segments), not above the bounds
+//!
+//!                 pacing cwnd   left when
+//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or more than 2 % of a round are lost in six places
+//! Drain            0.5   2      inflight <= bdp, or after three rounds
+//! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
+//!          CRUISE  1     2      2 to 3 s since DOWN began, or as many rounds as Reno would need, at most 63
+//!          REFILL  1     2      after a round
+//!          UP      1.25  2.25   the rate grew less than 25 % in three rounds, or more than 2 % are lost
+//! ProbeRTT         1     0.5    inflight <= bdp / 2, for 200 ms and a round; every 5 s without a lower round trip
+//! ```
+//!
+//! [`model`] is what it knows of the path, [`bounds`] what losses make of that, [`states`] the machine, [`answers`] what it tells the
+//! sender. Functions are named after those of the draft.
+//!
+//! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at 0.91,
+//! `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and an answer to ECN ([`marks`]).
+//! Departs: the draft leaves the answer to a CE mark open: it counts as a loss in its round, but never as one that ends a probe. Of
+//! the Linux form, what is in flight is not corrected for the pacing timer, there is no fast path, and no PLB.
+
+mod answers;
+mod bounds;
+mod excess;
+mod marks;
+mod model;
+mod phase;
+mod states;
+#[cfg(test)]
+mod tests;
+
+use crate::params::Bbr3Form;
+use crate::stats::State;
+use excess::Excess;
+use marks::Marks;
+use phase::{AckPhase, Phase, Undo};
+use units::{Duration, Rng, Time};
+
+/// BBR.StartupPacingGain: 4 ln 2.
+const STARTUP_PACING_GAIN: f64 = 2.77;
+/// BBR.DefaultCwndGain.
+const DEFAULT_CWND_GAIN: f64 = 2.0;
+/// Of ProbeBW_UP.
+const UP_PACING_GAIN: f64 = 1.25;
+const UP_CWND_GAIN: f64 = 2.25;
+/// BBR.ProbeRTTCwndGain.
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+/// BBR.PacingMarginPercent: paced 1 % below the estimate.
+const PACING_MARGIN: f64 = 0.99;
+/// BBR.MinPipeCwnd, segments.
+const MIN_PIPE_CWND: f64 = 4.0;
+/// Round trip assumed for the first pacing rate when the handshake gave none.
+const FIRST_RTT: Duration = Duration::from_millis(1);
+
+/// The state of one connection. Volumes are bytes, rates bytes per second, of payload; infinite where nothing is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr3 {
+    form: Bbr3Form,
+    mss: f64,
+    initial_cwnd: f64,
+    phase: Phase,
+    /// C.delivered.
+    delivered: u64,
+
+    // ---- model
+    round_count: u64,
+    next_round_delivered: u64,
+    round_start: bool,
+    /// Largest delivery rate of this ProbeBW cycle and of the one before.
+    max_bw_filter: [f64; 2],
+    /// Microseconds.
+    min_rtt: Option<u32>,
+    min_rtt_stamp: Time,
+    probe_rtt_min_delay: Option<u32>,
+    probe_rtt_min_stamp: Time,
+    probe_rtt_expired: bool,
+    bw: f64,
+    excess: Excess,
+    full_bw: f64,
+    full_bw_count: u32,
+    full_bw_now: bool,
+    full_bw_reached: bool,
+
+    // ---- bounds
+    /// Of the round under way: most delivered per second, and over a sample.
+    bw_latest: f64,
+    inflight_latest: f64,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    is_loss_in_round: bool,
+    /// Separate runs of segments lost in the round.
+    lost_ranges: u32,
+    bw_shortterm: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+    is_bw_probe_sample: bool,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+    bw_probe_up_rounds: u32,
+    bw_probe_up_acked: f64,
+    probe_up_acked_per_inc: f64,
+    undo: Undo,
+    marks: Marks,
+
+    // ---- states
+    ack_phase: AckPhase,
+    cycle_stamp: Time,
+    bw_probe_wait: Duration,
+    rounds_since_probe_up: u32,
+    drain_start_round: u64,
+    probe_rtt_done_stamp: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+
+    // ---- control
+    pacing_rate: f64,
+    seen_rtt: bool,
+    /// Window before a recovery or ProbeRTT.
+    prior_cwnd: f64,
+    previous: State,
+    /// Draws when to probe.
+    rng: Rng,
+}
+
+impl Bbr3 {
+    /// BBR.pacing_gain and BBR.cwnd_gain.
+    fn gains(&self) -> (f64, f64) {
+        let (drain, down) = match self.form {
+            Bbr3Form::Draft => (0.5, 0.9),
+            // 1 / 2.885
+            Bbr3Form::Linux => (0.347, 0.91),
+        };
+        match self.phase {
+            Phase::Startup => (STARTUP_PACING_GAIN, DEFAULT_CWND_GAIN),
+            Phase::Drain => (drain, DEFAULT_CWND_GAIN),
+            Phase::ProbeBwDown => (down, DEFAULT_CWND_GAIN),
+            Phase::ProbeBwCruise | Phase::ProbeBwRefill => (1.0, DEFAULT_CWND_GAIN),
+            Phase::ProbeBwUp => (UP_PACING_GAIN, UP_CWND_GAIN),
+            Phase::ProbeRtt => (1.0, PROBE_RTT_CWND_GAIN),
+        }
+    }
+
+    /// C.send_quantum.
+    fn send_quantum(&self) -> f64 {
+        match self.form {
+            Bbr3Form::Draft => (self.pacing_rate * 1e-3).min(65_536.0).max(2.0 * self.mss),
+            Bbr3Form::Linux => {
+                let least = if self.pacing_rate < 150_000.0 { 1.0 } else { 2.0 };
+                (self.pacing_rate / 1024.0).clamp(least * self.mss, 65_536.0_f64.max(least * self.mss))
+            }
+        }
+    }
+
+    /// BDPMultiple().
+    fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
+        self.min_rtt.map_or(self.initial_cwnd, |us| gain * bw * f64::from(us) * 1e-6)
+    }
+
+    /// QuantizationBudget().
+    fn quantization_budget(&self, inflight_cap: f64) -> f64 {
+        let cap = inflight_cap.max(3.0 * self.send_quantum()).max(MIN_PIPE_CWND * self.mss);
+        if self.phase == Phase::ProbeBwUp { cap + 2.0 * self.mss } else { cap }
+    }
+
+    /// Inflight().
+    fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.quantization_budget(self.bdp_multiple(bw, gain))
+    }
+
+    /// TargetInflight(): the BDP, unless congestion has cut the window.
+    fn target_inflight(&self, cwnd: f64) -> f64 {
+        self.bdp_multiple(self.bw, 1.0).min(cwnd)
+    }
+
+    /// IsInAProbeBWState().
+    fn is_in_a_probe_bw_state(&self) -> bool {
+        use Phase::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
+        matches!(self.phase, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
+    }
+
+    /// IsProbingBW().
+    fn is_probing_bw(&self) -> bool {
+        matches!(self.phase, Phase::Startup | Phase::ProbeBwRefill | Phase::ProbeBwUp)
+    }
+}

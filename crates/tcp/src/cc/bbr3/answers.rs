@@ -1,0 +1,244 @@
+//! What BBR version 3 answers its sender.
+//!
+//! Source: draft-ietf-ccwg-bbr-04 §5.2, §5.4 and §5.6.
+
+use super::{AckPhase, Bbr3, Excess, FIRST_RTT, MIN_PIPE_CWND, Marks, PACING_MARGIN, Phase, STARTUP_PACING_GAIN, Undo};
+use crate::cc::control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Window};
+use crate::params::{Bbr3Form, EcnFeedback, TcpParams};
+use crate::stats::{Model, State};
+use packet::{Reading, Unit};
+use units::{BitRate, Duration, Rng, Time};
+
+/// Losses are being repaired.
+fn repairing(s: State) -> bool {
+    matches!(s, State::Recovery | State::Loss)
+}
+
+impl Bbr3 {
+    /// SaveCwnd().
+    pub(super) fn save_cwnd(&mut self, cwnd: f64) {
+        let last_good = !repairing(self.previous) && !self.is_in_probe_rtt();
+        self.prior_cwnd = if last_good { cwnd } else { self.prior_cwnd.max(cwnd) };
+    }
+
+    /// The window and the pace; `cwnd` in bytes.
+    fn drive(&self, w: Window, cwnd: f64) -> Drive {
+        Drive {
+            pacing_rate: Some(self.pacing_rate),
+            quantum: (self.send_quantum() / self.mss) as u32,
+            probing_delay: self.is_in_probe_rtt(),
+            ..Window { cwnd: cwnd / self.mss, ..w }.into()
+        }
+    }
+
+    /// UpdateModelAndState().
+    fn update_model_and_state(&mut self, cwnd: &mut f64, s: &AckSample) {
+        let Some(rs) = s.rate.filter(|rs| !rs.compressed) else { return };
+        self.update_latest_delivery_signals(s, &rs);
+        self.update_congestion_signals(*cwnd, &rs);
+        self.update_ack_aggregation(*cwnd, s);
+        self.check_full_bw_reached(&rs);
+        self.check_startup_done(s, &rs);
+        self.check_drain_done(s);
+        self.update_probe_bw_cycle_phase(*cwnd, s, &rs);
+        self.update_min_rtt(s, &rs);
+        self.check_probe_rtt(cwnd, s);
+        self.advance_latest_delivery_signals(&rs);
+        self.bound_bw_for_model();
+    }
+
+    /// SetCwnd().
+    fn set_cwnd(&self, mut cwnd: f64, newly: f64) -> f64 {
+        let most = self.quantization_budget(self.bdp_multiple(self.bw, self.gains().1) + self.excess.extra_acked());
+        if self.full_bw_reached {
+            cwnd = (cwnd + newly).min(most);
+        } else if cwnd < most || (self.delivered as f64) < self.initial_cwnd {
+            cwnd += newly;
+        }
+        cwnd = cwnd.max(MIN_PIPE_CWND * self.mss);
+        if self.is_in_probe_rtt() {
+            cwnd = cwnd.min(self.probe_rtt_cwnd());
+        }
+        cwnd.min(self.cwnd_cap())
+    }
+
+    /// CE marks, by the form.
+    fn note_marks(&mut self, p: &TcpParams, cwnd: f64, s: &AckSample) {
+        match self.form {
+            Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
+            Bbr3Form::Linux if p.ecn_feedback != EcnFeedback::Rfc3168 => self.marks.on_ack(s, self.min_rtt),
+            _ => {}
+        }
+    }
+}
+
+impl Control for Bbr3 {
+    const NEEDS: Needs = Needs { rates: true, owns_window: true, answers_marks: true, losses: true, ..Needs::NONE };
+
+    fn new(p: &TcpParams) -> Self {
+        let mss = f64::from(p.mss);
+        let initial_cwnd = p.initial_window_segments() * mss;
+        Self {
+            form: p.bbr3_form,
+            mss,
+            initial_cwnd,
+            phase: Phase::Startup,
+            delivered: 0,
+            round_count: 0,
+            next_round_delivered: 0,
+            round_start: false,
+            max_bw_filter: [0.0; 2],
+            min_rtt: None,
+            min_rtt_stamp: Time::ZERO,
+            probe_rtt_min_delay: None,
+            probe_rtt_min_stamp: Time::ZERO,
+            probe_rtt_expired: false,
+            bw: 0.0,
+            excess: Excess::default(),
+            full_bw: 0.0,
+            full_bw_count: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            bw_latest: 0.0,
+            inflight_latest: 0.0,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            is_loss_in_round: false,
+            lost_ranges: 0,
+            bw_shortterm: f64::INFINITY,
+            inflight_shortterm: f64::INFINITY,
+            inflight_longterm: f64::INFINITY,
+            is_bw_probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            bw_probe_up_rounds: 0,
+            bw_probe_up_acked: 0.0,
+            probe_up_acked_per_inc: f64::INFINITY,
+            undo: Undo::default(),
+            marks: Marks::default(),
+            ack_phase: AckPhase::Init,
+            cycle_stamp: Time::ZERO,
+            bw_probe_wait: Duration::ZERO,
+            rounds_since_probe_up: 0,
+            drain_start_round: 0,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            pacing_rate: STARTUP_PACING_GAIN * PACING_MARGIN * initial_cwnd / FIRST_RTT.secs(),
+            seen_rtt: false,
+            prior_cwnd: 0.0,
+            previous: State::Open,
+            rng: Rng::named(0, "bbr3"),
+        }
+    }
+
+    fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
+        self.rng = stream();
+    }
+
+    fn begin(&self, w: Window) -> Drive {
+        self.drive(w, w.cwnd * self.mss)
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        (self.min_rtt, self.min_rtt_stamp) = (Some(us), now);
+        (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (Some(us), now);
+        self.excess.restart(now);
+        let cwnd = w.cwnd * self.mss;
+        self.init_pacing_rate(cwnd, us);
+        self.drive(w, cwnd)
+    }
+
+    fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
+        self.delivered = s.total_delivered;
+        self.handle_lost_packet(w.cwnd * self.mss, now, s);
+    }
+
+    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+        let mut cwnd = w.cwnd * self.mss;
+        self.delivered = s.total_delivered;
+        self.round_start = false;
+        self.loss_round_start = false;
+        if !self.seen_rtt
+            && let Some(us) = s.rate.and_then(|rs| rs.rtt_us)
+        {
+            self.init_pacing_rate(cwnd, us);
+        }
+        self.note_marks(p, cwnd, s);
+        if repairing(self.previous) && !repairing(s.state) {
+            cwnd = cwnd.max(self.prior_cwnd);
+        }
+        self.previous = s.state;
+        self.update_model_and_state(&mut cwnd, s);
+        self.set_pacing_rate(self.gains().0);
+        let cwnd = self.set_cwnd(cwnd, s.delivered as f64);
+        self.drive(w, cwnd)
+    }
+
+    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(). The losses have been told before.
+    fn on_congestion(&mut self, _: &TcpParams, w: Window, _: Congestion, _: f64) -> Drive {
+        let cwnd = w.cwnd * self.mss;
+        self.save_cwnd(cwnd);
+        self.drive(w, cwnd)
+    }
+
+    /// OnEnterRTO(): the sender leaves what is in flight and a segment.
+    fn on_rto(&mut self, w: Window) {
+        self.save_cwnd(w.cwnd * self.mss);
+        self.previous = State::Loss;
+    }
+
+    fn on_undo(&mut self, w: Window) -> Drive {
+        self.handle_spurious_loss_detection();
+        self.previous = State::Open;
+        self.drive(w, (w.cwnd * self.mss).max(self.prior_cwnd))
+    }
+
+    /// HandleRestartFromIdle().
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+        let mut cwnd = w.cwnd * self.mss;
+        if silence.app_limited {
+            self.idle_restart = true;
+            self.excess.restart(silence.now);
+            if self.is_in_a_probe_bw_state() {
+                self.set_pacing_rate(1.0);
+            } else if self.is_in_probe_rtt() {
+                self.check_probe_rtt_done(&mut cwnd, silence.now);
+            }
+        }
+        self.drive(w, cwnd)
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (pacing_gain, cwnd_gain) = self.gains();
+        let known = |v: f64| Some(v).filter(|v| v.is_finite());
+        out.word("bbr_mode", self.phase.word());
+        out.rate("max_bw", Some(8.0 * self.max_bw()).filter(|bw| *bw > 0.0));
+        out.rate("bw", Some(8.0 * self.bw).filter(|bw| *bw > 0.0));
+        out.rate("bw_shortterm", known(8.0 * self.bw_shortterm));
+        out.micros("min_rtt", self.min_rtt);
+        out.number("pacing_gain", pacing_gain);
+        out.number("cwnd_gain", cwnd_gain);
+        out.number("rounds", self.round_count as f64);
+        out.flag("full_bw_reached", self.full_bw_reached);
+        out.value("inflight_longterm", Unit::Segments, known(self.inflight_longterm / self.mss));
+        out.value("inflight_shortterm", Unit::Segments, known(self.inflight_shortterm / self.mss));
+        out.segments("extra_acked", self.excess.extra_acked() / self.mss);
+        out.number("ecn_alpha", self.marks.alpha());
+    }
+
+    fn model(&self) -> Option<Model> {
+        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
+        Some(Model {
+            mode: match self.phase {
+                Phase::Startup => 0,
+                Phase::Drain => 1,
+                Phase::ProbeRtt => 3,
+                _ => 2,
+            },
+            pacing_rate: bits(self.pacing_rate),
+            btl_bw: bits(self.max_bw()),
+            rt_prop: Duration::from_micros(u64::from(self.min_rtt.unwrap_or(0))),
+        })
+    }
+}

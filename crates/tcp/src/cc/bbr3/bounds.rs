@@ -1,0 +1,243 @@
+//! The bounds that losses draw: the long term of what may be in flight, the short term of that and of the rate.
+//!
+//! ```text
+//! probing:      a sample lost > 2 % of what was in flight:  inflight_longterm = max(inflight where 2 % were passed, 0.7 min(bdp, cwnd))
+//! UP, at the bound:  + 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... a round
+//! not probing:  a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
+//! caps:         inflight_longterm; 15 % less in CRUISE and ProbeRTT;  inflight_shortterm in all;  4 segments at least
+//! ```
+//!
+//! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
+
+use super::model::delivery_rate;
+use super::{AckPhase, Bbr3, MIN_PIPE_CWND, Phase, Undo};
+use crate::cc::control::{AckSample, LostSegment, RateSample};
+use units::Time;
+
+/// BBR.LossThresh.
+pub(super) const LOSS_THRESH: f64 = 0.02;
+/// BBR.Beta.
+const BETA: f64 = 0.7;
+/// BBR.Headroom.
+const HEADROOM: f64 = 0.15;
+/// Most doublings of the slope of inflight_longterm.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// IsInflightTooHigh(), by losses.
+pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
+    lost as f64 > tx_in_flight as f64 * LOSS_THRESH
+}
+
+/// InflightAtLoss(): where losses passed 2 % within this segment, bytes.
+pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
+    let inflight_prev = s.tx_in_flight as f64 - s.bytes as f64;
+    let lost_prev = s.lost as f64 - s.bytes as f64;
+    let lost_prefix = (LOSS_THRESH * inflight_prev - lost_prev) / (1.0 - LOSS_THRESH);
+    inflight_prev + lost_prefix
+}
+
+impl Bbr3 {
+    /// UpdateLatestDeliverySignals().
+    pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
+        self.bw_latest = self.bw_latest.max(delivery_rate(rs));
+        self.inflight_latest = self.inflight_latest.max(rs.bytes as f64);
+        self.loss_round_start = rs.prior_delivered >= self.loss_round_delivered;
+        if self.loss_round_start {
+            self.loss_round_delivered = s.total_delivered;
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals().
+    pub(super) fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
+        if self.loss_round_start {
+            (self.bw_latest, self.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
+            self.lost_ranges = 0;
+        }
+    }
+
+    /// ResetCongestionSignals().
+    pub(super) fn reset_congestion_signals(&mut self) {
+        self.is_loss_in_round = false;
+        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+    }
+
+    /// UpdateCongestionSignals().
+    pub(super) fn update_congestion_signals(&mut self, cwnd: f64, rs: &RateSample) {
+        self.update_max_bw(rs);
+        if self.round_start && self.marks.in_round() && !self.is_probing_bw() {
+            self.init_lower_bounds(cwnd);
+            self.inflight_shortterm *= self.marks.cut();
+        }
+        if !self.loss_round_start {
+            return;
+        }
+        self.adapt_lower_bounds_from_congestion(cwnd);
+        self.is_loss_in_round = false;
+    }
+
+    /// AdaptLowerBoundsFromCongestion(): once a round.
+    fn adapt_lower_bounds_from_congestion(&mut self, cwnd: f64) {
+        if self.is_probing_bw() || !self.is_loss_in_round {
+            return;
+        }
+        self.init_lower_bounds(cwnd);
+        self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
+        self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
+    }
+
+    /// InitLowerBounds().
+    fn init_lower_bounds(&mut self, cwnd: f64) {
+        if self.bw_shortterm.is_infinite() {
+            self.bw_shortterm = self.max_bw();
+        }
+        if self.inflight_shortterm.is_infinite() {
+            self.inflight_shortterm = cwnd;
+        }
+    }
+
+    /// ResetShortTermModel().
+    pub(super) fn reset_short_term_model(&mut self) {
+        (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
+    }
+
+    /// BoundBWForModel().
+    pub(super) fn bound_bw_for_model(&mut self) {
+        self.bw = self.max_bw().min(self.bw_shortterm);
+    }
+
+    /// NoteLoss().
+    pub(super) fn note_loss(&mut self, cwnd: f64) {
+        if !self.is_loss_in_round {
+            self.loss_round_delivered = self.delivered;
+            self.save_state_upon_loss(cwnd);
+        }
+        self.is_loss_in_round = true;
+    }
+
+    /// HandleLostPacket().
+    pub(super) fn handle_lost_packet(&mut self, cwnd: f64, now: Time, s: &LostSegment) {
+        self.note_loss(cwnd);
+        self.lost_ranges += u32::from(!s.adjoins);
+        if self.is_bw_probe_sample && is_inflight_too_high(s.lost, s.tx_in_flight) {
+            self.handle_inflight_too_high(cwnd, now, inflight_at_loss(s), s.app_limited);
+        }
+    }
+
+    /// HandleInflightTooHigh(): once per probe.
+    pub(super) fn handle_inflight_too_high(&mut self, cwnd: f64, now: Time, inflight: f64, app_limited: bool) {
+        self.prev_probe_too_high = true;
+        self.is_bw_probe_sample = false;
+        if !app_limited {
+            self.inflight_longterm = inflight.max(BETA * self.target_inflight(cwnd));
+        }
+        if self.phase == Phase::ProbeBwUp {
+            self.undo.phase = Some(Phase::ProbeBwUp);
+            self.start_probe_bw_down(now);
+        }
+    }
+
+    /// SaveStateUponLoss().
+    fn save_state_upon_loss(&mut self, cwnd: f64) {
+        self.save_cwnd(cwnd);
+        self.undo = Undo {
+            phase: None,
+            bw_shortterm: self.bw_shortterm,
+            inflight_shortterm: self.inflight_shortterm,
+            inflight_longterm: self.inflight_longterm,
+        };
+    }
+
+    /// HandleSpuriousLossDetection(), but for the window.
+    pub(super) fn handle_spurious_loss_detection(&mut self) {
+        self.is_loss_in_round = false;
+        self.reset_full_bw();
+        self.bw_shortterm = self.bw_shortterm.max(self.undo.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(self.undo.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
+        match self.undo.phase.take() {
+            Some(Phase::Startup) if self.phase != Phase::Startup => {
+                self.full_bw_reached = false;
+                if !self.is_in_probe_rtt() {
+                    self.phase = Phase::Startup;
+                }
+            }
+            Some(Phase::ProbeBwUp) if self.phase != Phase::ProbeBwUp && !self.is_in_probe_rtt() => {
+                self.start_probe_bw_refill();
+            }
+            _ => {}
+        }
+    }
+
+    /// InflightWithHeadroom().
+    pub(super) fn inflight_with_headroom(&self) -> f64 {
+        if self.inflight_longterm.is_infinite() {
+            return f64::INFINITY;
+        }
+        let headroom = (HEADROOM * self.inflight_longterm).max(self.mss);
+        (self.inflight_longterm - headroom).max(MIN_PIPE_CWND * self.mss)
+    }
+
+    /// RaiseInflightLongtermSlope().
+    pub(super) fn raise_inflight_longterm_slope(&mut self, cwnd: f64) {
+        let growth_this_round = f64::from(1u32 << self.bw_probe_up_rounds);
+        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);
+        self.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
+    }
+
+    /// ProbeInflightLongtermUpward().
+    fn probe_inflight_longterm_upward(&mut self, cwnd: f64, s: &AckSample) {
+        if !s.window_filled || cwnd < self.inflight_longterm {
+            return;
+        }
+        self.bw_probe_up_acked += s.delivered as f64;
+        let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
+        if delta >= 1.0 {
+            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
+            self.inflight_longterm += delta * self.mss;
+        }
+        if self.round_start {
+            self.raise_inflight_longterm_slope(cwnd);
+        }
+    }
+
+    /// AdaptLongTermModel(): true if it has decided the state.
+    pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
+        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
+            self.ack_phase = AckPhase::ProbeFeedback;
+        }
+        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
+            self.is_bw_probe_sample = false;
+            self.ack_phase = AckPhase::Init;
+            let in_probe_bw = self.is_in_a_probe_bw_state();
+            if in_probe_bw && !rs.app_limited {
+                self.advance_max_bw_filter();
+            }
+            if in_probe_bw && self.prev_probe_precautionary && !self.prev_probe_too_high {
+                self.start_probe_bw_refill();
+                return true;
+            }
+        }
+        if self.is_bw_probe_sample && self.marks.too_high() {
+            self.handle_inflight_too_high(cwnd, s.now, rs.tx_in_flight as f64, rs.app_limited);
+            return true;
+        }
+        if is_inflight_too_high(rs.lost, rs.tx_in_flight) || self.inflight_longterm.is_infinite() {
+            return false;
+        }
+        self.inflight_longterm = self.inflight_longterm.max(rs.tx_in_flight as f64);
+        if self.phase == Phase::ProbeBwUp {
+            self.probe_inflight_longterm_upward(cwnd, s);
+        }
+        false
+    }
+
+    /// BoundCwndForModel(): the cap of the window.
+    pub(super) fn cwnd_cap(&self) -> f64 {
+        let cap = match self.phase {
+            Phase::Startup => f64::INFINITY,
+            Phase::ProbeBwCruise | Phase::ProbeRtt => self.inflight_with_headroom(),
+            _ => self.inflight_longterm,
+        };
+        cap.min(self.inflight_shortterm).max(MIN_PIPE_CWND * self.mss)
+    }
+}

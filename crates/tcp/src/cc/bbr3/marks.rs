@@ -1,0 +1,115 @@
+//! What the Linux form makes of CE marks, where the receiver tells their number and the round trip is at most 5 ms.
+//!
+//! ```text
+//! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  1 at first
+//! not probing:   inflight_shortterm *= 1 - alpha / 3 after a round with a mark; bw_shortterm stays
+//! probing:       ratio > 1/2 is too high, as a loss of more than 2 % is; Startup ends after two such rounds
+//! ```
+//!
+//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). There a route must be flagged for it
+//! (ECN_LOW); here `ecn_feedback = "dctcp"` stands for that.
+
+use crate::cc::control::AckSample;
+
+/// Gain of alpha.
+const ALPHA_GAIN: f64 = 1.0 / 16.0;
+/// How much of alpha is taken off inflight_shortterm.
+const FACTOR: f64 = 1.0 / 3.0;
+/// More of a round than this is too much.
+const THRESH: f64 = 0.5;
+/// Rounds of that which end Startup.
+const FULL_ROUNDS: u32 = 2;
+/// Longest round trip at which marks count, microseconds.
+const MAX_RTT: u32 = 5_000;
+
+/// Marks of the round under way, and what they have taught.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Marks {
+    alpha: f64,
+    marked: u64,
+    delivered: u64,
+    ratio: f64,
+    /// Rounds in a row with too much, in Startup.
+    high_rounds: u32,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { alpha: 1.0, marked: 0, delivered: 0, ratio: 0.0, high_rounds: 0 }
+    }
+}
+
+impl Marks {
+    /// An ACK; marks count only at short round trips.
+    pub(super) fn on_ack(&mut self, s: &AckSample, min_rtt: Option<u32>) {
+        if s.ecn && min_rtt.is_some_and(|us| us <= MAX_RTT) {
+            self.marked += s.ce_bytes;
+            self.delivered += s.delivered;
+        }
+    }
+
+    /// A round has ended.
+    pub(super) fn end_round(&mut self) {
+        if self.delivered == 0 {
+            self.ratio = 0.0;
+            return;
+        }
+        self.ratio = self.marked as f64 / self.delivered as f64;
+        self.alpha += ALPHA_GAIN * (self.ratio - self.alpha);
+        self.high_rounds = if self.ratio > THRESH { self.high_rounds + 1 } else { 0 };
+        (self.marked, self.delivered) = (0, 0);
+    }
+
+    /// The last round had a mark.
+    pub(super) fn in_round(&self) -> bool {
+        self.ratio > 0.0
+    }
+
+    /// More of the last round was marked than a probe may cause.
+    pub(super) fn too_high(&self) -> bool {
+        self.ratio > THRESH
+    }
+
+    /// Startup has filled the pipe.
+    pub(super) fn full(&self) -> bool {
+        self.high_rounds >= FULL_ROUNDS
+    }
+
+    /// What is left of inflight_shortterm.
+    pub(super) fn cut(&self) -> f64 {
+        1.0 - self.alpha * FACTOR
+    }
+
+    /// The share of marked bytes, smoothed.
+    pub(super) fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_follows_the_share_of_marks_by_a_sixteenth_a_round() {
+        let mut m = Marks::default();
+        let s = AckSample { ecn: true, delivered: 1000, ..AckSample::default() };
+        // unmarked rounds: (15/16)^n
+        for _ in 0..16 {
+            m.on_ack(&s, Some(5_000));
+            m.end_round();
+        }
+        let want: f64 = [15.0 / 16.0; 16].iter().product();
+        assert!((m.alpha() - want).abs() < 1e-12 && !m.in_round());
+        // three of four marked: too high, and after a second such round enough for Startup
+        for n in 1..=2 {
+            m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));
+            m.end_round();
+            assert_eq!((m.too_high(), m.full()), (true, n == 2));
+        }
+        // above 5 ms nothing counts
+        m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_001));
+        m.end_round();
+        assert!(!m.in_round());
+    }
+}

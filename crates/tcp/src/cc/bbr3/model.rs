@@ -1,0 +1,123 @@
+//! What BBR knows of the path: rounds, max_bw, min_rtt, whether the pipe is full.
+//!
+//! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
+
+use super::{Bbr3, Phase};
+use crate::cc::control::{AckSample, RateSample};
+use units::Duration;
+
+/// BBR.MinRTTFilterLen.
+const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
+/// BBR.ProbeRTTInterval.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// Growth within a round that says that the pipe is not full.
+const FULL_BW_GROWTH: f64 = 1.25;
+/// Rounds without it that say that it is.
+const FULL_BW_COUNT: u32 = 3;
+
+/// RS.delivery_rate.
+pub(super) fn delivery_rate(rs: &RateSample) -> f64 {
+    rs.bytes as f64 / rs.interval.secs()
+}
+
+impl Bbr3 {
+    /// BBR.max_bw.
+    pub(super) fn max_bw(&self) -> f64 {
+        self.max_bw_filter[0].max(self.max_bw_filter[1])
+    }
+
+    /// StartRound().
+    pub(super) fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
+    }
+
+    /// UpdateRound().
+    fn update_round(&mut self, rs: &RateSample) {
+        self.round_start = rs.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round();
+            self.round_count += 1;
+            self.rounds_since_probe_up = self.rounds_since_probe_up.saturating_add(1);
+            self.excess.on_round(self.form, self.full_bw_reached);
+            self.marks.end_round();
+        }
+    }
+
+    /// UpdateMaxBw().
+    pub(super) fn update_max_bw(&mut self, rs: &RateSample) {
+        self.update_round(rs);
+        let rate = delivery_rate(rs);
+        if rate >= self.max_bw() || !rs.app_limited {
+            self.max_bw_filter[0] = self.max_bw_filter[0].max(rate);
+        }
+    }
+
+    /// AdvanceMaxBwFilter(): a ProbeBW cycle ends. One without a sample forgets nothing.
+    pub(super) fn advance_max_bw_filter(&mut self) {
+        if self.max_bw_filter[0] > 0.0 {
+            self.max_bw_filter = [0.0, self.max_bw_filter[0]];
+        }
+    }
+
+    /// UpdateACKAggregation().
+    pub(super) fn update_ack_aggregation(&mut self, cwnd: f64, s: &AckSample) {
+        self.excess.on_ack(s.now, s.delivered as f64, self.bw, cwnd);
+    }
+
+    /// ResetFullBW().
+    pub(super) fn reset_full_bw(&mut self) {
+        (self.full_bw, self.full_bw_count, self.full_bw_now) = (0.0, 0, false);
+    }
+
+    /// CheckFullBWReached().
+    pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
+        if self.full_bw_now || !self.round_start || rs.app_limited {
+            return;
+        }
+        let rate = delivery_rate(rs);
+        if rate >= self.full_bw * FULL_BW_GROWTH {
+            self.reset_full_bw();
+            self.full_bw = rate;
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_now = self.full_bw_count >= FULL_BW_COUNT;
+        self.full_bw_reached |= self.full_bw_now;
+    }
+
+    /// UpdateMinRTT().
+    pub(super) fn update_min_rtt(&mut self, s: &AckSample, rs: &RateSample) {
+        let now = s.now;
+        self.probe_rtt_expired = now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        if let Some(us) = rs.rtt_us
+            && (self.probe_rtt_expired || self.probe_rtt_min_delay.is_none_or(|least| us < least))
+        {
+            (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (Some(us), now);
+        }
+        let expired = now > self.min_rtt_stamp + MIN_RTT_FILTER_LEN;
+        if let Some(us) = self.probe_rtt_min_delay
+            && (expired || self.min_rtt.is_none_or(|least| us < least))
+        {
+            (self.min_rtt, self.min_rtt_stamp) = (Some(us), self.probe_rtt_min_stamp);
+        }
+    }
+
+    /// Startup's gain before there is a rate: InitPacingRate().
+    pub(super) fn init_pacing_rate(&mut self, cwnd: f64, us: u32) {
+        self.seen_rtt = true;
+        self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);
+    }
+
+    /// SetPacingRateWithGain().
+    pub(super) fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw * super::PACING_MARGIN;
+        if rate > 0.0 && (self.full_bw_reached || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// It looks for the round trip without a queue.
+    pub(super) fn is_in_probe_rtt(&self) -> bool {
+        self.phase == Phase::ProbeRtt
+    }
+}

@@ -1,0 +1,49 @@
+//! Where the machine is, and where it was before a loss.
+//!
+//! Source: draft-ietf-ccwg-bbr-04 §5.3 and §5.5.11.
+
+/// The states; names are the draft's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Startup,
+    Drain,
+    ProbeBwDown,
+    ProbeBwCruise,
+    ProbeBwRefill,
+    ProbeBwUp,
+    ProbeRtt,
+}
+
+impl Phase {
+    /// Its word in a trace.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::ProbeBwDown => "probe_bw_down",
+            Self::ProbeBwCruise => "probe_bw_cruise",
+            Self::ProbeBwRefill => "probe_bw_refill",
+            Self::ProbeBwUp => "probe_bw_up",
+            Self::ProbeRtt => "probe_rtt",
+        }
+    }
+}
+
+/// What the ACKs of a bandwidth probe are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// What a loss episode that proves spurious gives back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Undo {
+    pub(super) phase: Option<Phase>,
+    pub(super) bw_shortterm: f64,
+    pub(super) inflight_shortterm: f64,
+    pub(super) inflight_longterm: f64,
+}

@@ -1,0 +1,233 @@
+//! The rules of BBR version 3 one by one, against arithmetic by hand. Runs of whole connections are in crates/sim/tests/bbr3.rs.
+
+use super::bounds::{inflight_at_loss, is_inflight_too_high};
+use super::*;
+use crate::cc::control::{AckSample, Control, LostSegment, RateSample, Window};
+use crate::params::TcpParams;
+
+const MSS: u32 = 1000;
+
+fn machine(form: Bbr3Form) -> Bbr3 {
+    let p = TcpParams { mss: MSS, bbr3_form: form, ..TcpParams::preset("bbr3").unwrap() };
+    Bbr3::new(&p)
+}
+
+/// It knows a path of this many bytes per second and microseconds, in ProbeBW.
+fn on_path(bw: f64, rtt_us: u32) -> Bbr3 {
+    let mut b = machine(Bbr3Form::Draft);
+    (b.max_bw_filter, b.bw, b.min_rtt, b.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
+    b.start_probe_bw_down(Time(0));
+    b
+}
+
+fn rate(bytes: u64, lost: u64, tx_in_flight: u64) -> RateSample {
+    RateSample {
+        bytes,
+        interval: Duration::from_millis(10),
+        prior_delivered: 0,
+        app_limited: false,
+        rtt_us: Some(10_000),
+        compressed: false,
+        tx_in_flight,
+        lost,
+    }
+}
+
+#[test]
+fn the_forms_differ_where_they_are_said_to() {
+    let gains = |form, phase| Bbr3 { phase, ..machine(form) }.gains();
+    for (phase, draft, linux) in [
+        (Phase::Startup, (2.77, 2.0), (2.77, 2.0)),
+        (Phase::Drain, (0.5, 2.0), (0.347, 2.0)),
+        (Phase::ProbeBwDown, (0.9, 2.0), (0.91, 2.0)),
+        (Phase::ProbeBwCruise, (1.0, 2.0), (1.0, 2.0)),
+        (Phase::ProbeBwRefill, (1.0, 2.0), (1.0, 2.0)),
+        (Phase::ProbeBwUp, (1.25, 2.25), (1.25, 2.25)),
+        (Phase::ProbeRtt, (1.0, 0.5), (1.0, 0.5)),
+    ] {
+        assert_eq!((gains(Bbr3Form::Draft, phase), gains(Bbr3Form::Linux, phase)), (draft, linux), "{phase:?}");
+    }
+}
+
+#[test]
+fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
+    // 25e6 / 8 * 0.03 = 93750 bytes are 62.5 segments of 1500: 62 rounds of 30 ms, 1.9 s
+    let mut b = on_path(25e6 / 8.0, 30_000);
+    b.mss = 1500.0;
+    let mut rounds = 0;
+    b.rounds_since_probe_up = 0;
+    while !b.is_reno_coexistence_probe_time(1e9) {
+        b.rounds_since_probe_up += 1;
+        rounds += 1;
+    }
+    assert_eq!(rounds, 62);
+    // a window cut by congestion is recovered sooner; a large one takes 63 rounds
+    b.rounds_since_probe_up = 10;
+    assert!(b.is_reno_coexistence_probe_time(15_000.0) && !b.is_reno_coexistence_probe_time(16_500.0));
+    b.bw *= 100.0;
+    b.rounds_since_probe_up = 62;
+    assert!(!b.is_reno_coexistence_probe_time(1e9));
+    b.rounds_since_probe_up = 63;
+    assert!(b.is_reno_coexistence_probe_time(1e9));
+}
+
+#[test]
+fn probes_are_two_to_three_seconds_apart() {
+    let mut b = on_path(1e6, 10_000);
+    let (mut least, mut most, mut ones) = (f64::INFINITY, 0.0f64, 0);
+    for _ in 0..1000 {
+        b.start_probe_bw_down(Time(0));
+        let wait = b.bw_probe_wait.secs();
+        (least, most) = (least.min(wait), most.max(wait));
+        ones += b.rounds_since_probe_up;
+    }
+    assert!((2.0..2.01).contains(&least) && (2.99..=3.0).contains(&most), "{least} {most}");
+    assert!((420..580).contains(&ones), "{ones}");
+}
+
+#[test]
+fn the_bound_is_where_losses_passed_two_percent() {
+    // 100 segments in flight, three lost, itself the third: (0.02 * 99 - 2) / 0.98 = -0.0204 of the 99 before it
+    let s = LostSegment {
+        bytes: 1000,
+        tx_in_flight: 100_000,
+        lost: 3000,
+        app_limited: false,
+        total_delivered: 0,
+        adjoins: false,
+    };
+    assert!((inflight_at_loss(&s) - 98_979.6).abs() < 0.1);
+    assert!(is_inflight_too_high(3000, 100_000) && !is_inflight_too_high(2000, 100_000));
+    // a probe that finds it: the bound is that, not below 0.7 of the BDP of 50 segments, and DOWN follows
+    for (tx_in_flight, bound) in [(100_000, 98_979.6), (20_000, 35_000.0)] {
+        let mut b = on_path(5e6, 10_000);
+        (b.phase, b.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
+        b.handle_lost_packet(100_000.0, Time(1), &LostSegment { tx_in_flight, ..s });
+        assert!((b.inflight_longterm - bound).abs() < 0.1, "{}", b.inflight_longterm);
+        assert_eq!((b.phase, b.prev_probe_too_high, b.is_bw_probe_sample), (Phase::ProbeBwDown, true, false));
+    }
+}
+
+#[test]
+fn below_two_percent_a_probe_goes_on() {
+    let mut b = on_path(5e6, 10_000);
+    (b.phase, b.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
+    let s = LostSegment {
+        bytes: 1000,
+        tx_in_flight: 100_000,
+        lost: 2000,
+        app_limited: false,
+        total_delivered: 0,
+        adjoins: false,
+    };
+    b.handle_lost_packet(100_000.0, Time(1), &s);
+    assert_eq!((b.phase, b.inflight_longterm), (Phase::ProbeBwUp, f64::INFINITY));
+    assert!(b.is_loss_in_round);
+}
+
+#[test]
+fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
+    let mut b = on_path(5e6, 10_000);
+    b.start_probe_bw_refill();
+    (b.phase, b.inflight_longterm) = (Phase::ProbeBwUp, 50_000.0);
+    b.raise_inflight_longterm_slope(50_000.0);
+    let mut grown = Vec::new();
+    for _ in 0..4 {
+        let before = b.inflight_longterm;
+        // a window of acknowledgements, the last of which begins a round; the window follows the bound
+        for k in 0..50 {
+            b.round_start = k == 49;
+            let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
+            b.adapt_long_term_model(50_000.0f64.max(b.inflight_longterm), &s, &rate(50_000, 0, 50_000));
+        }
+        grown.push((b.inflight_longterm - before) / 1000.0);
+    }
+    // windows of a few segments more each round take a little less than a round of 50
+    assert_eq!(grown[0], 1.0);
+    for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
+        assert!((want - 1.0..=want).contains(grown), "{grown} {want}");
+    }
+    // a window that was not filled, or is below the bound, does not raise it
+    for (cwnd, window_filled) in [(1e6, false), (40_000.0, true)] {
+        let before = b.inflight_longterm;
+        let s = AckSample { delivered: 50_000, window_filled, ..AckSample::default() };
+        b.adapt_long_term_model(cwnd, &s, &rate(50_000, 0, 40_000));
+        assert_eq!(b.inflight_longterm, before);
+    }
+}
+
+#[test]
+fn cruising_leaves_fifteen_percent() {
+    let mut b = on_path(5e6, 10_000);
+    b.inflight_longterm = 100_000.0;
+    let mut cap = |phase| {
+        b.phase = phase;
+        b.cwnd_cap()
+    };
+    assert_eq!([Phase::ProbeBwCruise, Phase::ProbeRtt].map(&mut cap), [85_000.0; 2]);
+    assert_eq!([Phase::ProbeBwDown, Phase::ProbeBwRefill, Phase::ProbeBwUp].map(&mut cap), [100_000.0; 3]);
+    b.inflight_longterm = 6000.0;
+    b.phase = Phase::ProbeBwCruise;
+    assert_eq!(b.cwnd_cap(), 5000.0);
+    b.inflight_longterm = 4000.0;
+    assert_eq!(b.cwnd_cap(), 4000.0);
+}
+
+/// A round with a loss, at this rate and volume delivered.
+fn lossy_round(b: &mut Bbr3, bytes: u64) {
+    b.note_loss(80_000.0);
+    b.loss_round_delivered = 0;
+    (b.bw_latest, b.inflight_latest) = (0.0, 0.0);
+    let rs = rate(bytes, 1000, 80_000);
+    b.update_latest_delivery_signals(&AckSample::default(), &rs);
+    b.update_congestion_signals(80_000.0, &rs);
+}
+
+#[test]
+fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tenths() {
+    let mut b = on_path(5e6, 10_000);
+    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 of 5; 80 kB of window become 0.7
+    lossy_round(&mut b, 45_000);
+    assert_eq!((b.bw_shortterm, b.inflight_shortterm), (4.5e6, 56_000.0));
+    // 10 kB: 0.7 of both
+    lossy_round(&mut b, 10_000);
+    assert_eq!((b.bw_shortterm, b.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
+    b.bound_bw_for_model();
+    assert_eq!((b.bw, b.cwnd_cap()), (0.7 * 4.5e6, 0.7 * 56_000.0));
+    // while probing nothing is lowered, and REFILL forgets
+    b.start_probe_bw_refill();
+    lossy_round(&mut b, 10_000);
+    assert!(b.bw_shortterm.is_infinite() && b.inflight_shortterm.is_infinite());
+}
+
+#[test]
+fn what_a_spurious_recovery_took_comes_back() {
+    let mut b = on_path(5e6, 10_000);
+    (b.phase, b.is_bw_probe_sample, b.inflight_longterm) = (Phase::ProbeBwUp, true, 120_000.0);
+    let s = LostSegment {
+        bytes: 1000,
+        tx_in_flight: 60_000,
+        lost: 3000,
+        app_limited: false,
+        total_delivered: 0,
+        adjoins: false,
+    };
+    b.handle_lost_packet(90_000.0, Time(1), &s);
+    assert!(b.inflight_longterm < 60_000.0 && b.phase == Phase::ProbeBwDown);
+    let d = b.on_undo(Window { cwnd: 40.0, ssthresh: f64::INFINITY });
+    assert_eq!((b.inflight_longterm, b.phase, d.cwnd), (120_000.0, Phase::ProbeBwRefill, 90.0));
+}
+
+#[test]
+fn after_a_probe_that_went_too_high_the_next_stops_at_the_bound_and_a_clean_one_probes_again() {
+    let mut b = on_path(5e6, 10_000);
+    (b.phase, b.prev_probe_too_high, b.inflight_longterm) = (Phase::ProbeBwUp, true, 50_000.0);
+    let rs = rate(50_000, 0, 50_000);
+    let s = AckSample { now: Time(1), in_flight: 50_000, delivered: 1000, ..AckSample::default() };
+    b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
+    assert_eq!((b.phase, b.prev_probe_precautionary, b.prev_probe_too_high), (Phase::ProbeBwDown, true, false));
+    // its feedback was clean: straight to REFILL
+    b.round_start = true;
+    b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
+    assert_eq!((b.phase, b.prev_probe_precautionary), (Phase::ProbeBwRefill, false));
+}
