@@ -8,67 +8,28 @@
 //! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
 //!
 //! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
-//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`.
+//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, of a law in `law/list.rs`.
 
 pub mod cake;
 pub mod class;
+mod counts;
+mod discipline;
 pub mod dual;
 pub mod fair;
 mod fifo;
 pub mod law;
 mod limit;
+mod params;
 mod queue;
 pub mod single;
 mod spec;
 pub mod tc;
 
+pub use counts::{ClassCount, ClassProbe, Count};
+pub use discipline::{Cx, QueueDiscipline};
 pub use fifo::Fifo;
+pub use law::list::{AnyLaw, LawSpec};
 pub use limit::Room;
-pub use queue::{ClassCount, ClassProbe, Count, Counters, Queue};
-pub use spec::{AnyLaw, Discipline, Info, Kind, LawSpec, OUTSIDE, Params, QDISCS, Spec};
-
-use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading};
-use units::{Rng, Time};
-
-/// What a discipline is told on every call.
-pub struct Cx<'a> {
-    /// The moment of the call; never goes back.
-    pub now: Time,
-    /// The queue's own random stream.
-    pub rng: &'a mut Rng,
-    /// The link behind the queue.
-    pub link: &'a LinkView,
-    /// 5-tuples, for classifiers.
-    pub flows: &'a FlowTable,
-    /// Takes drops and marks.
-    pub fate: &'a mut dyn FateSink,
-}
-
-/// A queue and the decisions about who waits in it.
-///
-/// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
-/// `dequeue`. `None` with a backlog means "ask again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
-/// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
-/// `packet.stamp` is the moment of arrival, written by [`Queue`] before `enqueue` sees the packet. An arrival that is
-/// refused is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`, and nothing else is.
-pub trait QueueDiscipline: Send {
-    /// Takes `packet` or drops it (and possibly others, to make room).
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
-    /// The next packet to send; may drop several heads first.
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
-    /// When `wake` wants to be called (a timer of the law); `None` for never.
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
-    /// The timer has come.
-    fn wake(&mut self, _cx: &mut Cx<'_>) {}
-    /// Packets and bytes that wait.
-    fn backlog(&self) -> Backlog;
-    /// Tells its state, in the names of its source: always the same ones, in the same order. Where [`Reading::queues`] asks for it,
-    /// every queue in service, or class, follows.
-    fn probe(&self, out: &mut Reading<'_>);
-    /// What became of each class's packets; empty for a discipline without classes.
-    fn classes(&self) -> Vec<ClassProbe<'_>> {
-        Vec::new()
-    }
-}
+pub use params::Params;
+pub use queue::{Counters, Queue};
+pub use spec::{Discipline, Info, Kind, OUTSIDE, QDISCS, Spec};

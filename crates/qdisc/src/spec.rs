@@ -4,46 +4,18 @@
 mod declare;
 #[cfg(test)]
 mod tests;
+pub(crate) mod word_error;
 mod words;
 
-use crate::law::{Law, LawParams, Verdict, View};
-use crate::{ClassProbe, Cx, QueueDiscipline, Room, cake, class, dual, fair, law, single};
+use crate::counts::ClassProbe;
+use crate::discipline::{Cx, QueueDiscipline};
+use crate::law::list::{LawSpec, laws};
+use crate::params::Params;
+use crate::{cake, class, dual, fair, law, single};
 use packet::{Backlog, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Limit, Problem, Rng, Time};
-pub(crate) use words::WordError;
-
-/// The parameters of one discipline. Those of a law come with [`LawParams`].
-pub trait Params {
-    /// What they build.
-    type Discipline: QueueDiscipline;
-    /// The first thing that is wrong, by field name.
-    fn validate(&self) -> Result<(), Problem>;
-    /// The discipline, empty. Only valid parameters are built.
-    fn build(&self) -> Self::Discipline;
-    /// How much may wait in all; `None` where nothing bounds it.
-    fn limit(&self) -> Option<Limit>;
-    /// The first thing that is wrong on a link of this sustained rate, where nothing is wrong without one.
-    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        self.limit().map_or(Ok(()), |limit| Room::validate_at(limit, false, rate))
-    }
-    /// The rate that the discipline itself keeps to; `None` for all that send as fast as they are asked.
-    fn shapes(&self) -> Option<BitRate> {
-        None
-    }
-    /// The four parts of a fair discipline; `None` for any other.
-    fn fair(&self) -> Option<fair::FairParams> {
-        None
-    }
-    /// The same with `law` in each queue; `None` unless the law is left open.
-    fn with_law(self, _law: LawSpec) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
-}
+use units::{BitRate, Limit, Problem, Time};
 
 /// The three types of ARRIS 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,33 +65,13 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-// One line adds a discipline. `single`: one queue, no early drop. `law`: a control law (`LawParams`), as a discipline of its
-// own and for the queues of fair disciplines. `others`: everything else that implements `Params` (fair, class, dual). `outside`: the law
-// that a user brings.
-disciplines! {
+// One line adds a discipline. `single`: one queue, no early drop. `others`: everything else that implements `Params` (fair, class, dual, cake).
+// The laws stand in `law/list.rs`.
+laws! {
+    disciplines
     single {
         "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo",
             "First in, first out; drops arrivals (or heads) when full";
-    }
-    law {
-        "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
-            "Controlled delay: drops heads while the sojourn time stays above the target";
-        "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
-            "CoDel whose count falls gradually, and BLUE against what does not respond";
-        "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
-            "Random early detection: drops arrivals with a probability that grows with the average queue";
-        "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999",
-            "Adaptive RED: RED whose probability follows the load";
-        "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO)",
-            "Weighted RED: thresholds by precedence or DSCP; RIO as an option";
-        "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
-            "Proportional integral controller: drops arrivals to hold the delay at a target";
-        "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
-            "The PIE of cable modems: delay predicted from the service flow's tokens";
-        "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
-            "A drop probability that overflow raises and an idle link lowers";
-        "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
-            "Latency-based RED: drops heads with a probability that grows with their sojourn time";
     }
     others {
         "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq",
@@ -151,10 +103,6 @@ disciplines! {
         "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
             "Two coupled queues: one short for L4S traffic, one for all other; marks and drops from one controller";
     }
-    outside {
-        "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",
-            "A law of one's own, written in Python: for teaching and first ideas, slow";
-    }
 }
 
 impl Spec {
@@ -181,15 +129,5 @@ impl Spec {
     /// Whether it can be built.   Errors: its law is from outside, and nobody has brought it.
     pub fn ready(&self) -> Result<(), Problem> {
         self.outside().map_or(Ok(()), |(path, p)| p.ready().map_err(|problem| problem.under(&path)))
-    }
-}
-
-impl LawSpec {
-    /// Whether it can be built.   Errors: it is from outside, and nobody has brought it.
-    pub fn ready(&self) -> Result<(), Problem> {
-        match self {
-            Self::Python(p) => p.ready(),
-            _ => Ok(()),
-        }
     }
 }

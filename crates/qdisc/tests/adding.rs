@@ -3,7 +3,7 @@
 use qdisc::{QDISCS, Spec};
 
 const DOC: &str = include_str!("../../../docs/adding-a-discipline.md");
-const SPEC: &str = include_str!("../src/spec.rs");
+const LAWS: &str = include_str!("../src/law/list.rs");
 
 /// The blocks of Rust in the page.
 fn blocks() -> Vec<&'static str> {
@@ -19,7 +19,7 @@ fn the_page_shows_the_file_and_the_line_as_they_are() {
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-discipline.md is stale"
     );
-    assert!(SPEC.contains(line), "the line in docs/adding-a-discipline.md is not the one in spec.rs");
+    assert!(LAWS.contains(line), "the line in docs/adding-a-discipline.md is not the one in law/list.rs");
 }
 
 #[test]

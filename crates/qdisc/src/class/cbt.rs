@@ -15,9 +15,9 @@
 //! Departs: the weights of the averages of other classes than TCP are not published; ours default to RED's 0.002. A class
 //! that has nothing queued decays as an idle RED queue does, by elapsed packet times: otherwise it would keep its average.
 
+use super::active::Active;
 use super::average::Sampling;
 use super::classify::{Classifier, Match, Transport};
-use super::dcbt::Active;
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight, threshold};
 use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, PacketMeta, Point, Reading};

@@ -15,15 +15,13 @@
 //!
 //! The state is one account per class and one time stamp per active flow.
 
-use super::average::{Average, Sampling};
+use super::active::Active;
 use super::cbt::{self, Cbt, Class, Test};
 use super::occupancy::{RedTest, Unit, WEIGHT, check_weight, threshold};
 use crate::Params;
-use packet::{Backlog, Flags, LinkView, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use units::{Bytes, Duration, Limit, Problem, Time};
+use units::{Bytes, Duration, Limit, Problem};
 
 /// Parameters of D-CBT.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +56,14 @@ impl Default for DcbtParams {
     }
 }
 
+impl DcbtParams {
+    /// Nobody sends.
+    fn active(&self) -> Active {
+        let min_th = threshold("min_th", self.min_th, self.limit).unwrap_or((0.0, Unit::Packets));
+        Active::new(min_th, self.weight, self.packet.0, self.active_for, self.classes.len())
+    }
+}
+
 impl Params for DcbtParams {
     type Discipline = Cbt;
     fn limit(&self) -> Option<Limit> {
@@ -73,105 +79,20 @@ impl Params for DcbtParams {
         Ok(())
     }
     fn build(&self) -> Cbt {
-        Cbt::new(self.limit, self.packet, &self.classes, Some(Active::new(self)))
-    }
-}
-
-/// Who sends, and the average that they share.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Active {
-    unit: Unit,
-    min_th: f64,
-    total: Average,
-    packet: u64,
-    active_for: Duration,
-    /// Class and last arrival of every active flow, by its identity and direction.
-    flows: BTreeMap<u64, (u8, Time)>,
-    /// Active flows per class.
-    per_class: Vec<u32>,
-    next_sweep: Time,
-}
-
-impl Active {
-    fn new(p: &DcbtParams) -> Self {
-        let (min_th, unit) = threshold("min_th", p.min_th, p.limit).unwrap_or((0.0, Unit::Packets));
-        Self {
-            unit,
-            min_th,
-            total: Average::new(p.weight, Sampling::Arrivals),
-            packet: p.packet.0,
-            active_for: p.active_for,
-            flows: BTreeMap::new(),
-            per_class: vec![0; p.classes.len()],
-            next_sweep: Time::ZERO,
-        }
-    }
-
-    pub(super) fn unit(&self) -> Unit {
-        self.unit
-    }
-
-    /// A packet of a class arrives.
-    pub(super) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
-        self.total.arrival(now, link, self.packet);
-        if now >= self.next_sweep {
-            self.sweep(now);
-        }
-        let key = u64::from(p.flow.0) << 1 | u64::from(p.flags.has(Flags::REVERSE));
-        match self.flows.insert(key, (p.class, now)) {
-            Some((class, _)) if class == p.class => {}
-            Some((class, _)) => {
-                self.per_class[usize::from(class)] -= 1;
-                self.per_class[usize::from(p.class)] += 1;
-            }
-            None => self.per_class[usize::from(p.class)] += 1,
-        }
-    }
-
-    /// Forgets the flows that have been silent; bound: once per active flow, four times in `active_for`.
-    fn sweep(&mut self, now: Time) {
-        let Self { flows, per_class, active_for, .. } = self;
-        flows.retain(|_, (class, last)| {
-            let active = now.since(*last) < *active_for;
-            per_class[usize::from(*class)] -= u32::from(!active);
-            active
-        });
-        self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
-    }
-
-    /// The average of the whole queue asks for shares.
-    pub(super) fn congested(&self) -> bool {
-        self.total.get() >= self.min_th
-    }
-
-    /// The part of the whole queue's average that the class's active flows may have.
-    pub(super) fn share(&self, class: u8) -> f64 {
-        let all = self.flows.len().max(1) as f64;
-        self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
-    }
-
-    /// Tells the average that flows share, and how many share it.
-    pub(super) fn probe(&self, out: &mut Reading<'_>) {
-        out.value("avg", self.unit.told(), Some(self.total.get()));
-        out.number("active_flows", self.flows.len() as u32);
-    }
-
-    /// So much waits from now on.
-    pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
-        self.total.now_queued(self.unit.of(queued), now, link, self.packet);
+        Cbt::new(self.limit, self.packet, &self.classes, Some(self.active()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::FlowId;
-    use units::BitRate;
+    use packet::{Backlog, FlowId, LinkView, PacketMeta};
+    use units::{BitRate, Time};
 
     #[test]
     fn shares_follow_who_is_active() {
         let p = DcbtParams { weight: 1.0, min_th: Limit::Packets(5), ..DcbtParams::default() };
-        let mut active = Active::new(&p);
+        let mut active = p.active();
         let link = LinkView::plain(BitRate(10_000_000));
         active.now_queued(Backlog { packets: 30, bytes: 30_000 }, Time::ZERO, &link);
         let mut arrive = |flow, class, s: u64| {

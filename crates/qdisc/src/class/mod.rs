@@ -13,6 +13,7 @@ pub mod classify;
 pub mod dcbt;
 pub mod fred;
 
+mod active;
 mod average;
 mod occupancy;
 

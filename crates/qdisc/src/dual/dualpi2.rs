@@ -19,13 +19,13 @@
 //! Linux counts the memory of its packet buffers. The clock of updates stands still while both queues are empty and p' is 0, and
 //! an update would change nothing. There are no super-segments to split (split_gso).
 
-use super::params::{Config, Native};
-use super::{Dualpi2Params, Pi2, Recur, Turns};
+use super::params::{Config, Dualpi2Params, Native};
+use super::{Pi2, Recur, Turns};
 use crate::law::pie::next_on_grid;
 use crate::single::mark;
-use crate::{ClassCount, ClassProbe, Cx, Fifo, QueueDiscipline, Room};
+use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
-use units::{Duration, Limit, Time};
+use units::{Duration, Limit, Problem, Time};
 
 /// What a packet is to the discipline; kept in [`PacketMeta::class`] while it waits.
 const CLASSIC: u8 = 0;
@@ -55,6 +55,19 @@ impl Side {
     #[inline]
     fn head(&self) -> Option<Time> {
         self.fifo.front().map(|p| p.stamp)
+    }
+}
+
+impl Params for Dualpi2Params {
+    type Discipline = Dualpi2;
+    fn validate(&self) -> Result<(), Problem> {
+        self.check()
+    }
+    fn build(&self) -> Dualpi2 {
+        Dualpi2::new(self)
+    }
+    fn limit(&self) -> Option<Limit> {
+        Some(self.all())
     }
 }
 

@@ -17,6 +17,6 @@ mod pi2;
 mod turns;
 
 pub use dualpi2::Dualpi2;
-pub use params::{Draws, Dualpi2Params, Dualpi2Variant, Native};
-pub use pi2::{Base, Pi2, Recur};
+pub use params::{Dualpi2Params, Dualpi2Variant, Native};
+pub use pi2::{Base, Draws, Pi2, Recur};
 pub use turns::Turns;

@@ -1,10 +1,9 @@
 //! DualPI2's parameters: what a scenario writes, what is refused, and the constants of a version.
 
-use super::Dualpi2;
-use super::pi2::{Base, Pi2};
+use super::pi2::{Base, Draws, Pi2};
 use super::turns::Turns;
+use crate::Room;
 use crate::law::pie::check_step;
-use crate::{Params, Room};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem};
@@ -34,16 +33,6 @@ pub enum Native {
     Step,
     /// With a probability that grows from 0 at `min_th` to 1 at `max_th`.
     Ramp,
-}
-
-/// How a probability becomes marks and drops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Draws {
-    /// Each packet by itself (Linux).
-    Independent,
-    /// Evenly spaced: when the probabilities have added up to one (RFC 9332, `recur`).
-    Recur,
 }
 
 /// Parameters of DualPI2. Those that default to null take the value of `variant`.
@@ -280,11 +269,9 @@ impl Dualpi2Params {
         }
         Ok(())
     }
-}
 
-impl Params for Dualpi2Params {
-    type Discipline = Dualpi2;
-    fn validate(&self) -> Result<(), Problem> {
+    /// The first thing that is wrong.
+    pub(super) fn check(&self) -> Result<(), Problem> {
         Room::validate(self.all(), false)?;
         if let Some(memory) = self.memory_limit {
             Room::validate(Limit::Bytes(memory), false).map_err(|p| Problem::new("memory_limit", p.message))?;
@@ -297,11 +284,5 @@ impl Params for Dualpi2Params {
         check_step("tupdate", self.tupdate())?;
         self.numbers()?;
         self.combinations()
-    }
-    fn build(&self) -> Dualpi2 {
-        Dualpi2::new(self)
-    }
-    fn limit(&self) -> Option<Limit> {
-        Some(self.all())
     }
 }

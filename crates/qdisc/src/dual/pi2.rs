@@ -11,13 +11,24 @@
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
 //! Departs: Linux's draw is a hit with (p' + 1) / 2^32, ours with p' / 2^32 where p' is 0.
 
-use super::params::Draws;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::{Duration, Rng};
 
 /// A second in the unit of Linux's gains, 64 ns.
 const GAIN_UNIT: u64 = 64;
 /// Linux's gains are parameters of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
+
+/// How a probability becomes marks and drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Draws {
+    /// Each packet by itself (Linux).
+    Independent,
+    /// Evenly spaced: when the probabilities have added up to one (RFC 9332, `recur`).
+    Recur,
+}
 
 /// p' and its gains.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,6 +16,7 @@
 
 use super::PrioParams;
 use super::hash::{HashKey, hash, place};
+use super::least::at_least_one;
 use super::queues::{NONE, Queues};
 use crate::Cx;
 use packet::{Flags, FlowId, FlowTuple, PacketMeta, Protocol};
@@ -113,14 +114,6 @@ pub struct IsolatedParams {
     /// Forced collision: all flows that carry a code point of this list (`app.NAME.dscp`, 0 to 63) share one queue, one for
     /// each code point.
     pub shared_dscp: Vec<u8>,
-}
-
-/// Refuses zero, for counts that must be at least one.
-pub(super) fn at_least_one(path: &str, n: u32) -> Result<(), Problem> {
-    if n == 0 {
-        return Err(Problem::new(path, "0 is not valid; expected at least 1"));
-    }
-    Ok(())
 }
 
 impl HashParams {

@@ -8,7 +8,7 @@
 //! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults.   Units: bytes on the wire.
 //! Departs: the hash is of the 5-tuple, where ns-2 hashes node addresses.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use schemars::JsonSchema;

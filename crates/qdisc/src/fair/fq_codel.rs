@@ -19,7 +19,7 @@
 //! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's;
 //! `variant = "linux"` takes its 16-bit arithmetic.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::law::Selector;

@@ -10,7 +10,7 @@
 //! Departs: Linux drops the arrival when `limit` is reached; this and ns-3 drop from the longest queue. Linux counts the memory
 //! of its packet buffers in `memory_limit`.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::law::pie::PieParams;

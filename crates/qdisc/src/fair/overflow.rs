@@ -9,7 +9,7 @@
 //!
 //! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch).
 
-use super::classifier::at_least_one;
+use super::least::at_least_one;
 use packet::Backlog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

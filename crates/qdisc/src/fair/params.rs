@@ -1,7 +1,7 @@
 //! `fair`: all four parts open.
 
-use super::{ClassifierSpec, Fair, Overflow, SchedulerSpec};
-use crate::{LawSpec, Params, Room};
+use super::{ClassifierSpec, Overflow, SchedulerSpec};
+use crate::{LawSpec, Room};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit, Problem};
@@ -61,109 +61,3 @@ impl Default for FairParams {
 pub(super) fn limit_holds(path: &str, limit: Limit) -> Result<(), Problem> {
     Room::validate(limit, false).map_err(|p| Problem::new(path, p.message))
 }
-
-impl Params for FairParams {
-    type Discipline = Fair;
-    fn validate(&self) -> Result<(), Problem> {
-        limit_holds("limit", self.limit)?;
-        if let Some(bytes) = self.memory_limit {
-            limit_holds("memory_limit", Limit::Bytes(bytes))?;
-        }
-        if let Some(limit) = self.queue_limit {
-            limit_holds("queue_limit", limit)?;
-        }
-        self.classifier.validate().map_err(|p| p.under("classifier"))?;
-        self.scheduler.validate().map_err(|p| p.under("scheduler"))?;
-        self.law.validate().map_err(|p| p.under("law"))?;
-        self.overflow.validate().map_err(|p| p.under("overflow"))?;
-        if self.queue_limit.is_some() && self.law.limit().is_some() {
-            let message = "the law has a limit, too, and both mean each queue; set one";
-            return Err(Problem::new("queue_limit", message));
-        }
-        if self.law_sees != LawSees::Own && self.law == LawSpec::None {
-            return Err(Problem::new("law_sees", "only own is valid without a law; expected own, or a law"));
-        }
-        if self.scheduler == SchedulerSpec::StrictPriority && !matches!(self.classifier, ClassifierSpec::Prio(_)) {
-            let message = "strict_priority goes by bands; expected it with classifier = \"prio\"";
-            return Err(Problem::new("scheduler", message));
-        }
-        if self.overflow == Overflow::Ns2Sfq {
-            if self.classifier.queues().is_none() {
-                let message = "ns2_sfq shares the memory among a fixed number of queues, and isolated has none; expected \
-                               tail or longest";
-                return Err(Problem::new("overflow", message));
-            }
-            if !matches!(self.limit, Limit::Packets(_)) {
-                let message =
-                    format!("ns2_sfq counts packets, and the limit is {}; expected one like \"40p\"", self.limit);
-                return Err(Problem::new("overflow", message));
-            }
-        }
-        Ok(())
-    }
-    fn build(&self) -> Fair {
-        Fair::new(self)
-    }
-    fn limit(&self) -> Option<Limit> {
-        Some(self.limit)
-    }
-    fn fair(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-    fn with_law(mut self, law: LawSpec) -> Option<Self> {
-        self.law = law;
-        Some(self)
-    }
-}
-
-/// The parameters of a registered composition: its source's names and defaults for some of the parts.
-pub(super) trait Preset {
-    /// All four parts.
-    fn composition(&self) -> FairParams;
-    /// What is called `path` in [`FairParams`], by its name here: the parameters of classifier and scheduler stand at the top.
-    fn own_name(path: &str) -> String {
-        let mut parts = path.splitn(3, '.');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some("classifier" | "scheduler"), Some(_), Some(name)) => name.to_owned(),
-            _ => path.to_owned(),
-        }
-    }
-    /// The composition's first problem, under this discipline's own names.
-    fn check(&self) -> Result<(), Problem> {
-        self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
-    }
-}
-
-/// Implements `Params` for a [`Preset`]; `any_law` for one whose field `law` is open, `own_law` for one that brings its own.
-macro_rules! preset {
-    ($Params:ty, own_law) => {
-        preset!(@impl $Params, {});
-    };
-    ($Params:ty, any_law) => {
-        preset!(@impl $Params, {
-            fn with_law(mut self, law: LawSpec) -> Option<Self> {
-                self.law = law;
-                Some(self)
-            }
-        });
-    };
-    (@impl $Params:ty, { $($with_law:item)? }) => {
-        impl crate::Params for $Params {
-            type Discipline = super::Fair;
-            fn validate(&self) -> Result<(), units::Problem> {
-                self.check()
-            }
-            fn build(&self) -> super::Fair {
-                super::Fair::new(&self.composition())
-            }
-            fn limit(&self) -> Option<Limit> {
-                Some(self.composition().limit)
-            }
-            fn fair(&self) -> Option<super::FairParams> {
-                Some(self.composition())
-            }
-            $($with_law)?
-        }
-    };
-}
-pub(super) use preset;

@@ -9,7 +9,7 @@
 //! Source: ARRIS 2013 Figures 5 to 7.
 //! Departs: none known; ARRIS 2013 does not state the overflow rule, so it is a parameter.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use schemars::JsonSchema;

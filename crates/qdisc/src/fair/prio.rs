@@ -9,7 +9,7 @@
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 
-use super::classifier::at_least_one;
+use super::least::at_least_one;
 use crate::class::Match;
 use packet::{Flags, FlowTable, PacketMeta};
 use schemars::JsonSchema;

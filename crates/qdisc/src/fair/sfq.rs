@@ -14,7 +14,7 @@
 //! drops an arrival that finds no slot; here every hash value can have a queue. Perturbation does not reorder a flow (see
 //! `classifier`), as Linux since 2011, which moves the packets along.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use schemars::JsonSchema;

@@ -12,7 +12,7 @@
 //! Departs: among equally full bins the one made first pays, where ns-2 moves on; a queue sees no application, so constant-rate
 //! is what is UDP, where ns-2 looks at its packet type ("all voice packets in our simulations").
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::law::codel::{CodelParams, Variant};

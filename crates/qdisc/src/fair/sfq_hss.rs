@@ -9,7 +9,7 @@
 //! Departs: none known; what the document leaves open (which queue is shared, when a session ends, who pays on overflow) are
 //! parameters. Its "Ethertype" is read as the IP protocol.
 
-use super::params::{Preset, preset};
+use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, Overflow, SerialSearchParams, WhenFull};
 use crate::LawSpec;
 use schemars::JsonSchema;

@@ -7,6 +7,7 @@ pub mod codel;
 pub mod docsis_pie;
 pub mod early;
 pub mod foreign;
+pub(crate) mod list;
 pub mod lred;
 pub mod pi;
 pub mod pie;
@@ -16,8 +17,6 @@ pub mod wred;
 
 pub use selector::Selector;
 
-use crate::single::Managed;
-use crate::{Params, Room};
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
@@ -89,7 +88,7 @@ pub trait Law: Send {
     fn probe(&self, out: &mut Reading<'_>);
 }
 
-/// The parameters of a law. The law then is a discipline of its own (one FIFO, [`Managed`]) and the choice `law = { NAME =
+/// The parameters of a law. The law then is a discipline of its own (one FIFO, [`Managed`](crate::single::Managed)) and the choice `law = { NAME =
 /// {..} }` of every fair discipline, which gives each of its queues a law of its own.
 pub trait LawParams {
     /// The law with its state for one queue.
@@ -103,19 +102,5 @@ pub trait LawParams {
     /// The limit of a stand-alone queue whose parameters leave it out (it may differ between published versions).
     fn default_limit(&self) -> Limit {
         Limit::Packets(1000)
-    }
-}
-
-impl<P: LawParams> Params for P {
-    type Discipline = Managed<P::Law>;
-    fn validate(&self) -> Result<(), Problem> {
-        Room::validate(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false)?;
-        LawParams::validate(self)
-    }
-    fn build(&self) -> Managed<P::Law> {
-        Managed::new(self.law(), Room::new(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false))
-    }
-    fn limit(&self) -> Option<Limit> {
-        Some(LawParams::limit(self).unwrap_or_else(|| self.default_limit()))
     }
 }

@@ -1,9 +1,9 @@
 //! One FIFO managed by a control law, with a limit behind it.
 
-use crate::law::{Law, Verdict, View};
-use crate::{Cx, Fifo, QueueDiscipline, Room};
+use crate::law::{Law, LawParams, Verdict, View};
+use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point, Reading};
-use units::Time;
+use units::{Limit, Problem, Time};
 
 /// A FIFO, a law that marks and drops early, and a limit where arrivals are dropped at the tail.
 ///
@@ -92,5 +92,19 @@ impl<L: Law> QueueDiscipline for Managed<L> {
 
     fn probe(&self, out: &mut Reading<'_>) {
         self.law.probe(out);
+    }
+}
+
+impl<P: LawParams> Params for P {
+    type Discipline = Managed<P::Law>;
+    fn validate(&self) -> Result<(), Problem> {
+        Room::validate(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false)?;
+        LawParams::validate(self)
+    }
+    fn build(&self) -> Managed<P::Law> {
+        Managed::new(self.law(), Room::new(LawParams::limit(self).unwrap_or_else(|| self.default_limit()), false))
+    }
+    fn limit(&self) -> Option<Limit> {
+        Some(LawParams::limit(self).unwrap_or_else(|| self.default_limit()))
     }
 }

@@ -2,152 +2,22 @@
 
 /// Declares every discipline once: the scenario's enum, the running enum and the list come from the same lines.
 ///
-/// A line under `law` makes two things: the stand-alone discipline (one FIFO under that law, `single::Managed`) and a
-/// variant of `LawSpec` and `AnyLaw`, which every fair discipline can host.
+/// The lines of laws come from `law/list.rs`: each is a stand-alone discipline (one FIFO under that law, `single::Managed`),
+/// too.
 ///
 /// The running `Discipline` is a closed enum rather than a `Box<dyn>`: the set is closed by `Spec` anyway, the hot path
 /// inlines behind one predictable branch, and a queue stays `Clone` and `PartialEq` (rule 4).
 macro_rules! disciplines {
     (
-        single { $($s:tt)* }
-        law { $($law:literal $Law:ident($LawParams:ty), $LawKind:ident, $lsource:literal, $lsummary:literal;)+ }
-        others { $($o:tt)* }
-        outside { $out:literal $Out:ident($OutParams:ty), $OutKind:ident, $osource:literal, $osummary:literal; }
+        { single { $($s:tt)* } others { $($o:tt)* } }
+        law { $($l:tt)* }
+        outside { $($out:tt)* }
     ) => {
         disciplines! { @all
             { $($s)* }
-            { $($law $Law($LawParams), $LawKind, $lsource, $lsummary;)+ }
+            { $($l)* }
             { $($o)* }
-            outside { $out $Out($OutParams), $OutKind, $osource, $osummary; }
-        }
-
-        #[derive(Deserialize, JsonSchema)]
-        #[allow(missing_docs)]
-        enum LawTable {
-            $(
-                #[doc = $lsummary]
-                #[serde(rename = $law)]
-                $Law($LawParams),
-            )+
-            #[doc = $osummary]
-            #[serde(rename = $out)]
-            $Out($OutParams),
-        }
-
-        /// The law of each queue of a fair discipline, as a scenario writes it: `law = { codel = { target = "5ms" } }`, or
-        /// `law = "codel"` for the defaults, or `law = "none"`.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-        pub enum LawSpec {
-            /// No early drops.
-            #[default]
-            #[serde(rename = "none")]
-            None,
-            $(
-                #[doc = $lsummary]
-                #[serde(rename = $law)]
-                $Law($LawParams),
-            )+
-            #[doc = $osummary]
-            #[serde(rename = $out)]
-            $Out($OutParams),
-        }
-
-        impl From<LawTable> for LawSpec {
-            fn from(table: LawTable) -> Self {
-                match table { $(LawTable::$Law(p) => Self::$Law(p),)+ LawTable::$Out(p) => Self::$Out(p) }
-            }
-        }
-
-        impl LawSpec {
-            /// The names there are, apart from the law from outside, which has no defaults.
-            pub const NAMES: &'static [&'static str] = &["none", $($law,)+];
-
-            /// The law of this name, with its defaults.
-            pub fn named(name: &str) -> Option<Self> {
-                match name {
-                    "none" => Some(Self::None),
-                    $($law => Some(Self::$Law(Default::default())),)+
-                    $out => Some(Self::$Out(Default::default())),
-                    _ => None,
-                }
-            }
-            /// Name in a scenario.
-            pub fn name(&self) -> &'static str {
-                match self { Self::None => "none", $(Self::$Law(_) => $law,)+ Self::$Out(_) => $out }
-            }
-            /// The first thing that is wrong, with its path (`codel.target`); the law's own `limit`, if set, included.
-            pub fn validate(&self) -> Result<(), Problem> {
-                let problem = match self {
-                    Self::None => Ok(()),
-                    $(Self::$Law(p) => LawParams::validate(p),)+
-                    Self::$Out(p) => LawParams::validate(p),
-                };
-                problem.and_then(|()| self.limit().map_or(Ok(()), |l| crate::Room::validate(l, false)))
-                    .map_err(|p| p.under(self.name()))
-            }
-            /// A law that has seen nothing. Only valid parameters are built.
-            pub fn law(&self) -> AnyLaw {
-                match self {
-                    Self::None => AnyLaw::None,
-                    $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+
-                    Self::$Out(p) => AnyLaw::$Out(LawParams::law(p)),
-                }
-            }
-            /// Limit of each queue of its own; `None`: only what all share.
-            pub fn limit(&self) -> Option<Limit> {
-                match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ Self::$Out(p) => LawParams::limit(p) }
-            }
-        }
-
-        /// Any law at run time, with its state: one per queue.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum AnyLaw {
-            /// No early drops.
-            None,
-            $(
-                #[doc = $lsummary]
-                $Law(<$LawParams as LawParams>::Law),
-            )+
-            #[doc = $osummary]
-            $Out(<$OutParams as LawParams>::Law),
-        }
-
-        impl Law for AnyLaw {
-            #[inline]
-            fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.arrive(packet, view, rng),)+ Self::$Out(l) => l.arrive(packet, view, rng) }
-            }
-            #[inline]
-            fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.head(packet, view, rng),)+ Self::$Out(l) => l.head(packet, view, rng) }
-            }
-            #[inline]
-            fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.left(packet, view),)+ Self::$Out(l) => l.left(packet, view) }
-            }
-            #[inline]
-            fn empty(&mut self, now: Time) {
-                match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ Self::$Out(l) => l.empty(now) }
-            }
-            #[inline]
-            fn at_rest(&mut self, now: Time) -> bool {
-                match self { Self::None => true, $(Self::$Law(l) => l.at_rest(now),)+ Self::$Out(l) => l.at_rest(now) }
-            }
-            #[inline]
-            fn overflow(&mut self, now: Time) {
-                match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ Self::$Out(l) => l.overflow(now) }
-            }
-            #[inline]
-            fn next_tick(&self) -> Option<Time> {
-                match self { Self::None => None, $(Self::$Law(l) => l.next_tick(),)+ Self::$Out(l) => l.next_tick() }
-            }
-            #[inline]
-            fn tick(&mut self, view: &View<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ Self::$Out(l) => l.tick(view) }
-            }
-            fn probe(&self, out: &mut Reading<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.probe(out),)+ Self::$Out(l) => l.probe(out) }
-            }
+            outside { $($out)* }
         }
     };
     (

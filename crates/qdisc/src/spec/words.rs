@@ -1,6 +1,8 @@
 //! How a scenario writes a discipline or a law: a table of one key, its name, or tc's words; the schema says the same.
 
-use super::{LawSpec, LawTable, Spec, SpecTable};
+use super::word_error::WordError;
+use super::{Spec, SpecTable};
+use crate::law::list::{LawSpec, LawTable};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess};
@@ -8,30 +10,6 @@ use std::borrow::Cow;
 
 /// Reads what a table of one key (`codel = {..}`) or a word (`"codel"`) gives.
 struct TableOrWord<T>(fn(&str) -> Result<T, WordError>, &'static str);
-
-/// Why a text names nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WordError {
-    /// Not one of these names.
-    Unknown(String, Vec<&'static str>),
-    /// A word behind the name, which is none of these.
-    Option(String, Vec<String>),
-    /// Words that do not go together, and why.
-    Misfit(String),
-}
-
-impl WordError {
-    /// As serde says it, for whoever explains serde's errors.
-    fn into_error<E: de::Error>(self) -> E {
-        let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
-        let (given, known) = match self {
-            Self::Misfit(why) => return E::custom(why),
-            Self::Unknown(given, known) => (given, list(known)),
-            Self::Option(given, known) => (given, list(known.iter().map(String::as_str).collect())),
-        };
-        E::custom(format!("unknown variant `{given}`, expected one of {known}"))
-    }
-}
 
 impl<T> TableOrWord<T> {
     fn read<'de, D: Deserializer<'de>, Table: Deserialize<'de> + Into<T>>(self, d: D) -> Result<T, D::Error> {

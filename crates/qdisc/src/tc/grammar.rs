@@ -131,6 +131,9 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
+/// A frame, bytes: what Linux takes for a packet where it counts one or the other.
+pub(super) const FRAME: u64 = 1514;
+
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
 const BYTES: &[Word] = &[w("limit", "limit", Size)];
 const CODEL: &[Word] = &[

@@ -22,6 +22,3 @@ mod say;
 pub(crate) use read::read;
 pub use read::{names, synopses, table};
 pub use say::Said;
-
-/// A frame, bytes: what Linux takes for a packet where it counts one or the other.
-const FRAME: u64 = 1514;

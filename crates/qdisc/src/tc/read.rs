@@ -1,7 +1,7 @@
 //! From a text to the table that says the same.
 
 use super::grammar::{ELSEWHERE, GRAMMARS, Grammar, Kind, Word};
-use crate::spec::WordError;
+use crate::spec::word_error::WordError;
 use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};

@@ -1,7 +1,6 @@
 //! From a discipline to the words that set Linux up like it.
 
-use super::FRAME;
-use super::grammar::{GRAMMARS, Grammar, Kind, Word};
+use super::grammar::{FRAME, GRAMMARS, Grammar, Kind, Word};
 use crate::Spec;
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit};

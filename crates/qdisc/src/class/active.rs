@@ -1,0 +1,98 @@
+//! Who sends, and what share of the queue is theirs.
+
+use super::average::{Average, Sampling};
+use super::occupancy::Unit;
+use packet::{Backlog, Flags, LinkView, PacketMeta, Reading};
+use std::collections::BTreeMap;
+use units::{Duration, Time};
+
+/// Who sends, and the average that they share.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Active {
+    unit: Unit,
+    min_th: f64,
+    total: Average,
+    packet: u64,
+    active_for: Duration,
+    /// Class and last arrival of every active flow, by its identity and direction.
+    flows: BTreeMap<u64, (u8, Time)>,
+    /// Active flows per class.
+    per_class: Vec<u32>,
+    next_sweep: Time,
+}
+
+impl Active {
+    /// Nobody sends. `min_th` and its unit; `packet`: bytes of a typical packet; `classes`: how many there are.
+    pub(super) fn new(
+        (min_th, unit): (f64, Unit),
+        weight: f64,
+        packet: u64,
+        active_for: Duration,
+        classes: usize,
+    ) -> Self {
+        Self {
+            unit,
+            min_th,
+            total: Average::new(weight, Sampling::Arrivals),
+            packet,
+            active_for,
+            flows: BTreeMap::new(),
+            per_class: vec![0; classes],
+            next_sweep: Time::ZERO,
+        }
+    }
+
+    pub(super) fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// A packet of a class arrives.
+    pub(super) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+        self.total.arrival(now, link, self.packet);
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+        let key = u64::from(p.flow.0) << 1 | u64::from(p.flags.has(Flags::REVERSE));
+        match self.flows.insert(key, (p.class, now)) {
+            Some((class, _)) if class == p.class => {}
+            Some((class, _)) => {
+                self.per_class[usize::from(class)] -= 1;
+                self.per_class[usize::from(p.class)] += 1;
+            }
+            None => self.per_class[usize::from(p.class)] += 1,
+        }
+    }
+
+    /// Forgets the flows that have been silent; bound: once per active flow, four times in `active_for`.
+    fn sweep(&mut self, now: Time) {
+        let Self { flows, per_class, active_for, .. } = self;
+        flows.retain(|_, (class, last)| {
+            let active = now.since(*last) < *active_for;
+            per_class[usize::from(*class)] -= u32::from(!active);
+            active
+        });
+        self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
+    }
+
+    /// The average of the whole queue asks for shares.
+    pub(super) fn congested(&self) -> bool {
+        self.total.get() >= self.min_th
+    }
+
+    /// The part of the whole queue's average that the class's active flows may have.
+    pub(super) fn share(&self, class: u8) -> f64 {
+        let all = self.flows.len().max(1) as f64;
+        self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
+    }
+
+    /// Tells the average that flows share, and how many share it.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        out.value("avg", self.unit.told(), Some(self.total.get()));
+        out.number("active_flows", self.flows.len() as u32);
+    }
+
+    /// So much waits from now on.
+    pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
+        self.total.now_queued(self.unit.of(queued), now, link, self.packet);
+    }
+}

@@ -1,0 +1,48 @@
+//! What every queue discipline does, and what it is told.
+
+use crate::counts::ClassProbe;
+use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading};
+use units::{Rng, Time};
+
+/// What a discipline is told on every call.
+pub struct Cx<'a> {
+    /// The moment of the call; never goes back.
+    pub now: Time,
+    /// The queue's own random stream.
+    pub rng: &'a mut Rng,
+    /// The link behind the queue.
+    pub link: &'a LinkView,
+    /// 5-tuples, for classifiers.
+    pub flows: &'a FlowTable,
+    /// Takes drops and marks.
+    pub fate: &'a mut dyn FateSink,
+}
+
+/// A queue and the decisions about who waits in it.
+///
+/// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
+/// `dequeue`. `None` with a backlog means "ask again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
+/// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
+/// `packet.stamp` is the moment of arrival, written by [`Queue`](crate::Queue) before `enqueue` sees the packet. An arrival that is
+/// refused is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`, and nothing else is.
+pub trait QueueDiscipline: Send {
+    /// Takes `packet` or drops it (and possibly others, to make room).
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
+    /// The next packet to send; may drop several heads first.
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
+    /// When `wake` wants to be called (a timer of the law); `None` for never.
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+    /// The timer has come.
+    fn wake(&mut self, _cx: &mut Cx<'_>) {}
+    /// Packets and bytes that wait.
+    fn backlog(&self) -> Backlog;
+    /// Tells its state, in the names of its source: always the same ones, in the same order. Where [`Reading::queues`] asks for it,
+    /// every queue in service, or class, follows.
+    fn probe(&self, out: &mut Reading<'_>);
+    /// What became of each class's packets; empty for a discipline without classes.
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        Vec::new()
+    }
+}

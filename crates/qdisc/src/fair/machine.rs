@@ -1,0 +1,316 @@
+//! The four parts at work.
+
+use super::classifier::Classifier;
+use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};
+use super::params::{FairParams, LawSees};
+use super::queues::{Listed, Queues, less};
+use super::scheduler::Scheduler;
+use crate::law::{Law, Verdict, View};
+use crate::{AnyLaw, Cx, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
+use units::{Duration, Limit, Time};
+
+/// Any discipline of Type A at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fair {
+    classifier: Classifier,
+    scheduler: Scheduler,
+    overflow: Overflow,
+    law_sees: LawSees,
+    /// What all queues may hold together.
+    room: Room,
+    /// A second such limit, in bytes.
+    memory: Option<Room>,
+    /// What each queue may hold.
+    queue_room: Option<Room>,
+    /// `limit` in packets and number of queues, for ns-2's rule.
+    shares: (u32, u32),
+    queues: Queues,
+    total: Backlog,
+    /// Not later than the next tick of any active queue.
+    soonest: Option<Time>,
+}
+
+impl Fair {
+    /// Empty. `p` is valid.
+    pub fn new(p: &FairParams) -> Self {
+        let queues = Queues::new(p.law.law());
+        let packets = if let Limit::Packets(n) = p.limit { n } else { u32::MAX };
+        Self {
+            classifier: Classifier::new(p.classifier.clone()),
+            scheduler: Scheduler::new(p.scheduler),
+            overflow: p.overflow,
+            law_sees: p.law_sees,
+            room: Room::new(p.limit, false),
+            memory: p.memory_limit.map(|b| Room::new(Limit::Bytes(b), false)),
+            queue_room: p.queue_limit.or(p.law.limit()).map(|l| Room::new(l, false)),
+            shares: (packets, p.classifier.queues().unwrap_or(u32::MAX)),
+            queues,
+            total: Backlog::default(),
+            soonest: None,
+        }
+    }
+
+    /// The number of the queue that a flow was last given; `reverse`: the flow of its packets that travel back.
+    pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
+        self.classifier.queue_of(flow, reverse)
+    }
+
+    /// The group that queue `i` belongs to (serial search), or `i` itself.
+    pub fn group_of(&self, i: u32) -> u32 {
+        self.classifier.group_of(i)
+    }
+
+    /// Queues made so far: one for each number below.
+    pub fn queues_made(&self) -> u32 {
+        self.queues.len()
+    }
+
+    /// What waits in queue `i`.
+    pub fn queue_backlog(&self, i: u32) -> Backlog {
+        self.queues[i].fifo.backlog()
+    }
+
+    /// The law of queue `i`.
+    pub fn queue_law(&self, i: u32) -> &AnyLaw {
+        &self.queues[i].law
+    }
+
+    /// The queues in line, in order of service.
+    pub fn in_line(&self) -> Vec<u32> {
+        self.scheduler.in_line(&self.queues).collect()
+    }
+
+    /// What the law of queue `i` is shown as backlog.
+    #[inline]
+    fn seen(&self, i: u32) -> Backlog {
+        let own = self.queues[i].fifo.backlog();
+        match self.law_sees {
+            LawSees::Own => own,
+            LawSees::TotalUnlessLast if own.packets == 0 => own,
+            LawSees::Total | LawSees::TotalUnlessLast => self.total,
+        }
+    }
+
+    /// Keeps `soonest` in time for the law of queue `i`.
+    #[inline]
+    fn watch(&mut self, i: u32) {
+        if let Some(t) = self.queues[i].law.next_tick() {
+            self.soonest = Some(self.soonest.map_or(t, |s| s.min(t)));
+        }
+    }
+
+    /// Queue `i` has been idle: its law is given the updates that it missed, each at its time, before the arrival.
+    ///
+    /// Bound: a law without load comes to rest: PIE at 100 % after some 700 updates, DOCSIS-PIE when its allowance and its reset
+    /// timeout are over; updates are 100 us apart or more.
+    fn rouse(&mut self, i: u32, cx: &Cx<'_>) {
+        let law = &mut self.queues[i].law;
+        while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
+            law.tick(&View { now, backlog: Backlog::default(), sojourn: Duration::ZERO, link: cx.link });
+        }
+    }
+
+    fn fits(&mut self, packet: &PacketMeta, cx: &Cx<'_>) -> bool {
+        let others = self.total;
+        self.room.fits(others, packet, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(others, packet, cx.link))
+    }
+
+    /// Drops from longest queues until `arrival`, the newest packet of queue `home`, fits; true if it is still there.
+    ///
+    /// Bound: every turn drops a packet.
+    fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Cx<'_>) -> bool {
+        // `total` is without the arrival, which is in its queue already
+        while !self.fits(arrival, cx) {
+            let Some(victim) = self.queues.longest(rule.by) else { return false };
+            let half = self.queues[victim].fifo.backlog().bytes / 2;
+            let mut gone = 0;
+            for n in 0.. {
+                if n == rule.batch || (n > 0 && gone >= half) {
+                    break;
+                }
+                let queue = &mut self.queues[victim];
+                let taken = match rule.from {
+                    End::Head => queue.fifo.pop(),
+                    End::Tail => queue.fifo.pop_back(),
+                };
+                let Some(packet) = taken else { break };
+                gone += packet.bytes();
+                queue.law.overflow(cx.now);
+                let newest = rule.from == End::Tail || queue.fifo.is_empty();
+                if queue.fifo.is_empty() {
+                    queue.deficit = queue.deficit.min(0);
+                }
+                if victim == home && newest {
+                    cx.fate.dropped(&packet, DropReason::TailFull, Point::Enqueue);
+                    return false;
+                }
+                let reason = if rule.from == End::Head { DropReason::HeadFull } else { DropReason::PushOut };
+                less(&mut self.total, &packet);
+                self.classifier.left(&packet, cx.now);
+                cx.fate.dropped(&packet, reason, Point::Enqueue);
+            }
+        }
+        true
+    }
+
+    /// Tests every limit for `packet`, which wants to join queue `i`, and puts it there; true if it waits there now.
+    #[inline]
+    fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Cx<'_>) -> bool {
+        let own = self.queues[i].fifo.backlog();
+        let fits = self.queue_room.as_mut().is_none_or(|r| r.fits(own, packet, cx.link))
+            && match self.overflow {
+                Overflow::Longest(_) => true,
+                Overflow::Tail => self.fits(packet, cx),
+                Overflow::Ns2Sfq => {
+                    let (limit, queues) = self.shares;
+                    self.fits(packet, cx) && ns2_sfq_fits(own.packets, self.total.packets, limit, queues)
+                }
+            };
+        if !fits {
+            self.queues[i].law.overflow(cx.now);
+            cx.fate.dropped(packet, DropReason::TailFull, Point::Enqueue);
+            return false;
+        }
+        self.queues[i].fifo.push(*packet);
+        if let Overflow::Longest(rule) = self.overflow {
+            self.queues.grown(i, rule.by);
+            if !self.push_out(rule, packet, i, cx) {
+                return false;
+            }
+        }
+        self.total.packets += 1;
+        self.total.bytes += packet.bytes();
+        true
+    }
+
+    /// Shows heads of queue `i` to its law until one may go, or none is left.   Bound: every turn removes a stored packet.
+    #[inline]
+    fn take(&mut self, i: u32, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        while let Some(mut packet) = self.queues[i].fifo.pop() {
+            less(&mut self.total, &packet);
+            self.classifier.left(&packet, cx.now);
+            let sojourn = cx.now.since(packet.stamp);
+            let view = View { now: cx.now, backlog: self.seen(i), sojourn, link: cx.link };
+            let queue = &mut self.queues[i];
+            match queue.law.head(&packet, &view, cx.rng) {
+                Verdict::Drop => {
+                    cx.fate.dropped(&packet, DropReason::EarlyHead, Point::Dequeue);
+                    continue;
+                }
+                Verdict::Mark(reason) => crate::single::mark(&mut packet, reason, Point::Dequeue, cx),
+                Verdict::Pass => {}
+            }
+            queue.law.left(&packet, &view);
+            queue.last_active = cx.now;
+            return Some(packet);
+        }
+        None
+    }
+}
+
+impl QueueDiscipline for Fair {
+    #[inline]
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+        let i = self.classifier.classify(&packet, &mut self.queues, cx);
+        let idle = self.queues[i].listed == Listed::No;
+        if idle {
+            self.rouse(i, cx);
+        }
+        let backlog = self.seen(i);
+        let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
+        let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
+        if verdict == Verdict::Drop {
+            return cx.fate.dropped(&packet, DropReason::EarlyTail, Point::Enqueue);
+        }
+        if !self.admit(&packet, i, cx) {
+            return;
+        }
+        self.classifier.joined(&packet, cx.now);
+        let queue = &mut self.queues[i];
+        queue.last_active = cx.now;
+        if let Verdict::Mark(reason) = verdict
+            && let Some(newest) = queue.fifo.back_mut()
+        {
+            crate::single::mark(newest, reason, Point::Enqueue, cx);
+        }
+        if idle {
+            let fresh = self.queues[i].law.at_rest(cx.now);
+            self.scheduler.activate(i, &mut self.queues, fresh);
+        }
+        self.watch(i);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        // bound: every turn sends a packet, drops one, or takes a queue out of a list
+        loop {
+            let i = self.scheduler.turn(&mut self.queues)?;
+            let packet = self.take(i, cx);
+            let idle = match &packet {
+                Some(p) => self.scheduler.sent(i, p.bytes(), &mut self.queues),
+                None => self.scheduler.empty(&mut self.queues),
+            };
+            if idle || packet.is_none() {
+                self.queues[i].law.empty(cx.now);
+            }
+            if let Some(packet) = packet {
+                self.watch(i);
+                return Some(packet);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        self.soonest
+    }
+
+    /// Updates the laws of active queues; an idle one has its updates when its next packet comes, which nobody can tell from
+    /// updates in time (Linux fq_pie: all queues, every time).
+    fn wake(&mut self, cx: &mut Cx<'_>) {
+        self.soonest = None;
+        let active = self.in_line();
+        for i in active {
+            let view = View { now: cx.now, backlog: self.seen(i), sojourn: Duration::ZERO, link: cx.link };
+            let law = &mut self.queues[i].law;
+            if law.next_tick().is_some_and(|t| t <= cx.now) {
+                law.tick(&view);
+            }
+            self.watch(i);
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        let (active, now) = (self.in_line(), out.now());
+        let new = active.iter().filter(|i| self.queues[**i].listed == Listed::New).count();
+        let most = |of: fn(Backlog) -> u64| active.iter().map(|i| of(self.queue_backlog(*i))).max().unwrap_or(0);
+        let waited = |i: u32| self.queues[i].fifo.front().map(|p| now.since(p.stamp));
+        let longest_wait = active.iter().filter_map(|i| waited(*i)).max();
+        out.number("active_flows", active.len() as u32);
+        out.number("new_flows_len", new as u32);
+        out.number("old_flows_len", (active.len() - new) as u32);
+        out.packets("longest_queue", most(|b| u64::from(b.packets)));
+        out.bytes("longest_queue", most(|b| b.bytes));
+        out.duration("longest_wait", longest_wait.unwrap_or(Duration::ZERO));
+        if !out.queues() {
+            return;
+        }
+        for i in active {
+            let queue = &self.queues[i];
+            let backlog = queue.fifo.backlog();
+            out.queue(&i.to_string());
+            out.packets("backlog", backlog.packets.into());
+            out.bytes("backlog", backlog.bytes);
+            out.duration("head_wait", waited(i));
+            out.value("deficit", Unit::Bytes, Some(queue.deficit as f64));
+            out.flag("new", queue.listed == Listed::New);
+            queue.law.probe(out);
+        }
+    }
+}

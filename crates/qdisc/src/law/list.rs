@@ -1,0 +1,194 @@
+//! The laws by name: plain data to build them from.
+
+use crate::law::{self, Law, LawParams, Verdict, View};
+use packet::{PacketMeta, Reading};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Limit, Problem, Rng, Time};
+
+/// Gives the list of laws to a macro, behind what else that macro takes.
+///
+/// One line adds a law: a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a discipline of its own
+/// (see `spec.rs`). `outside`: the law that a user brings.
+macro_rules! laws {
+    ($with:ident $($more:tt)*) => {
+        $with! {
+            { $($more)* }
+            law {
+                "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
+                    "Controlled delay: drops heads while the sojourn time stays above the target";
+                "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
+                    "CoDel whose count falls gradually, and BLUE against what does not respond";
+                "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
+                    "Random early detection: drops arrivals with a probability that grows with the average queue";
+                "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999",
+                    "Adaptive RED: RED whose probability follows the load";
+                "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO)",
+                    "Weighted RED: thresholds by precedence or DSCP; RIO as an option";
+                "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
+                    "Proportional integral controller: drops arrivals to hold the delay at a target";
+                "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
+                    "The PIE of cable modems: delay predicted from the service flow's tokens";
+                "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
+                    "A drop probability that overflow raises and an idle link lowers";
+                "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
+                    "Latency-based RED: drops heads with a probability that grows with their sojourn time";
+            }
+            outside {
+                "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",
+                    "A law of one's own, written in Python: for teaching and first ideas, slow";
+            }
+        }
+    };
+}
+pub(crate) use laws;
+
+/// Declares every law once: the scenario's enum and the running enum come from the same lines.
+macro_rules! law_enums {
+    (
+        {}
+        law { $($law:literal $Law:ident($LawParams:ty), $LawKind:ident, $lsource:literal, $lsummary:literal;)+ }
+        outside { $out:literal $Out:ident($OutParams:ty), $OutKind:ident, $osource:literal, $osummary:literal; }
+    ) => {
+        #[derive(Deserialize, JsonSchema)]
+        #[allow(missing_docs)]
+        pub(crate) enum LawTable {
+            $(
+                #[doc = $lsummary]
+                #[serde(rename = $law)]
+                $Law($LawParams),
+            )+
+            #[doc = $osummary]
+            #[serde(rename = $out)]
+            $Out($OutParams),
+        }
+
+        /// The law of each queue of a fair discipline, as a scenario writes it: `law = { codel = { target = "5ms" } }`, or
+        /// `law = "codel"` for the defaults, or `law = "none"`.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub enum LawSpec {
+            /// No early drops.
+            #[default]
+            #[serde(rename = "none")]
+            None,
+            $(
+                #[doc = $lsummary]
+                #[serde(rename = $law)]
+                $Law($LawParams),
+            )+
+            #[doc = $osummary]
+            #[serde(rename = $out)]
+            $Out($OutParams),
+        }
+
+        impl From<LawTable> for LawSpec {
+            fn from(table: LawTable) -> Self {
+                match table { $(LawTable::$Law(p) => Self::$Law(p),)+ LawTable::$Out(p) => Self::$Out(p) }
+            }
+        }
+
+        impl LawSpec {
+            /// The names there are, apart from the law from outside, which has no defaults.
+            pub const NAMES: &'static [&'static str] = &["none", $($law,)+];
+
+            /// The law of this name, with its defaults.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    "none" => Some(Self::None),
+                    $($law => Some(Self::$Law(Default::default())),)+
+                    $out => Some(Self::$Out(Default::default())),
+                    _ => None,
+                }
+            }
+            /// Name in a scenario.
+            pub fn name(&self) -> &'static str {
+                match self { Self::None => "none", $(Self::$Law(_) => $law,)+ Self::$Out(_) => $out }
+            }
+            /// The first thing that is wrong, with its path (`codel.target`); the law's own `limit`, if set, included.
+            pub fn validate(&self) -> Result<(), Problem> {
+                let problem = match self {
+                    Self::None => Ok(()),
+                    $(Self::$Law(p) => LawParams::validate(p),)+
+                    Self::$Out(p) => LawParams::validate(p),
+                };
+                problem.and_then(|()| self.limit().map_or(Ok(()), |l| crate::Room::validate(l, false)))
+                    .map_err(|p| p.under(self.name()))
+            }
+            /// A law that has seen nothing. Only valid parameters are built.
+            pub fn law(&self) -> AnyLaw {
+                match self {
+                    Self::None => AnyLaw::None,
+                    $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+
+                    Self::$Out(p) => AnyLaw::$Out(LawParams::law(p)),
+                }
+            }
+            /// Limit of each queue of its own; `None`: only what all share.
+            pub fn limit(&self) -> Option<Limit> {
+                match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ Self::$Out(p) => LawParams::limit(p) }
+            }
+        }
+
+        /// Any law at run time, with its state: one per queue.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AnyLaw {
+            /// No early drops.
+            None,
+            $(
+                #[doc = $lsummary]
+                $Law(<$LawParams as LawParams>::Law),
+            )+
+            #[doc = $osummary]
+            $Out(<$OutParams as LawParams>::Law),
+        }
+
+        impl Law for AnyLaw {
+            #[inline]
+            fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.arrive(packet, view, rng),)+ Self::$Out(l) => l.arrive(packet, view, rng) }
+            }
+            #[inline]
+            fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.head(packet, view, rng),)+ Self::$Out(l) => l.head(packet, view, rng) }
+            }
+            #[inline]
+            fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.left(packet, view),)+ Self::$Out(l) => l.left(packet, view) }
+            }
+            #[inline]
+            fn empty(&mut self, now: Time) {
+                match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ Self::$Out(l) => l.empty(now) }
+            }
+            #[inline]
+            fn at_rest(&mut self, now: Time) -> bool {
+                match self { Self::None => true, $(Self::$Law(l) => l.at_rest(now),)+ Self::$Out(l) => l.at_rest(now) }
+            }
+            #[inline]
+            fn overflow(&mut self, now: Time) {
+                match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ Self::$Out(l) => l.overflow(now) }
+            }
+            #[inline]
+            fn next_tick(&self) -> Option<Time> {
+                match self { Self::None => None, $(Self::$Law(l) => l.next_tick(),)+ Self::$Out(l) => l.next_tick() }
+            }
+            #[inline]
+            fn tick(&mut self, view: &View<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ Self::$Out(l) => l.tick(view) }
+            }
+            fn probe(&self, out: &mut Reading<'_>) {
+                match self { Self::None => {} $(Self::$Law(l) => l.probe(out),)+ Self::$Out(l) => l.probe(out) }
+            }
+        }
+    };
+}
+
+laws! { law_enums }
+
+impl LawSpec {
+    /// Whether it can be built.   Errors: it is from outside, and nobody has brought it.
+    pub fn ready(&self) -> Result<(), Problem> {
+        match self {
+            Self::Python(p) => p.ready(),
+            _ => Ok(()),
+        }
+    }
+}
