@@ -56,7 +56,7 @@ def test_charts_with_one_link_zoom_together_and_back(browser: Any, tmp_path: Pat
     blocks = [figure_block(drawn(name, "run")) for name in ("one", "other")]
     both = Page("p", "", [Section("Figures", "figures", blocks)])
     with opened(browser, write(both, tmp_path / "linked.html"), height=1400) as on:
-        on.page.wait_for_function("document.querySelectorAll('.uplot').length === 4")
+        on.page.locator(".uplot").nth(3).wait_for(state="attached")
         labels = "[...document.querySelectorAll('figure')].map(f => f.querySelector('button.whole').hidden)"
         assert on.page.evaluate(labels) == [True, True]
         box = on.page.locator(".u-over").first.bounding_box()

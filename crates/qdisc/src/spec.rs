@@ -91,7 +91,7 @@ laws! {
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
             "Any classifier x scheduler x law x overflow";
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
-            "Shaper, classes, fairness of hosts and flows, and COBALT in one: what home routers run";
+            "What home routers run: shaper, tins, fair hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
             "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
@@ -101,7 +101,7 @@ laws! {
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
             "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
         "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
-            "Two coupled queues: one short for L4S traffic, one for all other; marks and drops from one controller";
+            "Two coupled queues: a short one for L4S, one for all other traffic";
     }
 }
 

@@ -277,30 +277,36 @@ impl<S: Sink> Net<S> {
                 }
                 self.send(to, packet);
             }
-            Kind::Port { armed, .. } => {
-                if *armed != now {
-                    return None; // overtaken: that arrival has happened
-                }
-                *armed = Time::NEVER;
-                let next = self.act(i, |port, now, env| {
-                    port.work(now, env);
-                    (port.arrive(now), port.arrival_at())
-                });
-                let (packet, next) = next?;
-                if next <= now {
-                    self.arrive_together(i, to, packet?);
-                    return None;
-                }
-                self.schedule_arrival(i, next);
-                let packet = packet?;
-                self.links[usize::from(i)].meter.delivered(packet.size);
-                self.passing(i, LinkEnd::Far, &packet);
-                if packet.dst == to {
-                    return Some(packet);
-                }
-                self.send(to, packet);
-            }
+            Kind::Port { .. } => return self.port_arrival(i, to),
         }
+        None
+    }
+
+    /// The same of a link that is a port.
+    #[inline(never)]
+    fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
+        let now = self.events.now();
+        let Kind::Port { armed, .. } = &mut self.links[usize::from(i)].kind else { return None };
+        if *armed != now {
+            return None; // overtaken: that arrival has happened
+        }
+        *armed = Time::NEVER;
+        let (packet, next) = self.act(i, |port, now, env| {
+            port.work(now, env);
+            (port.arrive(now), port.arrival_at())
+        })?;
+        if next <= now {
+            self.arrive_together(i, to, packet?);
+            return None;
+        }
+        self.schedule_arrival(i, next);
+        let packet = packet?;
+        self.links[usize::from(i)].meter.delivered(packet.size);
+        self.passing(i, LinkEnd::Far, &packet);
+        if packet.dst == to {
+            return Some(packet);
+        }
+        self.send(to, packet);
         None
     }
 
