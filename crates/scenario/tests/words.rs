@@ -40,7 +40,7 @@ fn what_is_wrong_is_named_with_what_is_valid() {
         ("7", "'red'", ["app.b.traffic", "expected one of \"ftp\""]),
         ("'ping'", "'fq_codel limmit 5'", ["link.a.queue: unknown word \"limmit\"", "did you mean \"limit\"?"]),
         ("'ping'", "'fq_codle limit 5'", ["link.a.queue", "did you mean \"fq_codel\"?"]),
-        ("'ping'", "'cake bandwidth 20mbit'", ["link.a.queue: \"cake\" of tc is not modelled", "fq_codel"]),
+        ("'ping'", "'cake bandwidth 20mbit'", ["queue.cake.bandwidth: 20mbit is not valid", "at most the link's rate"]),
         ("'ping'", "'codel variant linus'", ["link.a.queue: unknown word \"linus\"", "did you mean \"linux\"?"]),
         ("'ping'", "{ fair = { scheduler = 'drrr' } }", ["fair.scheduler", "did you mean \"drr\"?"]),
         ("'ping'", "{ fair = { classifier = 'hsh' } }", ["fair.classifier", "did you mean \"hash\"?"]),
