@@ -177,25 +177,27 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
     """Of two workers one is killed, and another comes, twice."""
-    # so long that both kills fall into it on any machine: some 15 s of simulation
     grid.write_text(GRID.format(seeds=20, duration="150s"))
     machines.worker()
     machines.worker()
     out = tmp_path / "dask.csv"
     command = [COMMAND, "sweep", str(grid), "-o", str(out), "--no-store", "--dask", machines.address]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    killed = 0
     with distributed.Client(machines.address) as client:
-        while child.poll() is None and killed < 2:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(1)
-            if busy(client) == 2:  # the one to be killed has work, too
-                machines.workers.pop().kill()
-                machines.worker()
-                killed += 1
+        while child.poll() is None and busy(client) < 2:
+            time.sleep(0.02)
+        assert child.poll() is None, "the sweep was over before both workers had work"
+        first, second = machines.workers
+        # stopped, it keeps the run in its hands, so its death falls into the sweep however fast the machine is
+        second.send_signal(signal.SIGSTOP)
+        first.kill()
+        machines.worker()
+        client.wait_for_workers(2, timeout=60)
+        assert child.poll() is None, "the sweep was over without the stopped worker"
+        second.kill()
+        machines.worker()
     _, said = child.communicate()
     assert child.returncode == 0, said
-    assert killed == 2
     assert out.read_bytes() == table(grid, tmp_path / "own.csv")
 
 

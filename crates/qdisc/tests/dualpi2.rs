@@ -495,6 +495,8 @@ fn what_is_refused() {
     assert!(refusal(r#"{"target": "0s"}"#).contains("positive"));
     assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
     assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
+    // 0.1 16 ms / (1 us)^2
+    assert!(refusal(r#"{"rtt_max": "1us", "tupdate": "16ms"}"#).contains("dualpi2.rtt_max: gives a gain of"));
     assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));
     assert!(refusal(r#"{"l_dscp_exempt": true}"#).contains("needs l_dscp"));

@@ -12,6 +12,8 @@ use units::{Bytes, Duration, Limit, Prob, Problem};
 const FRAME: u64 = 1514;
 /// The packet that RFC 9332's limit keeps room for, bytes.
 const MTU: u64 = 1500;
+/// The steepest of both gains, 1/s.
+const MOST_GAIN: f64 = 1e4;
 
 /// A published version: presets for the parameters that are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -217,12 +219,19 @@ impl Dualpi2Params {
     /// What a number must be.
     fn numbers(&self) -> Result<(), Problem> {
         for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if let Some(gain) = gain.filter(|g| !(*g > 0.0 && *g <= 1e4)) {
+            if let Some(gain) = gain.filter(|g| !(*g > 0.0 && *g <= MOST_GAIN)) {
                 return Err(Problem::new(
                     name,
-                    format!("{gain} is not valid; expected above 0 and at most 10000 (1/s)"),
+                    format!("{gain} is not valid; expected above 0 and at most {MOST_GAIN} (1/s)"),
                 ));
             }
+        }
+        let (alpha, beta) = self.gains();
+        if let Some(gain) = [alpha, beta].into_iter().find(|gain| !(*gain <= MOST_GAIN)) {
+            let message = format!(
+                "gives a gain of {gain:e} (1/s); expected at most {MOST_GAIN}: a longer rtt_max or a shorter tupdate"
+            );
+            return Err(Problem::new("rtt_max", message));
         }
         let k = self.coupling_factor;
         if self.linux() && (k.fract() != 0.0 || !(1.0..=255.0).contains(&k)) {
