@@ -227,9 +227,9 @@ impl Dualpi2Params {
             }
         }
         let (alpha, beta) = self.gains();
-        if let Some(gain) = [alpha, beta].into_iter().find(|gain| !(*gain <= MOST_GAIN)) {
+        if let Some(gain) = [alpha, beta].into_iter().find(|gain| *gain > MOST_GAIN) {
             let message = format!(
-                "gives a gain of {gain:e} (1/s); expected at most {MOST_GAIN}: a longer rtt_max or a shorter tupdate"
+                "gives a gain of {gain:.1e} (1/s); expected at most {MOST_GAIN}: a longer rtt_max or a shorter tupdate"
             );
             return Err(Problem::new("rtt_max", message));
         }
