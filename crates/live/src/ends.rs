@@ -126,7 +126,9 @@ pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
     }
     for (row, other) in programs.rows.iter_mut().zip(bench.rows) {
         for (direction, other) in row.directions.iter_mut().zip(other.directions) {
-            for (mine, its) in [(&mut direction.total, other.total), (&mut direction.before, other.before)] {
+            let before =
+                (&mut **direction.before.get_or_insert_default(), other.before.as_deref().copied().unwrap_or_default());
+            for (mine, its) in [(&mut direction.total, other.total), before] {
                 (mine.packets, mine.wire_bytes, mine.dropped) = (its.packets, its.wire_bytes, its.dropped);
             }
             if let (Some(series), Some(other)) = (&mut direction.series, other.series) {

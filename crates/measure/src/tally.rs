@@ -143,8 +143,8 @@ impl Counts {
 pub struct Direction {
     /// What was counted in the whole run.
     pub total: Counts,
-    /// What had been counted when the warm-up ended.
-    pub before: Counts,
+    /// What had been counted when the warm-up ended, if that was anything.
+    pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
 }
@@ -152,7 +152,7 @@ pub struct Direction {
 impl Direction {
     /// What was counted since the warm-up ended.
     pub fn counts(&self) -> Counts {
-        self.total.since(&self.before)
+        self.before.as_deref().map_or(self.total, |before| self.total.since(before))
     }
 }
 
@@ -412,7 +412,7 @@ impl Tally {
         self.rows
             .iter_mut()
             .flat_map(|row| &mut row.directions)
-            .for_each(|direction| direction.before = direction.total);
+            .for_each(|d| d.before = (d.total != Counts::default()).then(|| Box::new(d.total)));
         self.apps.iter_mut().for_each(|app| app.datagrams_before = app.datagrams);
     }
 
@@ -426,8 +426,8 @@ impl Tally {
     /// A sender goes on beyond the warm-up, whose counters [`Tally::retire`] will give: so much they were at its end.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
-        directions[1 - direction].before.received(receiver);
-        directions[direction].before.sent(sender);
+        directions[1 - direction].before.get_or_insert_default().received(receiver);
+        directions[direction].before.get_or_insert_default().sent(sender);
     }
 
     /// Nothing of a page of `app`, asked for at `started`, is under way any more: it is loaded if it has all its `objects`.
