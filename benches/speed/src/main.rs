@@ -205,7 +205,11 @@ fn one(args: &[String]) -> Result<(), String> {
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
     let flows = flows.parse().map_err(|_| "--one: FLOWS is not a number")?;
     let seconds = seconds.parse().map_err(|_| "--one: SECONDS is not a number")?;
-    let queue = if queue == "codel" { codel(case) } else { droptail(case) };
+    let queue = match queue.as_str() {
+        "droptail" => droptail(case),
+        "codel" => codel(case),
+        other => format!("{other} = {{}}"),
+    };
     let scenario = parse(&toml(case, flows, &queue, seconds), Format::Toml)?;
     let before = heap::live();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
