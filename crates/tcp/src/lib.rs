@@ -50,7 +50,7 @@ pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, 
 pub use endpoint::Endpoint;
 pub use params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, Recovery, Reduction, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

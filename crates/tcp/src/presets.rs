@@ -2,7 +2,7 @@
 
 use crate::params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, Recovery, Reduction, TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, Recovery, Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -121,6 +121,7 @@ fn linux_6() -> TcpParams {
         ect_on: None,
         beta_ecn: None,
         dctcp_form: DctcpForm::Linux,
+        prague_rtt: PragueRtt::Scaled,
         ecn_feedback: EcnFeedback::Rfc3168,
         accecn_option: false,
         clock_granularity: Duration::from_millis(1),

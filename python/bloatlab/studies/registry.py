@@ -93,7 +93,7 @@ PUBLICATIONS: dict[str, Publication] = {
         "Performance in DOCSIS 3.0 CMs and CMTSs. SCTE Cable-Tec Expo, 2013.",
     ),
     "csc458": Publication(
-        "The Mininet bufferbloat lab, simulated and on kernels (CSC458, University of Toronto)",
+        "The Mininet bufferbloat lab (CSC458, University of Toronto)",
         "Z. Zhang: CSC458 Programming Assignment 2 Report: Bufferbloat Problem. University of Toronto.",
     ),
     "mmcn1999": Publication(
@@ -101,6 +101,12 @@ PUBLICATIONS: dict[str, Publication] = {
         "M. Parris, K. Jeffay, F. D. Smith: Lightweight Active Router-Queue Management for Multimedia Networking. Multimedia "
         "Computing and Networking, January 1999 (slides; the paper is Proc. SPIE 3654).",
         "https://doi.org/10.1117/12.333807",
+    ),
+    "l4s": Publication(
+        "L4S: RFC 9330 and RFC 9332, and the tables of the L4S tests",
+        "B. Briscoe et al.: RFC 9330, Low Latency, Low Loss, and Scalable Throughput (L4S) Internet Service: Architecture; "
+        "K. De Schepper et al.: RFC 9332, Dual-Queue Coupled Active Queue Management for L4S. January 2023. P. Heist: L4S Tests, 2020.",
+        "https://github.com/heistp/l4s-tests",
     ),
 }
 

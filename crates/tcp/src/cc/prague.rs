@@ -5,7 +5,7 @@
 //! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha 0 at first, and until the first mark
 //! the first mark:        W <- W / 2
 //! the first mark in v:   W <- W (1 - alpha / 2)
-//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;  F = 1 in the first four rounds after slow start;
+//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;  F = 1 in the first four rounds after slow start (`prague_rtt`);
 //!                        none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
@@ -23,7 +23,7 @@
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use super::reno::Reno;
-use crate::params::TcpParams;
+use crate::params::{PragueRtt, TcpParams};
 use packet::Reading;
 use units::{Duration, Time};
 
@@ -31,8 +31,9 @@ use units::{Duration, Time};
 const GAIN: f64 = 1.0 / 16.0;
 /// What a shorter round trip counts as.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Rounds after slow start before it does.
+/// Rounds after slow start before it does: version 0.7, 0.6.
 const TRANSITION: u32 = 4;
+const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
 /// Smallest pacing rate: 100 kbit/s. Unit: bytes/s.
@@ -47,6 +48,8 @@ const DITHER: f64 = 4.0 / 128.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Prague {
     mss: f64,
+    /// Rounds after slow start before short round trips count as 25 ms.
+    transition: u32,
     /// W: the window with its fraction, segments.
     w: f64,
     alpha: f64,
@@ -72,7 +75,7 @@ pub(crate) struct Prague {
 impl Prague {
     /// Short round trips count as 25 ms.
     fn rtt_independent(&self, w: &Window) -> bool {
-        !w.slow_start() && self.rounds >= TRANSITION
+        !w.slow_start() && self.rounds >= self.transition
     }
 
     /// A mark.
@@ -96,7 +99,7 @@ impl Prague {
             self.w = w.cwnd;
         }
         if left > 0.0 {
-            let share = if self.rounds < TRANSITION { 1.0 } else { (srtt.secs() / TARGET_RTT.secs()).min(1.0) };
+            let share = if self.rounds < self.transition { 1.0 } else { (srtt.secs() / TARGET_RTT.secs()).min(1.0) };
             self.w += left * share * share / self.w;
         }
     }
@@ -112,7 +115,7 @@ impl Prague {
             self.alpha_at = s.now;
         }
         (self.segments, self.marked, self.round_until, self.cut) = (0, 0, s.next, false);
-        self.rounds += u32::from(!w.slow_start());
+        self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
     }
 
     fn pace(&mut self, w: &Window, in_flight: f64, now: Time, srtt: Duration) {
@@ -148,6 +151,11 @@ impl Control for Prague {
     fn new(p: &TcpParams) -> Self {
         Self {
             mss: f64::from(p.mss),
+            transition: match p.prague_rtt {
+                PragueRtt::Scaled => TRANSITION,
+                PragueRtt::ScaledLate => LATE_TRANSITION,
+                PragueRtt::Own => u32::MAX,
+            },
             w: p.initial_window_segments(),
             alpha: 0.0,
             saw_ce: false,
@@ -317,6 +325,18 @@ mod tests {
             let x = if p == 0.1 { 2.05 } else { 2.21 };
             assert!((got * p / x - 1.0).abs() < 0.1, "p {p}: {got}");
         }
+    }
+
+    #[test]
+    fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
+        // 2 (1 - p) / p segments in each round trip of 12.5 ms: twice as many in 25 ms
+        let mut f = Flow::new(20.0, 0.0125);
+        (f.c.transition, f.c.rounds) = (u32::MAX, LATE_TRANSITION);
+        let got = f.rate(60.0, even(0.02));
+        assert!((got / 196.0 - 1.0).abs() < 0.1, "{got}");
+        // late is 500 rounds
+        let p = TcpParams { prague_rtt: PragueRtt::ScaledLate, ..TcpParams::preset("prague").unwrap() };
+        assert_eq!(Prague::new(&p).transition, 500);
     }
 
     #[test]

@@ -56,6 +56,18 @@ pub enum Bbr3Form {
     Linux,
 }
 
+/// When short round trips make Prague slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PragueRtt {
+    /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips. Version 0.7.
+    Scaled,
+    /// The same from the 500th round on. Version 0.6.
+    ScaledLate,
+    /// Never: a segment per round trip, as DCTCP and Reno. What the L4S tests of 2020 measured.
+    Own,
+}
+
 /// How slow start ends before a loss. CUBIC asks; Reno, too, for `rfc9406`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

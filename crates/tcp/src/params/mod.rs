@@ -6,7 +6,7 @@ mod ledbat;
 
 pub use axes::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto,
-    Pacing, Recovery, Reduction, Undo,
+    Pacing, PragueRtt, Recovery, Reduction, Undo,
 };
 pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
@@ -102,6 +102,8 @@ pub struct TcpParams {
     pub beta_ecn: Option<f64>,
     /// Whose DCTCP `congestion_control = "dctcp"` is.
     pub dctcp_form: DctcpForm,
+    /// When short round trips make Prague slower.   Source: L4STeam, tcp_prague.c.
+    pub prague_rtt: PragueRtt,
     /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
     pub cubic_c: f64,
     /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.

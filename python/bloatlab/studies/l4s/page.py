@@ -1,0 +1,58 @@
+"""The study as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bloatlab.report import Drawn, Page, Section, TableBlock
+from bloatlab.studies import layout as shared
+from bloatlab.studies.kit import About, compose, figures_section, rules_prose
+from bloatlab.studies.l4s import layout
+from bloatlab.studies.l4s.compare import __doc__ as doc
+from bloatlab.studies.l4s.compare import rules
+
+if TYPE_CHECKING:
+    from bloatlab.studies.l4s.study import Reproduction
+
+ABOUT = About(
+    "Low latency, low loss, scalable throughput",
+    "RFC 9330 and RFC 9332, and the L4S tests' tables, packet by packet",
+    "L4S keeps a short queue for senders that count their marks (TCP Prague), beside an ordinary one for all others, and couples "
+    "the two so that they share the link. What its documents promise and what its tests measured stand here beside runs of Prague, "
+    "CUBIC and Reno through DualPI2, and beside datagrams that answer nothing.",
+)
+
+
+def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
+    """The page as data."""
+    card, groups = done.scorecard, done.groups
+    tables = {
+        name: TableBlock(layout.group_table(card, groups[name], title))
+        for name, title in layout.TITLES.items()
+        if name in groups
+    }
+    sections = [
+        Section("Two flows", "pairs", [TableBlock(layout.pairs_table(groups.get("pairs", ()), done.measures))], _PAIRS),
+        figures_section(drawings, "Medians over seeds; bars: the central 80 %."),
+        Section("How long the low-latency queue is", "delay", [t for n, t in tables.items() if n in ("beside", "alone")], _DELAY),
+        Section("Why", "why", [TableBlock(layout.queue_table(done.measures))], _WHY),
+        Section("Closed forms", "laws", [t for n, t in tables.items() if n in ("laws", "floods")], _LAWS),
+        Section("Claims", "claims", [TableBlock(shared.claims_table(done.claims))]),
+        Section("Rules", "rules", [*rules_prose(doc), TableBlock(shared.tolerances_table(rules())),
+                                   TableBlock(shared.shares_table(card))]),
+    ]  # fmt: skip
+    return compose(done, ABOUT, [s for s in sections if s.blocks])
+
+
+_PAIRS = (
+    "The tests ran a kernel of August 2020 for 60 s. Its Prague had no independence of round trips in effect (20 against 10 ms: 1 to "
+    "1.94); version 0.7 has, so that the same pair is equal today."
+)
+_DELAY = "RFC 9330: “less than 1 millisecond on average and less than 2 milliseconds at the 99th percentile”."
+_WHY = (
+    "Beside CUBIC what counts is the time of a packet: one of C's before it, or several flows' at once. Alone, flows grow together for a "
+    "round trip until the step's marks come back; that growth is the queue beyond the step. With a round trip of 5 ms the law "
+    "leaves a 25th of it, and the wait is short; without the law it is not."
+)
+_LAWS = "Flows within a factor of two; what answers nothing is arithmetic, within 3 %."

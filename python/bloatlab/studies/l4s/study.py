@@ -1,0 +1,83 @@
+"""The study as one command: run the cases, compare, draw, bind. `kit.bind` says what it leaves in its folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bloatlab.report import Answer
+from bloatlab.scenario import Scenario
+from bloatlab.studies.claims import Runs, check_all
+from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.l4s import figures, layout
+from bloatlab.studies.l4s.answer import answer
+from bloatlab.studies.l4s.build import build
+from bloatlab.studies.l4s.cases import Case, cases, quick
+from bloatlab.studies.l4s.claims import CLAIMS
+from bloatlab.studies.l4s.compare import scorecard
+from bloatlab.studies.l4s.measure import MEASURE
+from bloatlab.studies.l4s.page import page
+from bloatlab.studies.registry import Options
+from bloatlab.studies.scorecard import Cell
+from bloatlab.tables import TextTable, counted
+
+QUICK_SECONDS = 20
+QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, and a slice of the cases, so that it proves nothing."
+
+#: What is asked for by name: nothing; every experiment always runs.
+EXPERIMENTS: dict[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    measures: Runs
+    groups: Mapping[str, Sequence[Cell]]
+
+    def tables(self) -> Sequence[TextTable]:
+        """The pairs, and each group of cells."""
+        found = [layout.pairs_table(self.groups.get("pairs", ()), self.measures)]
+        for name, title in layout.TITLES.items():
+            if name in self.groups:
+                found.append(layout.group_table(self.scorecard, self.groups[name], title))
+        return [*found, layout.queue_table(self.measures)]
+
+    def answer(self) -> Answer:
+        """Whether the low-latency queue is as short as promised."""
+        return answer(self.measures, self.scorecard.seeds)
+
+
+def reproduce(options: Options) -> Reproduction:
+    """Run the cases, compare, and write the folder `options.out`."""
+    given = quick() if options.quick else cases()
+    seeds = range(1, (1 if options.quick else options.seeds) + 1)
+    seconds = QUICK_SECONDS if options.quick else None
+    begun = time.perf_counter()
+    options.console.print(
+        f"[bold]l4s[/]  {len(given)} cases, {counted(len(seeds), 'seed')}, {options.workers}", highlight=False
+    )
+    if options.quick:
+        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
+
+    def scenario(case: Case, seed: int) -> Scenario:
+        return build(case, seed, seconds)
+
+    gathered = simulate(given, scenario, seeds, MEASURE, options, "all cases")
+    runs = by_case(gathered)
+    card, groups = scorecard(runs, QUICK_WARNING if options.quick else "")
+    done = Reproduction(
+        scorecard=card,
+        claims=check_all(CLAIMS, runs),
+        measures=runs,
+        groups=groups,
+        folder=options.out,
+        runs=len(gathered.points),
+        found=gathered.found,
+        seconds=time.perf_counter() - begun,
+    )
+    drawings = figures.draw(runs)
+    scenarios = {key: one for key, (one, _) in of_first_seed(gathered).items()}
+    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios)
+    return done

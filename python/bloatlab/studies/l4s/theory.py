@@ -1,0 +1,59 @@
+"""Closed forms of DualPI2 and of the flows in it.   Source: RFC 9332 §2 and Appendix C; RFC 9331.   Units: ms, Mbit/s, packets.
+
+Reno at p_C       W = sqrt(3/2) / sqrt(p_C) = 1.22 / p'      p_C = p'^2
+DCTCP at p_CL     W = 2 / p_CL                               p_CL = k p',  k = 2
+so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay, Prague: 25 ms at least
+nothing answers   p_C = 1 - C / A                            what comes beyond the link's rate is dropped
+"""
+
+from __future__ import annotations
+
+import math
+
+#: DualPI2's target for C, L's delay at the step, and what Prague takes for the shortest round trip. Unit: ms.
+TARGET, STEP, PRAGUE = 15.0, 1.0, 25.0
+#: k.
+COUPLING = 2.0
+#: Reno's constant: sqrt(3/2).
+RENO = math.sqrt(1.5)
+
+
+def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
+    """r_L / r_C of two flows with one round trip; `scaled` with Prague's law of short round trips."""
+    seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
+    return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO
+
+
+def window(rate: float, rtt: float, packet: int = 1500) -> float:
+    """Packets in flight of one flow that fills the link with a queue of the target."""
+    return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
+
+
+def reno_drops(rate: float, rtt: float) -> float:
+    """p_C of one Reno flow alone: 1.5 / W^2."""
+    return 1.5 / window(rate, rtt) ** 2
+
+
+def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
+    """Marks of one DCTCP flow at a step, whole rounds of them: sqrt(2 / W)."""
+    return math.sqrt(2.0 / (rate * 1e3 * (rtt + STEP) / (8.0 * packet)))
+
+
+def excess(offered: float) -> float:
+    """p_C of datagrams that answer nothing, at so many times the link's rate."""
+    return 1.0 - 1.0 / offered
+
+
+def coupled(p_c: float) -> float:
+    """L's probability at C's: k sqrt(p_C)."""
+    return min(COUPLING * math.sqrt(p_c), 1.0)
+
+
+def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
+    """What Prague flows add in a round trip, before its marks come back: a segment each; `scaled`: (rtt / 25 ms)^2 of one. ms."""
+    return flows * (min(rtt / PRAGUE, 1.0) ** 2 if scaled else 1.0) * packet_ms
+
+
+def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
+    """The queue of flows that have come down to two segments each and can send no less. ms."""
+    return max(2.0 * flows * packet_ms - rtt, 0.0)
