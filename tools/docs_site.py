@@ -43,6 +43,7 @@ GUIDES = {
         "cluster",
         "live",
         "flent",
+        "responsiveness",
     ],
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],

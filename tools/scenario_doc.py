@@ -143,6 +143,7 @@ TABLES = {
     "Pareto": ("A Pareto distribution", "`app.NAME.traffic.short.size.pareto`"),
     "BurstParams": ("Traffic burst", "`app.NAME.traffic.burst`"),
     "PingParams": ("Traffic ping", "`app.NAME.traffic.ping`"),
+    "RpmParams": ("Traffic rpm", "`app.NAME.traffic.rpm`: responsiveness under load"),
     "Stack": ("TCP stacks", "`tcp.NAME`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
     "Route": ("Routes", "`route`, a list"),

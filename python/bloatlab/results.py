@@ -200,6 +200,8 @@ _COLUMNS = {
     "pages": "app start_s load_s",
     "files": "app start_s took_s bytes",
     "pings": "app t_s rtt_ms",
+    "rpm": "app t_s load_connections goodput_down_mbit goodput_up_mbit foreign_probes self_probes tcp_ms tls_ms "
+    "http_foreign_ms http_loaded_ms foreign_rpm loaded_rpm rpm",
     "syn_times": "app connection t_s",
     "queue_series": "link t_s queue_packets_mean queue_packets sojourn_ms_mean sojourn_ms_max sent_packets sent_bytes "
     "dropped_packets marked_packets",

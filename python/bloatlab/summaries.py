@@ -175,6 +175,21 @@ _PING = [
     _Field("load", "grade", 0, _word("ping.grade")),
 ]
 
+_RESPONSIVENESS = [
+    _Field("round trips per minute", "all", 0, _at("rpm.rpm")),
+    _Field("round trips per minute", "foreign", 0, _at("rpm.foreign_rpm")),
+    _Field("round trips per minute", "loaded", 0, _at("rpm.loaded_rpm")),
+    _Field("", "class", 0, _word("rpm.class")),
+    _Field("", "confidence", 0, _word("rpm.confidence")),
+    _Field("ms", "idle", 1, _at("rpm.idle_ms")),
+    _Field("ms", "TCP", 1, _at("rpm.tcp_ms")),
+    _Field("ms", "TLS", 1, _at("rpm.tls_ms")),
+    _Field("ms", "GET", 1, _at("rpm.http_foreign_ms")),
+    _Field("ms", "GET, loaded", 1, _at("rpm.http_loaded_ms")),
+    _Field("Mbit/s", "down", 2, _at("rpm.goodput_down_mbit")),
+    _Field("Mbit/s", "up", 2, _at("rpm.goodput_up_mbit")),
+]
+
 _FILES = [
     _Field("", "done", 0, _at("files.done")),
     *(
@@ -240,6 +255,7 @@ _DATAGRAMS = [
 _KINDS = (
     ("Voice", "voip", _VOICE),
     ("Pings", "ping", _PING),
+    ("Responsiveness", "rpm", _RESPONSIVENESS),
     ("Pages", "web", _PAGES),
     ("Files", "files", _FILES),
     ("Video", "video", _VIDEO),

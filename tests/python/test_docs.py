@@ -68,6 +68,10 @@ traffic.bittorrent = { peers = 3, active = 2 }
 from = "a"
 to = ["b"]
 traffic.burst = { bytes = "10KB", transport = "udp" }
+[app.rpm]
+from = "a"
+to = ["b"]
+traffic.rpm = { interval = "1s", tls = false }
 [app.web]
 from = "a"
 to = ["b"]

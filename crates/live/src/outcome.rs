@@ -38,6 +38,8 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     let mut tally = programs.core.tally;
     crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
     let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
+    let words = programs.machines.iter().map(traffic::Application::words).collect();
+    let columns = programs.machines.iter().map(traffic::Application::columns).collect();
     let warm_up = scenario.record.warm_up.min(Duration(ended.0));
     let links = link.bench.links.iter().zip(&plan.network.links).map(|(l, link)| LinkAccount {
         name: &link.name,
@@ -56,6 +58,8 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
         links: links.collect(),
         tally: &tally,
         figures,
+        words,
+        columns,
     }
     .outcome();
     outcome.summary["live"] = verdict(plan, &link, code, awake);

@@ -96,6 +96,22 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
+/// `setsockopt(TCP_NOTSENT_LOWAT)`: a socket takes no more bytes while it holds as many unsent.
+pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads one u32, for which `bytes` lives long enough.
+    let answer = unsafe {
+        libc::setsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw const bytes).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The structure as the kernel writes it, zero beyond what it knows, and how much that is.
 fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];

@@ -36,7 +36,7 @@ mod weighted;
 
 pub use fairness::jain;
 pub use files::{FileDone, FileSummary, Files};
-pub use grade::{GRADES, Grade, grade};
+pub use grade::{CLASSES, Class, GRADES, Grade, class, grade};
 pub use histogram::Histogram;
 pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};

@@ -153,6 +153,10 @@ impl Scenario {
             let message = "a transfer without a size never ends, so it cannot stop; give it a size";
             problems.push(Problem::new("stop", message));
         }
+        if app.stop.is_some() && matches!(&app.traffic, Traffic::Rpm(_)) {
+            let message = "its load never ends, so it cannot stop; let it be the end of the run";
+            problems.push(Problem::new("stop", message));
+        }
         for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
             if let Some(Err(p)) = stack.map(|s| self.stack(s)) {
                 problems.push(p.under(key));

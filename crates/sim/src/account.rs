@@ -30,6 +30,8 @@ impl<S: Sink> World<S> {
             links: links.collect(),
             tally: &self.core.tally,
             figures: self.apps.iter().map(|a| a.machine.figures(now)).collect(),
+            words: self.apps.iter().map(|a| a.machine.words()).collect(),
+            columns: self.apps.iter().map(|a| a.machine.columns()).collect(),
         }
         .outcome()
     }

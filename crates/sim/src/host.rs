@@ -51,6 +51,11 @@ impl<S: Sink> Host for AppHost<'_, S> {
         }
     }
 
+    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+        let sent = self.slot(conn).map_or(0, |slot| self.core.conns[slot].ends[index(side)].tcp.sent());
+        sent.saturating_add(notsent_lowat)
+    }
+
     fn close(&mut self, conn: ConnId, side: Side) {
         if let Some(slot) = self.slot(conn) {
             self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.close(stack, now, wire));

@@ -289,6 +289,11 @@ impl Endpoint {
         self.rx.is_closed()
     }
 
+    /// Bytes of its stream that have left at least once.
+    pub fn sent(&self) -> u64 {
+        self.tx.sent()
+    }
+
     /// Payload bytes acknowledged by the peer.
     #[inline]
     pub fn acked(&self) -> u64 {

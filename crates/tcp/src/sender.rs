@@ -204,6 +204,11 @@ impl Sender {
         self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.handshake)
     }
 
+    /// Payload bytes that have left at least once.
+    pub(crate) fn sent(&self) -> u64 {
+        self.next.saturating_sub(1 + u64::from(self.fin_sent))
+    }
+
     /// Payload bytes acknowledged.
     pub(crate) fn acked(&self) -> u64 {
         self.una.saturating_sub(1 + u64::from(self.fin_sent && self.una == self.next))

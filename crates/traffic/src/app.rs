@@ -1,8 +1,8 @@
 //! The applications as one closed type, and their list.
 
 use crate::{
-    Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, short, video,
-    voip, web,
+    Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, rpm, short,
+    video, voip, web,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,12 @@ macro_rules! applications {
             fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
                 match self { $(Self::$Variant(a) => a.figures(now),)+ }
             }
+            fn words(&self) -> Vec<(&'static str, &'static str)> {
+                match self { $(Self::$Variant(a) => a.words(),)+ }
+            }
+            fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
+                match self { $(Self::$Variant(a) => a.columns(),)+ }
+            }
         }
 
         /// Every application, in the order in which they are listed.
@@ -126,7 +132,7 @@ applications! {
         "A member of a swarm: fifty peers, ten of them unchoked at a time",
         r#"{ "peers": 50, "active": 10 }"#;
     "video" Video(video::VideoParams), "tcp", "FESTIVE, CoNEXT 2012",
-        "Adaptive-bitrate video: segments at a rate chosen for each, a buffer, stalls",
+        "Adaptive-bitrate video: segments, a buffer, stalls",
         r#"{ "segment": "4s", "buffer": "30s" }"#;
     "short" Short(short::ShortParams), "tcp", "ARRIS 2013, short-lived flows",
         "Small transfers with Poisson arrivals, a connection each",
@@ -141,11 +147,14 @@ applications! {
         "Datagrams at a constant rate",
         r#"{ "rate": "1mbit", "size": 1000 }"#;
     "proshare" Proshare(proshare::ProshareParams), "udp", "MMCN 1999",
-        "A video conference of 210 kbit/s: audio every 100 ms, and video frames cut into datagrams",
+        "A video conference of 210 kbit/s: audio and video datagrams",
         r#"{ "packet": 700 }"#;
     "voip" Voip(voip::VoipParams), "udp", "CableLabs 2012 §3.2.2",
         "A G.711 call: 218-byte frames every 20 ms",
         r#"{ "late_after": "60ms", "network_delay": "20ms" }"#;
+    "rpm" Rpm(rpm::RpmParams), "tcp", "draft-ietf-ippm-responsiveness-09",
+        "Round trips per minute (RPM) under load: responsiveness",
+        r#"{ "direction": "down" }"#;
     "web" Web(web::WebParams), "tcp", "CableLabs 2012 §3.2.3, Appendix A",
         "A user who loads pages of 100 objects from four servers",
         r#"{ "page": "listed", "think": "5s" }"#;
@@ -191,6 +200,8 @@ mod tests {
             r#"{ "bittorrent": { "peers": 8, "active": 3, "round": "1s", "download": true } }"#,
             r#"{ "burst": { "bytes": "30KB", "interval": "100ms" } }"#,
             r#"{ "proshare": {} }"#,
+            r#"{ "rpm": { "probes_per_second": 20 } }"#,
+            r#"{ "rpm": { "probes_per_second": 20, "direction": "up", "tls": false } }"#,
             r#"{ "web": { "think": "100ms" } }"#,
             r#"{ "web": { "think": "0s", "persistent": true, "page": "listed" } }"#,
             r#"{ "web": { "think": "1ms", "persistent": true, "on_failure": "give_up" } }"#,
@@ -216,6 +227,7 @@ mod tests {
                     App::Short(_) | App::Burst(_) => assert!(!fake.files.is_empty()),
                     App::Video(_) => assert!(!fake.files.is_empty()),
                     App::Bittorrent(b) => assert!(b.figures(Time::ZERO)[2].1 > 0.0),
+                    App::Rpm(r) => assert!(r.figures(Time::ZERO)[1].1 > 0.0 || p == 1.0, "{text} at {p}"),
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),

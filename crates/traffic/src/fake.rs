@@ -12,6 +12,8 @@ enum Event {
     Closed(ConnId),
     Datagram(Side, u64),
     Timer(u64),
+    /// A piece of a write without end.
+    Stream(ConnId, Side),
 }
 
 /// A connection that was opened.
@@ -40,6 +42,9 @@ struct Slot {
     ready: Time,
     closed: [bool; 2],
     fails: bool,
+    /// Bytes of finite writes, and when one without end began.
+    wrote: [u64; 2],
+    streams: [Option<Time>; 2],
 }
 
 /// The host.
@@ -56,6 +61,8 @@ pub(crate) struct Fake {
     fails_after: u64,
     /// Every connection breaks with this probability, within this time after its opening.
     breaking: Option<(f64, u64)>,
+    /// Writes without end arrive, in pieces.
+    pub(crate) streaming: bool,
     /// Bytes come in pieces of this many.
     pub(crate) piece: u64,
     /// Time between two pieces in nanoseconds.
@@ -84,6 +91,7 @@ impl Fake {
             failing: BTreeSet::new(),
             fails_after: 0,
             breaking: None,
+            streaming: false,
             piece: u64::MAX,
             gap: 0,
             opened: Vec::new(),
@@ -124,6 +132,10 @@ impl Fake {
                 Event::Connected(c, side) => app.connected(c, side, self),
                 Event::Received(c, side, bytes) => app.received(c, side, bytes, self),
                 Event::Timer(token) => app.timer(token, self),
+                Event::Stream(c, side) => {
+                    self.push(Time(at.0 + self.gap), event);
+                    app.received(c, side, self.piece, self);
+                }
                 Event::Datagram(side, number) => app.datagram_received(side, number, self),
                 Event::Closed(c) => {
                     self.opened[ordinal].ended = Some(at);
@@ -142,7 +154,9 @@ impl Fake {
     fn push(&mut self, at: Time, event: Event) {
         self.order += 1;
         let ordinal = match event {
-            Event::Connected(c, _) | Event::Received(c, ..) | Event::Closed(c) => self.slots[c.0 as usize].ordinal,
+            Event::Connected(c, _) | Event::Received(c, ..) | Event::Stream(c, _) | Event::Closed(c) => {
+                self.slots[c.0 as usize].ordinal
+            }
             Event::Timer(_) | Event::Datagram(..) => usize::MAX,
         };
         self.queue.insert((at, self.order), (event, ordinal));
@@ -168,7 +182,7 @@ impl Host for Fake {
         }
         let ready = Time(self.now.0 + self.rtt[peer]);
         let fails = self.failing.contains(&ordinal);
-        self.slots[id as usize] = Slot { ordinal, peer, ready, closed: [false; 2], fails };
+        self.slots[id as usize] = Slot { ordinal, peer, ready, fails, ..Slot::default() };
         self.opened.push(Opened { at: self.now, peer, closed: None, ended: None });
         if fails {
             self.push(Time(self.now.0 + self.fails_after), Event::Closed(ConnId(id)));
@@ -188,10 +202,15 @@ impl Host for Fake {
         self.writes.push(Write { side, bytes });
         let slot = self.slots[conn.0 as usize];
         assert!(!slot.closed[index(side)], "written after close");
+        let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
+        if bytes == u64::MAX && self.streaming && !slot.fails {
+            self.slots[conn.0 as usize].streams[index(side)] = Some(self.now.max(slot.ready));
+            self.push(at, Event::Stream(conn, side.other()));
+        }
         if slot.fails || bytes == u64::MAX {
             return;
         }
-        let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
+        self.slots[conn.0 as usize].wrote[index(side)] += bytes;
         let (mut left, mut at) = (bytes, at);
         while left > 0 {
             let n = left.min(self.piece);
@@ -199,6 +218,12 @@ impl Host for Fake {
             left -= n;
             at = Time(at.0 + self.gap);
         }
+    }
+    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+        let slot = self.slots[conn.0 as usize];
+        // one piece leaves at once, the others every `gap`
+        let pieces = slot.streams[index(side)].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
+        slot.wrote[index(side)] + pieces * self.piece + notsent_lowat
     }
     fn close(&mut self, conn: ConnId, side: Side) {
         let slot = &mut self.slots[conn.0 as usize];

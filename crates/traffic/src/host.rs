@@ -78,6 +78,10 @@ pub trait Host {
     fn open(&mut self, peer: usize) -> ConnId;
     /// Appends `bytes` to the stream that `side` sends; `u64::MAX` never ends.
     fn write(&mut self, conn: ConnId, side: Side, bytes: u64);
+    /// Where a byte that `side` wrote now between those of a write without end would stand in its stream: behind all that
+    /// has left, and behind `notsent_lowat` bytes (TCP_NOTSENT_LOWAT) that its socket holds unsent. From the first call on a
+    /// socket of a kernel holds no more.
+    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64;
     /// `side` has no more to send: FIN after what was written.
     fn close(&mut self, conn: ConnId, side: Side);
     /// `side` sends a datagram of `size` bytes on the wire, between the client and server `peer`. `number` comes back in
@@ -115,6 +119,14 @@ pub trait Application {
     }
     /// What only the machine knows, for the summary: names that end in their unit, and numbers (NaN for none).
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+    /// The same in words.
+    fn words(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+    /// The same over time: columns of equal length.
+    fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
         Vec::new()
     }
 }

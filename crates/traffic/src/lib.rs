@@ -16,6 +16,7 @@
 //! | [`cbr`] | UDP datagrams with exact spacing | CableLabs 2012 §3.2.1, MMCN 1999 |
 //! | [`proshare`] | a video conference: audio and video datagrams | MMCN 1999 |
 //! | [`voip`] | a G.711 call | CableLabs 2012 §3.2.2 |
+//! | [`rpm`] | round trips per minute under load | draft-ietf-ippm-responsiveness |
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions. kB = 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A
@@ -38,6 +39,7 @@ pub mod ftp;
 pub mod game;
 pub mod ping;
 pub mod proshare;
+pub mod rpm;
 pub mod short;
 pub mod video;
 pub mod voip;
@@ -56,6 +58,7 @@ pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
 pub use ping::{Ping, PingParams};
 pub use proshare::{Proshare, ProshareParams};
+pub use rpm::{Load, Rpm, RpmParams};
 pub use short::{Short, ShortParams};
 pub use video::{Video, VideoParams};
 pub use voip::{Voip, VoipParams};

@@ -13,6 +13,8 @@ pub(super) struct End {
     pub connected: bool,
     /// Bytes to send; `u64::MAX` never ends.
     pub to_send: u64,
+    /// Bytes that the kernel has taken.
+    pub taken: u64,
     /// No more will be written.
     pub closing: bool,
     /// FIN sent (or to be sent by the kernel).

@@ -28,6 +28,10 @@ impl Host for LiveHost<'_> {
         self.core.write(conn, side, bytes);
     }
 
+    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+        self.core.writes_land_at(conn, side, notsent_lowat)
+    }
+
     fn close(&mut self, conn: ConnId, side: Side) {
         self.core.close(conn, side);
     }

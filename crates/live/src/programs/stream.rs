@@ -3,7 +3,7 @@
 use super::conn::window;
 use super::core::{AppEvent, Core};
 use super::poll::Token;
-use crate::sys::tcp_info;
+use crate::sys::{set_notsent_lowat, tcp_info};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -34,6 +34,18 @@ impl Core {
         self.push(slot, end);
     }
 
+    /// Where the next byte that one end writes stands in its stream: the kernel has taken all before it. Limits what its
+    /// socket holds unsent.
+    pub(super) fn writes_land_at(&mut self, id: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+        let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
+        let end = &conn.ends[side as usize];
+        if let Some(socket) = &end.socket {
+            // a kernel that refuses holds more, and the probes tell
+            let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
+        }
+        end.taken
+    }
+
     pub(super) fn close(&mut self, id: ConnId, side: Side) {
         let Some(slot) = self.slot(id) else { return };
         let end = side as usize;
@@ -56,8 +68,12 @@ impl Core {
             }
             let n = e.to_send.min(ZEROS.len() as u64) as usize;
             match send(socket, &ZEROS[..n], SendFlags::NOSIGNAL) {
-                Ok(sent) if e.to_send != u64::MAX => e.to_send -= sent as u64,
-                Ok(_) => {}
+                Ok(sent) => {
+                    e.taken += sent as u64;
+                    if e.to_send != u64::MAX {
+                        e.to_send -= sent as u64;
+                    }
+                }
                 Err(Errno::AGAIN) => {
                     blocked = true;
                     break;

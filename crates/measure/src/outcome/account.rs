@@ -167,6 +167,10 @@ pub struct Account<'a> {
     pub tally: &'a Tally,
     /// By application, what only its machine knows.
     pub figures: Vec<Vec<(&'static str, f64)>>,
+    /// The same in words.
+    pub words: Vec<Vec<(&'static str, &'static str)>>,
+    /// The same over time: columns of equal length.
+    pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,
 }
 
 impl Account<'_> {

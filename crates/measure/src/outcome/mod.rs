@@ -13,7 +13,7 @@ pub use summary::delay_json;
 impl Account<'_> {
     /// Summary and tables.
     pub fn outcome(&self) -> Outcome {
-        let tables = vec![
+        let mut tables = vec![
             self.links_table(),
             self.flows_table(),
             self.pages_table(),
@@ -27,6 +27,7 @@ impl Account<'_> {
             self.sojourn_histogram(),
             self.delay_histogram(),
         ];
+        tables.extend(self.rpm_table());
         Outcome { summary: self.summary(), tables }
     }
 }

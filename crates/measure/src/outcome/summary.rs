@@ -10,7 +10,7 @@
 
 use super::account::{Account, ClassCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
-use crate::{Histogram, grade, jain, variation};
+use crate::{Histogram, class, grade, jain, variation};
 use packet::DropReason;
 use serde_json::{Map, Value, json};
 use units::Duration;
@@ -187,6 +187,12 @@ impl Account<'_> {
         }
         if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
             v[app.kind] = figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            for (name, word) in self.words.get(i).into_iter().flatten() {
+                v[app.kind][*name] = json!(word);
+            }
+            if let Some((_, rpm)) = figures.iter().find(|(name, _)| *name == "rpm") {
+                v[app.kind]["class"] = json!(class(*rpm));
+            }
         }
         if let Some(pages) = &app.pages {
             let s = pages.summary();

@@ -109,6 +109,19 @@ impl Account<'_> {
         })
     }
 
+    /// What applications tell over time; `None` if none does. One kind does, so all have the same columns.
+    pub(super) fn rpm_table(&self) -> Option<Table> {
+        let told = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
+        let (_, first) = told().next()?;
+        let names = told().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
+        let mut table = Table { name: "rpm", columns: vec![("app", Column::Text(names.collect()))] };
+        for (place, (name, _)) in first.iter().enumerate() {
+            let values = told().flat_map(|(_, columns)| columns[place].1.iter().copied());
+            table.columns.push((name, Column::F64(values.collect())));
+        }
+        Some(table)
+    }
+
     pub(super) fn syn_times(&self) -> Table {
         let tally = self.tally;
         table!("syn_times", tally.syns, {

@@ -1,0 +1,367 @@
+//! Responsiveness under working conditions: how many round trips a minute has while the line is full.
+//!
+//! Source: draft-ietf-ippm-responsiveness-09. Names of its parameters stand in the doc comments of
+//! [`RpmParams`].
+//!
+//! ```text
+//!   load       INP connections at the start, INC more after each interval (ID), at most MNP, of each loaded direction
+//!   probes     every 1/MPS s, or more slowly by PTC: a foreign one (a new connection: TCP, TLS, GET) and
+//!              a self one (a GET on a load-generating connection, drawn uniformly)
+//!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
+//!   then RPM   of the probes that were answered in the last MAD intervals; the result when stable
+//! ```
+//!
+//! The arithmetic is in `score.rs`, the life of a connection in `connection.rs`. A stage that is not stable after
+//! `stage_intervals` ends nevertheless: the draft's time limit. Confidence of a stage, by the draft: low (fewer than MAD
+//! intervals of it), medium (not stable), high (stable).
+//!
+//! Departs: the first interval's probes go by the goodput so far, and at least one pair a second goes whatever PTC says.
+//! When the result stands, probes end and the load goes on to the end of the run. A load-generating connection that fails is
+//! replaced with the next interval instead of ending the test.
+
+mod build;
+mod connection;
+mod params;
+mod score;
+#[cfg(test)]
+mod tests;
+
+pub use params::{FOREIGN_BYTES, Load, RpmParams, SELF_BYTES};
+
+use crate::conns::Conns;
+use crate::{Application, ConnId, Direction, Host, Side};
+use connection::{Connection, Heard, Use};
+use score::{Score, Step, Window, is_stable};
+use units::{Duration, Time};
+
+/// Most foreign probes that are under way at once: with more, one is left out.
+const MOST_PROBES: u32 = 1000;
+/// Seconds between pairs of probes, at most.
+const SLOWEST: f64 = 1.0;
+
+/// Tokens of timers.
+const INTERVAL: u64 = 0;
+const PROBE: u64 = 1;
+
+/// Where the test is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Goodput,
+    Responsiveness,
+    Over,
+}
+
+/// A stage's values, one an interval, and whether they have settled.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Progress {
+    values: Vec<f64>,
+    stable: bool,
+}
+
+impl Progress {
+    fn confidence(&self, mad: u32) -> &'static str {
+        match self.values.len() < mad as usize {
+            _ if self.stable => "high",
+            true => "low",
+            false => "medium",
+        }
+    }
+}
+
+/// What one interval came to.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    ends: Time,
+    /// Load-generating connections in it.
+    connections: usize,
+    /// Goodput of the load, bit/s: down, up.
+    goodput: [f64; 2],
+    /// Of the probes of the last MAD intervals.
+    score: Score,
+    foreign: usize,
+    own: usize,
+}
+
+/// The machine of [`RpmParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rpm {
+    p: RpmParams,
+    start: Time,
+    slots: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    conns: Conns,
+    /// Slots of load-generating connections, in the order in which their load began.
+    loads: Vec<usize>,
+    /// Foreign probes under way.
+    probes: u32,
+    /// Those that were left out because too many were under way, and those whose connection failed.
+    left_out: u64,
+    failed: u64,
+    /// Bytes of load that came, by interval, the present one last: down, up.
+    came: Vec<[u64; 2]>,
+    goodput: [Progress; 2],
+    rpm: Progress,
+    stage: Stage,
+    window: Window,
+    /// TCP handshake of the first connection: the path is idle then.
+    idle: Option<Duration>,
+    rows: Vec<Row>,
+}
+
+/// The place of a direction in an array.
+fn at(way: Direction) -> usize {
+    usize::from(way == Direction::Up)
+}
+
+impl Rpm {
+    fn new(p: RpmParams) -> Self {
+        let window = Window::new(p.moving_average);
+        Self {
+            p,
+            start: Time::ZERO,
+            slots: Vec::new(),
+            free: Vec::new(),
+            conns: Conns::default(),
+            loads: Vec::new(),
+            probes: 0,
+            left_out: 0,
+            failed: 0,
+            came: vec![[0; 2]],
+            goodput: [Progress::default(), Progress::default()],
+            rpm: Progress::default(),
+            stage: Stage::Goodput,
+            window,
+            idle: None,
+            rows: Vec::new(),
+        }
+    }
+
+    fn open<H: Host>(&mut self, usage: Use, host: &mut H) {
+        let id = host.open(0);
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        let connection = Some(Connection::new(id, usage, host.now()));
+        match self.slots.get_mut(slot) {
+            Some(place) => *place = connection,
+            None => self.slots.push(connection),
+        }
+        self.conns.insert(id, slot);
+    }
+
+    /// Connections of load in this direction, those that are connecting included.
+    fn count(&self, way: Direction) -> u32 {
+        self.slots.iter().flatten().filter(|c| c.usage == Use::Load(way)).count() as u32
+    }
+
+    fn add_load<H: Host>(&mut self, more: u32, host: &mut H) {
+        for way in self.p.direction.ways() {
+            for _ in 0..more.min(self.p.most.saturating_sub(self.count(*way))) {
+                self.open(Use::Load(*way), host);
+            }
+        }
+    }
+
+    /// Launches a pair of probes.
+    fn probe<H: Host>(&mut self, host: &mut H) {
+        // while the load has yet to begin there is nothing to probe
+        if self.loads.is_empty() {
+            return;
+        }
+        if self.probes < MOST_PROBES {
+            self.probes += 1;
+            self.open(Use::Probe, host);
+        } else {
+            self.left_out += 1;
+        }
+        let slot = self.loads[host.rng().below(self.loads.len() as u64) as usize];
+        if let Some(connection) = &mut self.slots[slot] {
+            connection.probe(&self.p, host);
+        }
+    }
+
+    /// Until the next pair: by MPS, and by PTC of the goodput of the slowest loaded direction.
+    fn gap(&self, now: Time) -> Duration {
+        let finished = self.came.len() - 1;
+        let (came, time) = match finished {
+            0 => (self.came[0], now.since(self.start)),
+            n => (self.came[n - 1], self.p.interval),
+        };
+        let slowest = self.p.direction.ways().iter().map(|way| came[at(*way)]).min().unwrap_or(0);
+        let share = self.p.probe_share * slowest as f64 / time.secs().max(1e-3);
+        let by_share = (FOREIGN_BYTES + SELF_BYTES) as f64 / share;
+        Duration::from_secs_f64(by_share.min(SLOWEST).max(1.0 / f64::from(self.p.probes_per_second)))
+    }
+
+    /// An interval is over.
+    fn interval<H: Host>(&mut self, host: &mut H) {
+        let (mad, id) = (self.p.moving_average as usize, self.p.interval.secs());
+        let score = self.window.score(self.p.trim, self.p.tls);
+        let newest = self.came[self.came.len() - 1];
+        self.rows.push(Row {
+            ends: host.now(),
+            connections: self.loads.len(),
+            goodput: newest.map(|bytes| bytes as f64 * 8.0 / id),
+            score,
+            foreign: self.window.count(Step::HttpForeign),
+            own: self.window.count(Step::HttpLoaded),
+        });
+        let recent = &self.came[self.came.len().saturating_sub(mad)..];
+        match self.stage {
+            Stage::Goodput => {
+                for way in self.p.direction.ways() {
+                    let bytes: u64 = recent.iter().map(|came| came[at(*way)]).sum();
+                    let progress = &mut self.goodput[at(*way)];
+                    progress.values.push(bytes as f64 / (mad as f64 * id));
+                    progress.stable = is_stable(&progress.values, self.p.moving_average, self.p.tolerance);
+                }
+                let ways = self.p.direction.ways();
+                let stable = ways.iter().all(|way| self.goodput[at(*way)].stable);
+                if stable || self.came.len() as u64 >= u64::from(self.p.stage_intervals) {
+                    self.stage = Stage::Responsiveness;
+                }
+            }
+            Stage::Responsiveness => {
+                self.rpm.values.push(score.rpm);
+                self.rpm.stable = is_stable(&self.rpm.values, self.p.moving_average, self.p.tolerance);
+                if self.rpm.stable || self.rpm.values.len() as u64 >= u64::from(self.p.stage_intervals) {
+                    self.stage = Stage::Over;
+                }
+            }
+            Stage::Over => {}
+        }
+        if self.stage != Stage::Over {
+            self.came.push([0; 2]);
+            self.window.next();
+            self.add_load(self.p.add, host);
+            host.timer(self.start + self.p.interval * self.came.len() as u64, INTERVAL);
+        }
+    }
+
+    /// The score that stands: of the last whole interval, or before its end of what there is.
+    fn score(&self) -> Score {
+        self.rows.last().map_or_else(|| self.window.score(self.p.trim, self.p.tls), |row| row.score)
+    }
+
+    /// Confidence in goodput, and in responsiveness.
+    fn confidence(&self) -> [&'static str; 2] {
+        let mad = self.p.moving_average;
+        let of = |way: &Direction| self.goodput[at(*way)].confidence(mad);
+        let ways = self.p.direction.ways().iter();
+        let least = ways.map(of).min_by_key(|word| ["low", "medium", "high"].iter().position(|w| w == word));
+        [least.unwrap_or("low"), self.rpm.confidence(mad)]
+    }
+}
+
+impl Application for Rpm {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.start = host.now();
+        self.add_load(self.p.initial, host);
+        host.timer(self.start + self.p.interval, INTERVAL);
+        host.timer(self.start + Duration::from_secs_f64(1.0 / f64::from(self.p.probes_per_second)), PROBE);
+    }
+
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        if token == INTERVAL {
+            return self.interval(host);
+        }
+        if self.stage != Stage::Over {
+            self.probe(host);
+            host.timer(host.now() + self.gap(host.now()), PROBE);
+        }
+    }
+
+    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
+        let Some(connection) = self.conns.get(conn).and_then(|slot| self.slots[slot].as_mut()) else { return };
+        if side == Side::Client
+            && let Heard::Tcp(took) = connection.connected(&self.p, host)
+        {
+            self.idle.get_or_insert(took);
+            if connection.usage == Use::Probe {
+                self.window.record(Step::Tcp, took);
+            }
+        }
+    }
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        let Some(slot) = self.conns.get(conn) else { return };
+        let Some(connection) = self.slots[slot].as_mut() else { return };
+        let mut done = Vec::new();
+        let heard = connection.received(side, bytes, &self.p, host, &mut done);
+        match (heard, connection.usage) {
+            (Heard::Tls(took), Use::Probe) => self.window.record(Step::Tls, took),
+            (Heard::Http(took), _) => self.window.record(Step::HttpForeign, took),
+            (Heard::Begins, _) => self.loads.push(slot),
+            (Heard::Load(bytes), Use::Load(way)) => {
+                if let Some(newest) = self.came.last_mut() {
+                    newest[at(way)] += bytes;
+                }
+            }
+            _ => {}
+        }
+        if self.stage != Stage::Over {
+            done.into_iter().for_each(|took| self.window.record(Step::HttpLoaded, took));
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
+        let Some(slot) = self.conns.remove(conn) else { return };
+        let Some(connection) = self.slots[slot].take() else { return };
+        self.free.push(slot);
+        self.loads.retain(|load| *load != slot);
+        if connection.usage == Use::Probe {
+            self.probes -= 1;
+        }
+        self.failed += u64::from(!connection.is_over());
+    }
+
+    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+        let score = self.score();
+        let mean = |way: Direction| {
+            let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
+            let sum: f64 = recent.iter().map(|row| row.goodput[at(way)]).sum();
+            if self.p.direction.ways().contains(&way) { sum / recent.len() as f64 * 1e-6 } else { f64::NAN }
+        };
+        let last = self.rows.last();
+        vec![
+            ("rpm", score.rpm),
+            ("foreign_rpm", score.foreign),
+            ("loaded_rpm", score.loaded),
+            ("tcp_ms", score.tm[Step::Tcp as usize]),
+            ("tls_ms", score.tm[Step::Tls as usize]),
+            ("http_foreign_ms", score.tm[Step::HttpForeign as usize]),
+            ("http_loaded_ms", score.tm[Step::HttpLoaded as usize]),
+            ("idle_ms", self.idle.map_or(f64::NAN, Duration::millis)),
+            ("goodput_down_mbit", mean(Direction::Down)),
+            ("goodput_up_mbit", mean(Direction::Up)),
+            ("intervals", self.rows.len() as f64),
+            ("connections", self.loads.len() as f64),
+            ("foreign_probes", last.map_or(0.0, |row| row.foreign as f64)),
+            ("self_probes", last.map_or(0.0, |row| row.own as f64)),
+            ("failed_connections", self.failed as f64),
+            ("probes_left_out", self.left_out as f64),
+        ]
+    }
+
+    fn words(&self) -> Vec<(&'static str, &'static str)> {
+        let [goodput, rpm] = self.confidence();
+        vec![("confidence", rpm), ("goodput_confidence", goodput)]
+    }
+
+    fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let of = |value: fn(&Row) -> f64| self.rows.iter().map(value).collect();
+        vec![
+            ("t_s", of(|r| r.ends.secs())),
+            ("load_connections", of(|r| r.connections as f64)),
+            ("goodput_down_mbit", of(|r| r.goodput[0] * 1e-6)),
+            ("goodput_up_mbit", of(|r| r.goodput[1] * 1e-6)),
+            ("foreign_probes", of(|r| r.foreign as f64)),
+            ("self_probes", of(|r| r.own as f64)),
+            ("tcp_ms", of(|r| r.score.tm[0])),
+            ("tls_ms", of(|r| r.score.tm[1])),
+            ("http_foreign_ms", of(|r| r.score.tm[2])),
+            ("http_loaded_ms", of(|r| r.score.tm[3])),
+            ("foreign_rpm", of(|r| r.score.foreign)),
+            ("loaded_rpm", of(|r| r.score.loaded)),
+            ("rpm", of(|r| r.score.rpm)),
+        ]
+    }
+}
