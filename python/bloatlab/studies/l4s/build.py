@@ -15,10 +15,11 @@ SIDES = ("first", "second")
 
 def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
     """The validated scenario of one run; `seconds` shortens it, and a third of it warms up."""
+    name = f"l4s {case.key}"
     if seconds is not None and seconds < case.seconds:
         case = replace(case, seconds=seconds, warm_up=seconds // 3)
     data: Any = {
-        "name": f"l4s {case.key}",
+        "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
         "record": {"warm_up": f"{case.warm_up}s"},
@@ -26,7 +27,7 @@ def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
         "tcp": {x.stack: _stack(x, case.mss) for x in case.loads if not x.share},
         "app": {side: _app(x, n, case) for n, (side, x) in enumerate(zip(SIDES, case.loads, strict=False))},
     }
-    return from_dict(data, source=f"l4s {case.key}")
+    return from_dict(data, source=name)
 
 
 def _links(case: Case) -> dict[str, Any]:

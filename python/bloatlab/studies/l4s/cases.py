@@ -82,7 +82,8 @@ class Case:
         """Name in results."""
         rate = "" if self.group == "pairs" else f" at {self.rate:g}"
         small = "" if self.mss == MSS else f", segments of {self.mss}"
-        return f"{self.queue}: {' / '.join(x.words for x in self.loads)}{rate}{small}"
+        late = f", from {self.warm_up} s on" if self.group == "pairs" and self.warm_up else ""
+        return f"{self.queue}: {' / '.join(x.words for x in self.loads)}{rate}{small}{late}"
 
     def __str__(self) -> str:
         return self.key
@@ -95,6 +96,14 @@ class Case:
     def instead(self, other: Mapping[str, str]) -> Case:
         """The same with other stacks in the place of some."""
         return replace(self, loads=tuple(replace(x, stack=other.get(x.stack, x.stack)) for x in self.loads))
+
+    def of_flows(self, flows: int) -> Case:
+        """The same with so many flows on each side."""
+        return replace(self, loads=tuple(replace(x, flows=flows) for x in self.loads))
+
+    def later(self) -> Case:
+        """The same for three minutes after the first."""
+        return replace(self, seconds=240, warm_up=60)
 
     def of_version(self, prague: str) -> Case:
         """The same with another Prague."""
@@ -153,7 +162,7 @@ SHORTER = tuple(alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 
 ALONE_SMALLER = (
     *(alone(rate, n, mss=SMALL) for rate in (4.0, 20.0, 50.0) for n in FLOWS),
     alone(100.0, 10, mss=SMALL),
-    *(alone(4.0, n, HALF, mss=SMALL) for n in FLOWS[1:]),
+    *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
 #: And why a share is another: how Prague leaves slow start, and CUBIC that does not follow Reno.
@@ -167,6 +176,10 @@ COUPLED = tuple(
     for stack in ("prague", "prague7")
     for rtt in COUPLED_RTTS
 )
+
+#: Several flows, whose windows do not all come down at once; pairs when the first minute is over.
+SEVERAL = tuple(case.of_flows(4) for case in COUPLED if case.loads[0].rtt == COUPLED_RTTS[-1])
+LATER = (PAIRS[2].later(),)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague", 20.0),), 100.0, 60, 20)
@@ -197,7 +210,7 @@ def cases() -> list[Case]:
     """All of the study's."""
     return [
         *PAIRS, *(c.of_version(v) for v in ("prague6", "prague7") for c in PAIRS if c.of_version(v) != c), *IMBALANCED,
-        *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *EARLY, *OWN_CUBIC, *COUPLED, RENO_ALONE, STEP_ALONE, *NOT_ECT, *ECT1, NO_DROPS,
+        *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *EARLY, *OWN_CUBIC, *SEVERAL, *LATER, *COUPLED, RENO_ALONE, STEP_ALONE, *NOT_ECT, *ECT1, NO_DROPS,
         *WEIGHTED, *TURN,
     ]  # fmt: skip
 

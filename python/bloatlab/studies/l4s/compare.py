@@ -256,6 +256,8 @@ def _cell(want: Asked, runs: Runs) -> Cell | None:
     verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
     reason = finding.why
     if not finding.agrees:
-        reason = explain(want.run, want.measure, want.band, runs, want.scale) or f"{finding.why}: not explained"
+        reason = (
+            explain(want.run, want.measure, want.band, ours.median, runs, want.scale) or f"{finding.why}: not explained"
+        )
     return Cell(want.case, want.metric, want.unit, (), (want.published,), want.printed, ours.median, ours.low, ours.high,
                 (want.band,), verdict, reason, finding.agrees, where=want.where, origin=want.origin)  # fmt: skip
