@@ -53,6 +53,8 @@ impl Flags {
     /// Its SACK blocks are all that the receiver holds out of order: one or two, and none of a duplicate (RFC 2883). No bit of the
     /// wire, but read from its blocks.
     pub const SACK_WHOLE: Self = Self(2048);
+    /// The end of what was sent at once: a burst, or all that the application wrote.   Source: RFC 9293 §3.9.1.2; Linux.
+    pub const PSH: Self = Self(4096);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 

@@ -155,7 +155,14 @@ fn scale(window: u64) -> u8 {
 fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, segment: &Segment) {
     let syn = segment.flags.has(Flags::SYN);
     let mut bits = if segment.has_ack { 0x10 } else { 0 };
-    let all = [(Flags::SYN, 0x02), (Flags::FIN, 0x01), (Flags::ECE, 0x40), (Flags::CWR, 0x80), (Flags::AE, 0x100)];
+    let all = [
+        (Flags::SYN, 0x02),
+        (Flags::FIN, 0x01),
+        (Flags::PSH, 0x08),
+        (Flags::ECE, 0x40),
+        (Flags::CWR, 0x80),
+        (Flags::AE, 0x100),
+    ];
     for (flag, bit) in all {
         if segment.flags.has(flag) {
             bits |= bit;

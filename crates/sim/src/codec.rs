@@ -27,6 +27,8 @@ const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
 /// What of a plain segment's flags is AccECN's counter.
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
+/// What plain data keeps of its flags.
+const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
 /// Flags of which a SACK has none.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0);
 
@@ -124,8 +126,8 @@ pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);
-    let ace = packet.flags.and(COUNTED);
-    let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn(), ace };
+    let flags = packet.flags.and(KEPT);
+    let data = PlainData { seq: packet.seq, len, ts_val: packet.body, ecn: packet.ecn(), flags };
     (data, inline_delay(now, packet.body))
 }
 
@@ -323,8 +325,10 @@ mod tests {
                     seen[5] += u32::from(counted);
                     let (data, delay) = plain_data(&packet, sent + took, peer_header);
                     let Segment { seq, len, ts_val, ecn, .. } = segment;
+                    let push = segment.flags.and(Flags::PSH);
                     let ace = if counted { Flags::ACE.with_ace(segment.flags.ace()) } else { Flags::default() };
-                    assert_eq!((data, segment.ack), (PlainData { seq, len, ts_val, ecn, ace }, 1));
+                    let flags = ace.with(push);
+                    assert_eq!((data, segment.ack), (PlainData { seq, len, ts_val, ecn, flags }, 1));
                     assert!(delay.0.abs_diff(took.0) < 1000, "inline stamps are exact to a microsecond");
                 }
                 Form::Sack => {
@@ -366,7 +370,8 @@ mod tests {
         s.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][rng.below(4) as usize];
         if rng.below(2) == 0 {
             s.len = 1 + rng.below(1448) as u32;
-            s.flags = if rng.below(8) == 0 { Flags::FIN } else { Flags::default() }.with(echo);
+            let end = [Flags::FIN, Flags::PSH, Flags::default(), Flags::default()][rng.below(4) as usize];
+            s.flags = end.with(echo);
             return s;
         }
         s.flags = Flags::PURE_ACK.with(echo);

@@ -69,7 +69,7 @@ impl Endpoint {
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
-        self.tx.on_handshake(now, us);
+        self.tx.on_handshake(p, now, us);
     }
 
     /// The application hands over `bytes` more to send; `u64::MAX` is endless. Sent as the windows allow; before the
@@ -112,6 +112,9 @@ impl Endpoint {
             } else {
                 self.note_pause(p, segment.ts_val);
                 self.rx.on_data(p, now, segment, &mut self.stats, io);
+                if segment.flags.has(Flags::PSH) {
+                    self.heed_push(p);
+                }
             }
         }
         self.output(p, now, io);
@@ -134,14 +137,17 @@ impl Endpoint {
     /// that there is to it.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
-        let PlainData { seq, len, ts_val, ecn, ace } = data;
+        let PlainData { seq, len, ts_val, ecn, flags } = data;
         let segment = Segment { seq, len, ts_val, ecn, ack: 1, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
-            return self.on_segment(p, now, &Segment { flags: ace, ..segment }, io);
+            return self.on_segment(p, now, &Segment { flags, ..segment }, io);
         }
         // an ACK of the SYN tells an established end nothing
         self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
+        if flags.has(Flags::PSH) {
+            self.heed_push(p);
+        }
         if self.rx.quiet {
             // the sending half has no part in this, nor in the end: that would need a FIN of ours
             if self.rx.ack_now() {
@@ -151,6 +157,14 @@ impl Endpoint {
         }
         self.output(p, now, io);
         self.finish(p, now, io);
+    }
+
+    /// What has arrived was the end of something: the application reads it, and the ACK leaves.
+    #[cold]
+    fn heed_push(&mut self, p: &TcpParams) {
+        if p.ack_pushed {
+            self.rx.set_ack_now();
+        }
     }
 
     /// Data arrives that left at `ts_val`: was there a pause before?

@@ -25,6 +25,7 @@
 //! SACK is not negotiated: both ends of a connection use it or neither does.
 
 mod accecn;
+mod burst;
 mod cc;
 mod delivery;
 mod detection;

@@ -5,7 +5,7 @@
 //! internal:  a burst that leaves late gets its lateness back, up to half of what it costs;  the first ten segments are not paced
 //! ```
 //!
-//! A burst is what an offloading host would send as one: its controller's quantum.
+//! A burst is what an offloading host would send as one: its controller's quantum, or what `burst.rs` says.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing (see [`Pacing`]).
 //! Departs: bursts are what the controller says, with BBR of 1/1024 s of the pacing rate, at least one or two segments; Linux makes
@@ -53,6 +53,16 @@ impl Pacer {
     /// The controller has a new rate.
     pub(crate) fn follow(&mut self, d: &Drive) {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
+    }
+
+    /// The same of a sender that paces by itself: `burst` segments at a time.
+    pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
+        (self.rate, self.quantum) = (rate, burst);
+    }
+
+    /// A burst has so many segments at least.
+    pub(crate) fn widen(&mut self, burst: u32) {
+        self.quantum = self.quantum.max(burst);
     }
 
     /// Payload bytes per second.

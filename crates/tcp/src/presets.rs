@@ -98,7 +98,9 @@ fn linux_6() -> TcpParams {
         fast_convergence: true,
         tcp_friendliness: true,
         hystart: HyStart::Hystart,
+        paced: false,
         pacing: Pacing::LinuxInternal,
+        gso_max_segs: 1,
         ledbat: LedbatParams::default(),
         reduce_from_flight: false,
         whole_segments: true,
@@ -147,6 +149,7 @@ fn linux_6() -> TcpParams {
         delayed_ack: Duration::from_millis(40),
         quick_acks: 16,
         quick_acks_return: true,
+        ack_pushed: false,
         ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
         receive_window: Bytes(6_291_456),

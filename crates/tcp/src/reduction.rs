@@ -90,6 +90,11 @@ impl Shrink {
         }
     }
 
+    /// PRR's room, bytes.
+    pub(crate) fn room(&self) -> u64 {
+        u64::from(self.sndcnt)
+    }
+
     /// PRR's room for a segment of `size`.
     #[inline]
     pub(crate) fn has_room(&self, size: u64) -> bool {

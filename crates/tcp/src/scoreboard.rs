@@ -250,6 +250,11 @@ impl Scoreboard {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }
 
+    /// When the first segment in flight was sent last, microseconds.
+    pub(crate) fn head_sent(&self) -> Option<u32> {
+        self.get(0).map(|e| e.sent)
+    }
+
     /// The first segment in flight is believed lost.
     #[inline]
     pub(crate) fn head_lost(&self) -> bool {

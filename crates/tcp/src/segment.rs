@@ -131,8 +131,8 @@ pub struct PlainData {
     pub ts_val: u32,
     /// ECN codepoint that arrived.
     pub ecn: Ecn,
-    /// AccECN's counter, as [`Segment::flags`] has it; nothing without AccECN.
-    pub ace: Flags,
+    /// PSH, and AccECN's counter, as [`Segment::flags`] has them; nothing else.
+    pub flags: Flags,
 }
 
 impl Segment {

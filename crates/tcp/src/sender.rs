@@ -23,6 +23,7 @@ mod rack;
 mod recovery;
 mod undo;
 
+use crate::burst::Bursts;
 use crate::cc::Controller;
 use crate::cc::control::Window;
 use crate::delivery::Sampler;
@@ -46,11 +47,23 @@ pub(crate) struct Cx<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// What a sender keeps for a controller that asks for delivery rates.
+/// What a sender keeps for a controller that asks for delivery rates, and of its bursts.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    rates: Sampler,
+    rates: Option<Sampler>,
     pacer: Pacer,
+    bursts: Option<Bursts>,
+}
+
+impl Path {
+    /// For a flow that needs any of it.
+    fn new(p: &TcpParams, rates: bool) -> Option<Box<Self>> {
+        let bursts = (p.paced || p.gso_max_segs > 1 || p.ack_pushed).then(Bursts::new);
+        (rates || bursts.is_some()).then(|| {
+            let rates = rates.then(Sampler::default);
+            Box::new(Self { rates, pacer: Pacer::new(p.pacing), bursts })
+        })
+    }
 }
 
 /// The sending half of an endpoint. Three cache lines for every ACK (the stream and its window, the clock, the
@@ -99,7 +112,7 @@ pub(crate) struct Sender {
     /// A reduction may prove to have been for nothing: `undo` has something to judge.
     doubt: bool,
     pub(crate) cc: Controller,
-    /// Only where the controller asks for it.
+    /// Only where the controller asks for it, or segments leave in bursts or paced.
     path: Option<Box<Path>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
@@ -111,7 +124,6 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         let ssthresh = p.initial_ssthresh.unwrap_or(f64::INFINITY);
-        let path = || Box::new(Path { rates: Sampler::default(), pacer: Pacer::new(p.pacing) });
         let cc = Controller::new(p);
         let mut sender = Self {
             una: 0,
@@ -126,7 +138,7 @@ impl Sender {
             round_end: 0,
             ce_told: 0,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
-            path: cc.needs().rates.then(path),
+            path: Path::new(p, cc.needs().rates),
             cc,
             rtt: Rtt::new(p),
             detection: Detection::new(p),

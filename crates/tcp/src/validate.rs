@@ -52,6 +52,9 @@ impl TcpParams {
                 return no(name, "0 is not valid; expected at least 1".into());
             }
         }
+        if !(1..=65_535).contains(&self.gso_max_segs) {
+            return no("gso_max_segs", format!("{} is not valid; expected 1 to 65535 segments", self.gso_max_segs));
+        }
         for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
             if v > 255 {
                 return no(name, format!("{v} is not valid; expected at most 255"));

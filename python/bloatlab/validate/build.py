@@ -34,6 +34,11 @@ HOP_RATE = 1.02
 
 #: Rate of the hosts' own links, bit/s.
 ACCESS_BPS = 1_000_000_000
+#: The same where h1 has a discipline of its own: as good as none.
+UNLIMITED_BPS = 100_000_000_000
+
+#: A kernel's limit of segments in a burst, where the file has no other.
+GSO_MAX_SEGS = 65_535
 
 #: Bytes that the kernel's HTB lets go in excess of the rate.
 HTB_BURST = 1600
@@ -87,6 +92,11 @@ def check(entry: Entry) -> None:
     for key, value in entry.rest.items():
         if key not in _UNDERSTOOD:
             raise NotSupportedError(f"{key} {str(value)[:40]}")
+    bursts = entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
+    if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
+        raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
+    if entry.rest.get("h1_qdisc", "fq") not in {"fq", "pfifo"}:
+        raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
     for flows in entry.flows:
         if flows.cc not in CONGESTION:
             raise NotSupportedError(f"bloatlab has no {flows.cc[:20]}")
@@ -102,8 +112,8 @@ def check(entry: Entry) -> None:
         raise NotSupportedError("pings or datagrams that are sent with CE")
 
 
-#: What else an entry may say: senders of single segments are ours, too; ECN's fallback matters to lost SYNs only.
-_UNDERSTOOD = ("gso_max_segs", "sysctl", "up_bps", "up_qdisc")
+#: What else an entry may say; ECN's fallback matters to lost SYNs only.
+_UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "up_bps", "up_qdisc")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
@@ -117,7 +127,7 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
         "link": _links(entry, queue, shaped=not parse(entry.qdisc).root),
         "start_spread": "0s",
         "app": _apps(entry, seed),
-        "tcp": {f"kernel{g}": _stack(flows) for g, flows in enumerate(entry.flows)},
+        "tcp": {f"kernel{g}": _stack(entry, flows) for g, flows in enumerate(entry.flows)},
         "record": {
             "interval": _time(BIN_S),
             "links": [UP],
@@ -141,8 +151,9 @@ def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dic
     links: dict[str, LinkDict] = {UP: up, HOP: _wire("s1", there, round(HOP_RATE * entry.rate_bps))}
     delay = _time(entry.rtt_ms * 1e-3)
     way_back = here if entry.up_bps is None else "s2"
+    access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     for k, host in enumerate(senders.values()):
-        links["nic" if k == 0 else f"nic{k}"] = _wire(host, "s0", ACCESS_BPS)
+        links["nic" if k == 0 else f"nic{k}"] = _wire(host, "s0", access)
         if several:
             links[f"in{k}"] = _wire(here, host, ACCESS_BPS)
     for k, host in enumerate(receivers.values()):
@@ -187,11 +198,12 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
     return nodes[0], nodes[1]
 
 
-def _stack(flows: Flows) -> dict[str, Any]:
+def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     """The kernel's TCP of a group. What a filter makes ECT(1) is sent as such."""
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
+    stack |= {"gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)), "paced": _paced(entry), "ack_pushed": True}
     stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
     if accurate:
         stack |= {"ecn_feedback": "accecn", "accecn_option": True}
@@ -200,6 +212,11 @@ def _stack(flows: Flows) -> dict[str, Any]:
     if flows.rest.get("ect1"):
         stack["ect"] = "ect1"
     return stack
+
+
+def _paced(entry: Entry) -> bool:
+    """Whether h1's own queue discipline paces every flow."""
+    return entry.rest.get("h1_qdisc") == "fq"
 
 
 def mss(flows: Flows) -> int:

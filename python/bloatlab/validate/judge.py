@@ -158,7 +158,7 @@ def judge(
             entry.name,
             metric,
             kernel.grade,
-            kernel.judged_by,
+            kernel.value,
             kernel.tol,
             [row.get(metric, math.nan) for row in by_seed],
             explained.get((entry.name, metric)),

@@ -32,13 +32,6 @@ class Value:
     value: float
     tol: float
     grade: Grade
-    #: The same with senders that hand over single segments, where the file has it.
-    gso1: float | None = None
-
-    @property
-    def judged_by(self) -> float:
-        """What ours is compared with: bloatlab's senders let single segments go, as the window allows."""
-        return self.value if self.gso1 is None else self.gso1
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +168,7 @@ def _metrics(where: str, given: Any) -> dict[str, Value]:
         grade = of.get("grade")
         if grade not in GRADES:
             raise NoReferenceError(f"{at}.grade: expected A, B or C")
-        single = of.get("gso1")
-        gso1 = None if single is None else _number(at, of, "gso1", least=None)
-        found[str(name)] = Value(value, tol, grade, gso1)
+        found[str(name)] = Value(value, tol, grade)
     return found
 
 

@@ -54,7 +54,7 @@ fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
 impl Cubic {
     #[inline]
     pub(super) fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
-        self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
+        self.hystart.on_ack(p, w, s);
         if let Some(start) = &mut self.start
             && HyStartPp::rules(w)
         {
@@ -122,7 +122,7 @@ impl Control for Cubic {
             epoch_start: Time::NEVER,
             after_rto: false,
             hystart: HyStart::new(),
-            start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new())),
+            start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))),
         }
     }
 

@@ -73,7 +73,7 @@ impl CubicLinux {
     fn grow_by_ack(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
         if settled {
-            self.hystart.on_ack(p.hystart == HyStartAxis::Hystart, w, s);
+            self.hystart.on_ack(p, w, s);
         }
         if let Some(start) = &mut self.start
             && HyStartPp::rules(w)
@@ -153,7 +153,7 @@ impl CubicLinux {
 
 impl Control for CubicLinux {
     fn new(p: &TcpParams) -> Self {
-        let start = (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new()));
+        let start = (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p)));
         Self { start, ..Self::fresh() }
     }
 

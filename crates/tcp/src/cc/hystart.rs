@@ -1,7 +1,8 @@
 //! HyStart: leaving slow start before the queue overflows.
 //!
 //! ```text
-//! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2
+//! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2,
+//!             paced for more than min_rtt + 1 ms
 //! delay:      after 8 samples of a round, the least of all so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
 //! either:     ssthresh = cwnd.   Below a window of 16 rounds begin, but nothing is watched.
 //! ```
@@ -9,6 +10,7 @@
 //! Source: Ha & Rhee 2008 (Linux' constants).
 
 use super::control::{AckSample, Window};
+use crate::params::{HyStart as Axis, TcpParams};
 use packet::Reading;
 use units::{Duration, Time};
 
@@ -63,18 +65,18 @@ impl HyStart {
         out.flag("hystart_found", self.found);
     }
 
-    /// An ACK of new data; unless `asked` only its round trip counts.
+    /// An ACK of new data; unless the stack asks for it only its round trip counts.
     #[inline]
-    pub(super) fn on_ack(&mut self, asked: bool, w: &mut Window, s: &AckSample) {
+    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
-        if asked && w.slow_start() && !self.found {
-            self.watch(w, s);
+        if p.hystart == Axis::Hystart && w.slow_start() && !self.found {
+            self.watch(p, w, s);
         }
     }
 
-    fn watch(&mut self, w: &mut Window, s: &AckSample) {
+    fn watch(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         if s.una > self.end_seq {
             *self = Self {
                 round_start: s.now,
@@ -86,16 +88,17 @@ impl HyStart {
                 found: false,
             };
         }
-        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(s) {
+        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(p, s) {
             self.found = true;
             w.ssthresh = w.cwnd;
         }
     }
 
-    fn late(&mut self, s: &AckSample) -> bool {
+    fn late(&mut self, p: &TcpParams, s: &AckSample) -> bool {
         if s.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = s.now;
-            if s.now.since(self.round_start) * 2 > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
+            let part = if p.paced { 1 } else { 2 };
+            if s.now.since(self.round_start) * part > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
                 return true;
             }
         }
@@ -125,10 +128,21 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         // RTT 40 ms, one ACK per 2 ms: more than 20 ms have passed at the ACK of 22 ms
         for i in 0..=10 {
-            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
+            h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
         }
-        h.on_ack(true, &mut w, &sample(122, 40, 13, 50));
+        h.on_ack(&TcpParams::default(), &mut w, &sample(122, 40, 13, 50));
+        assert_eq!(w.ssthresh, 20.0);
+    }
+
+    #[test]
+    fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
+        let p = TcpParams { paced: true, ..TcpParams::default() };
+        let (mut h, mut w) = (HyStart::new(), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
+        // 40 ms + 1 ms: not yet at 40 ms, but at 42
+        (0..=20).for_each(|i| h.on_ack(&p, &mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
+        assert!(w.slow_start());
+        h.on_ack(&p, &mut w, &sample(142, 40, 23, 50));
         assert_eq!(w.ssthresh, 20.0);
     }
 
@@ -136,13 +150,13 @@ mod tests {
     fn the_ninth_late_sample_of_a_round_ends_slow_start() {
         let mut h = HyStart::new();
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        h.on_ack(true, &mut w, &sample(100, 40, 2, 3));
+        h.on_ack(&TcpParams::default(), &mut w, &sample(100, 40, 2, 3));
         // 40 / 8 = 5 ms above 40; ACKs 10 ms apart are no train. 45 does not exceed it, 46 does.
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {
                 assert!(w.slow_start(), "{i}");
-                h.on_ack(true, &mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
+                h.on_ack(&TcpParams::default(), &mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
             }
             assert_eq!(!w.slow_start(), found);
         }
@@ -155,11 +169,11 @@ mod tests {
         // a round of 12 segments: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window, the seventh is not
         for i in 0..12 {
             assert!(w.slow_start(), "{i}");
-            h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
+            h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
         // last_ack stands at the round's start, so the seventh came 12 ms after it: no train in this round, however long
-        (12..40).for_each(|i| h.on_ack(true, &mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
+        (12..40).for_each(|i| h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }
 
@@ -173,7 +187,7 @@ mod tests {
         for (round, rtt) in [(0, 40), (1, 40), (2, 60)] {
             for i in 0..(10 << round) {
                 una += 1;
-                h.on_ack(true, &mut w, &sample(200 * (round + 1) + 3 * i, rtt, una, next));
+                h.on_ack(&TcpParams::default(), &mut w, &sample(200 * (round + 1) + 3 * i, rtt, una, next));
                 if w.slow_start() {
                     w.cwnd += 1.0;
                     next += 2;

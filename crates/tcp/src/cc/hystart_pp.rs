@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! round:       until all is acknowledged that was sent when it began;  N = segments that an ACK newly acknowledges
-//! slow start:  cwnd += min(N, L)
+//! slow start:  cwnd += min(N, L), L = 8, infinite for a sender that paces
 //!              after 8 samples of a round: its least round trip >= that of the round before + RttThresh
 //!              --> conservative slow start (CSS), baseline = the least of this round
 //! CSS:         cwnd += min(N, L) / 4
@@ -16,6 +16,7 @@
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 
 use super::control::{AckSample, Window};
+use crate::params::TcpParams;
 use packet::Reading;
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
@@ -51,6 +52,8 @@ pub(super) struct HyStartPp {
     /// rttSampleCount, up to what is needed.
     samples: u8,
     css: Option<Css>,
+    /// L, or infinite.
+    limit: f64,
 }
 
 /// RttThresh, microseconds.   Source: RFC 9406 §4.2.
@@ -59,8 +62,9 @@ fn rtt_thresh(last_round: u32) -> u32 {
 }
 
 impl HyStartPp {
-    pub(super) fn new() -> Self {
-        Self { window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
+    pub(super) fn new(p: &TcpParams) -> Self {
+        let limit = if p.paced { f64::INFINITY } else { L };
+        Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
     /// It rules as long as no threshold is known.
@@ -76,7 +80,7 @@ impl HyStartPp {
         }
         if s.cwnd_limited {
             let divisor = if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1.0 };
-            w.cwnd += credit.min(L) / divisor;
+            w.cwnd += credit.min(self.limit) / divisor;
         }
         if let Some(rtt) = s.rtt_us {
             self.current_round = self.current_round.min(rtt);
@@ -152,7 +156,8 @@ mod tests {
     fn round_trips_that_grow_by_the_threshold_slow_the_growth_to_a_quarter() {
         // 100 ms: the next round enters at 112.5 ms, not at 112.4
         for (rtt, enters) in [(112.4, false), (112.5, true)] {
-            let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+            let (mut h, mut w, mut una) =
+                (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
             round(&mut h, &mut w, &mut una, (10, 20), 100.0);
             assert_eq!(w.cwnd, 20.0);
             round(&mut h, &mut w, &mut una, (20, 20), rtt);
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn css_that_was_entered_for_nothing_is_left_for_slow_start() {
-        let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        let (mut h, mut w, mut una) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         // the round in which it was entered counts
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_fifth_round_of_css_sets_the_threshold() {
-        let (mut h, mut w, mut una) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        let (mut h, mut w, mut una) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         // entered in the middle of this round, which is the first
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
@@ -196,8 +201,16 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_paces_counts_every_segment() {
+        let p = TcpParams { paced: true, ..TcpParams::default() };
+        let (mut h, mut w) = (HyStartPp::new(&p), Window { cwnd: 10.0, ssthresh: NONE });
+        h.on_ack(&mut w, &AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() }, 20.0);
+        assert_eq!(w.cwnd, 30.0);
+    }
+
+    #[test]
     fn one_ack_counts_for_eight_segments_at_most() {
-        let (mut h, mut w) = (HyStartPp::new(), Window { cwnd: 10.0, ssthresh: NONE });
+        let (mut h, mut w) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE });
         let s = AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() };
         h.on_ack(&mut w, &s, 20.0);
         assert_eq!(w.cwnd, 18.0);

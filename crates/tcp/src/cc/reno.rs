@@ -65,7 +65,7 @@ pub(crate) struct RenoFlow {
 
 impl Control for RenoFlow {
     fn new(p: &TcpParams) -> Self {
-        Self { start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new())) }
+        Self { start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))) }
     }
 
     #[inline]

@@ -85,7 +85,7 @@ impl Endpoint {
         if let Some(from) = from {
             let us = micros(now).wrapping_sub(from);
             self.tx.sample_rtt(p, us);
-            self.tx.on_handshake(now, us);
+            self.tx.on_handshake(p, now, us);
         }
         self.tx.open(p);
         self.rx.begin_ecn(p);

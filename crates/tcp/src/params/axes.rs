@@ -122,7 +122,7 @@ impl LossDetection {
     }
 }
 
-/// How a sender that paces keeps its rate. Only BBR paces.
+/// How a sender that paces keeps its rate: one whose controller asks for it, or any with `paced`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {

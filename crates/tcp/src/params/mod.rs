@@ -77,8 +77,16 @@ pub struct TcpParams {
     pub idle_restart: IdleRestart,
     /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
     pub nagle: bool,
-    /// How BBR keeps its rate.
+    /// Segments leave at a pace with every controller, by the queue discipline fq or by TCP itself: twice the window in a round trip
+    /// below half of ssthresh, 1.2 times it from there on. Controllers with a rate of their own keep theirs.
+    /// Source: Linux' tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+    pub paced: bool,
+    /// How a pace is kept.
     pub pacing: Pacing,
+    /// Most segments that a host hands to its device at once: what its offload engine would cut. Above 1 their number follows the
+    /// pacing rate (TSO autosizing: 1/1024 s of it, at least two, at most 64 kB), and a sender waits for an ACK rather than send fewer.
+    /// 1: single segments; Linux: 65535.   Source: ip-link(8), gso_max_segs.
+    pub gso_max_segs: u32,
     /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
     pub ecn: bool,
     /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.
@@ -189,6 +197,9 @@ pub struct TcpParams {
     /// They do so again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the RTO
     /// (told by time stamps); two after a CE mark that begins an echo (Linux).
     pub quick_acks_return: bool,
+    /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on what ends a
+    /// burst of more than one segment, or all that was written.
+    pub ack_pushed: bool,
     /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
     pub dsack: bool,
     /// What its ACKs tell of CE marks.

@@ -70,6 +70,7 @@ impl Sender {
             self.advance(cx, &sample, took.acked, took.delivered);
             self.on_ece(cx, &sample);
         }
+        self.set_pace(p, took.rtt_us);
         if !waits {
             self.restart_timer(p, now, took.acked);
         }

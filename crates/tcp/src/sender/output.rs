@@ -4,6 +4,7 @@
 
 use super::{Cx, Sender};
 use crate::cc::control::Silence;
+use crate::delivery::Sampler;
 use crate::detection::Detection;
 use crate::feedback::EcnUse;
 use crate::params::{IdleRestart, Recovery, Reduction, TcpParams};
@@ -48,6 +49,24 @@ impl Sender {
         }
     }
 
+    /// What the window has left, bytes.
+    pub(super) fn room(&self, p: &TcpParams) -> u64 {
+        if self.shrinks() && p.reduction == Reduction::Prr {
+            return self.shrink.room();
+        }
+        self.cwnd_bytes(p).saturating_sub(self.in_flight())
+    }
+
+    /// One past the last byte to be sent.
+    pub(super) fn end_of_data(&self) -> u64 {
+        self.end
+    }
+
+    /// What is left ends the stream, and there is room for it.
+    pub(super) fn is_last(&self, left: u64, room: u64) -> bool {
+        self.closing && left <= room
+    }
+
     /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
     #[inline]
     pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
@@ -78,6 +97,8 @@ impl Sender {
         let mut sent = false;
         let next = self.next;
         let mut allowance = self.allowance(now);
+        let gathers = self.path.is_some();
+        let (mut burst, mut waits) = ((0, 0), false);
         let limited = loop {
             let repairing = matches!(self.state, State::Recovery | State::Loss);
             let new_first = repairing && self.new_first();
@@ -103,8 +124,16 @@ impl Sender {
                     self.wait_turn();
                     break false;
                 }
+                let mut flags = Flags::default();
+                if gathers {
+                    let Some(ends) = self.next_of_burst(p, now, &mut burst, len) else {
+                        waits = true;
+                        break true;
+                    };
+                    flags = ends;
+                }
                 allowance -= 1;
-                self.send_new(cx, len, fin);
+                self.send_new(cx, len, fin, flags);
                 sent = true;
             } else if self.state == State::Recovery
                 && matches!(self.detection, Detection::Dupack)
@@ -123,7 +152,7 @@ impl Sender {
                 break false;
             }
         };
-        if sent {
+        if sent || waits {
             self.note_usage(limited);
         }
         if self.next != next {
@@ -176,7 +205,8 @@ impl Sender {
             return;
         }
         let idle = now.since(self.last_active);
-        let app_limited = self.path.as_ref().is_some_and(|path| path.rates.is_app_limited());
+        let app_limited =
+            self.path.as_ref().is_some_and(|path| path.rates.as_ref().is_some_and(Sampler::is_app_limited));
         let d = self.cc.on_idle(self.window, Silence { now, idle, app_limited });
         self.follow(&d);
         if self.cc.owns_window() {
@@ -204,8 +234,8 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool) {
-        let mut s = Segment { seq: self.next, len, ..Segment::default() };
+    pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool, flags: Flags) {
+        let mut s = Segment { seq: self.next, len, flags, ..Segment::default() };
         if cx.rx.ecn != EcnUse::Off && len > 0 {
             s.ecn = cx.p.codepoint();
             if self.cwr_due {

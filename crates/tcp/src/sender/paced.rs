@@ -1,15 +1,17 @@
-//! What a sender keeps only for a controller that asks for it: delivery rates, and a pacer.
+//! What a sender keeps only for some flows: delivery rates, a pacer, and the bursts in which segments leave.
 
 use super::{Cx, Sender};
+use crate::burst::{Sight, pacing_rate};
 use crate::cc::control::{AckSample, Drive};
 use crate::delivery::Sampler;
 use crate::detection::Detection;
 use crate::params::TcpParams;
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Watch};
-use crate::segment::Io;
+use crate::segment::{Io, micros};
 use crate::stats::State;
-use units::Time;
+use packet::Flags;
+use units::{Duration, Time};
 
 /// Who hears of what arrives: the detection, and the rates of a flow that has them.
 pub(super) struct Watchers<'a> {
@@ -42,7 +44,7 @@ impl Sender {
     /// The board, and who must hear of what an ACK takes off it.
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
-        let rates = self.path.as_mut().map(|path| &mut path.rates);
+        let rates = self.path.as_mut().and_then(|path| path.rates.as_mut());
         (&mut self.board, Watchers { detection: &mut self.detection, rates, sacked: 0 })
     }
 
@@ -50,7 +52,9 @@ impl Sender {
     #[inline]
     pub(super) fn follow(&mut self, d: &Drive) {
         self.window.follow(d);
-        if let Some(path) = &mut self.path {
+        if let Some(path) = &mut self.path
+            && path.rates.is_some()
+        {
             path.pacer.follow(d);
         }
     }
@@ -68,20 +72,25 @@ impl Sender {
 
     /// The handshake took `us` microseconds.
     #[cold]
-    pub(crate) fn on_handshake(&mut self, now: Time, us: u32) {
-        if let Some(path) = &mut self.path {
-            path.rates.on_handshake(us);
+    pub(crate) fn on_handshake(&mut self, p: &TcpParams, now: Time, us: u32) {
+        if let Some(path) = &mut self.path
+            && let Some(rates) = &mut path.rates
+        {
+            rates.on_handshake(us);
         }
         let d = self.cc.on_handshake(self.window, now, us);
         self.follow(&d);
+        self.set_pace(p, Some(us));
     }
 
     /// What an ACK says of delivery rates.
     #[inline]
     pub(super) fn sample_rates(&mut self, now: Time, s: &mut AckSample) {
-        if let Some(path) = &mut self.path {
-            (s.delivered, s.rate) = path.rates.on_ack(now);
-            s.total_delivered = path.rates.delivered();
+        if let Some(path) = &mut self.path
+            && let Some(rates) = &mut path.rates
+        {
+            (s.delivered, s.rate) = rates.on_ack(now);
+            s.total_delivered = rates.delivered();
             s.held_back = path.pacer.held_back(now);
         }
     }
@@ -95,19 +104,20 @@ impl Sender {
         let d = self.cc.on_ack(cx.p, self.window, &s);
         self.follow(&d);
         if let Some(path) = &mut self.path
+            && let Some(rates) = &mut path.rates
             && d.probing_delay
         {
-            path.rates.on_app_limited(in_flight);
+            rates.on_app_limited(in_flight);
         }
     }
 
     /// Segments may have been taken for lost: a controller that asks hears of each.
     #[cold]
     pub(super) fn tell_losses(&mut self, now: Time) {
-        let Some(path) = &mut self.path else { return };
+        let Some(rates) = self.path.as_mut().and_then(|path| path.rates.as_mut()) else { return };
         if self.cc.needs().losses {
             let (cc, w) = (&mut self.cc, self.window);
-            path.rates.tell_losses(&self.board, |lost| cc.on_lost(w, now, lost));
+            rates.tell_losses(&self.board, |lost| cc.on_lost(w, now, lost));
         }
     }
 
@@ -119,7 +129,12 @@ impl Sender {
         }
         let in_flight = self.in_flight().saturating_sub(u64::from(len));
         if let Some(path) = &mut self.path {
-            path.rates.on_send(now, again, len, in_flight);
+            if let Some(rates) = &mut path.rates {
+                rates.on_send(now, again, len, in_flight);
+            }
+            if let Some(bursts) = &mut path.bursts {
+                bursts.sent(now);
+            }
             if len > 0 {
                 path.pacer.spend(now, u64::from(len));
             }
@@ -148,10 +163,74 @@ impl Sender {
         }
         let (in_flight, room) = (self.in_flight(), self.cwnd_bytes(p));
         if let Some(path) = &mut self.path
+            && let Some(rates) = &mut path.rates
             && in_flight < room
         {
-            path.rates.on_app_limited(in_flight);
+            rates.on_app_limited(in_flight);
         }
+    }
+
+    /// A round trip of so many microseconds: the pace follows it and the window.
+    #[inline]
+    pub(super) fn set_pace(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
+        if self.path.as_ref().is_some_and(|path| path.bursts.is_some()) {
+            self.work_out_pace(p, rtt_us);
+        }
+    }
+
+    #[cold]
+    fn work_out_pace(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
+        let (w, srtt) = (self.window, self.rtt.srtt);
+        let out = (self.next - self.una) as f64 / f64::from(p.mss);
+        let Some(path) = &mut self.path else { return };
+        let Some(bursts) = &mut path.bursts else { return };
+        if let Some(us) = rtt_us {
+            bursts.sampled(us);
+        }
+        if path.rates.is_some() {
+            bursts.rate = path.pacer.rate();
+            if p.gso_max_segs > 1 {
+                path.pacer.widen(bursts.size(p));
+            }
+            return;
+        }
+        bursts.rate = pacing_rate(p, w.cwnd.floor().max(out), w.ssthresh, w.cwnd.floor(), srtt);
+        if p.paced {
+            path.pacer.set(bursts.rate, bursts.size(p));
+        }
+    }
+
+    /// A new segment of `len` bytes is to leave, of a `burst` of which (so many more leave, of so many in all). None if it waits;
+    /// else with PSH, if it ends the burst or all that was written.
+    #[inline(never)]
+    pub(super) fn next_of_burst(&self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Option<Flags> {
+        if burst.0 == 0 {
+            let size = if p.gso_max_segs > 1 { self.gather(p, now) } else { u32::MAX };
+            *burst = (size, size);
+        }
+        let left = burst.0.checked_sub(1)?;
+        burst.0 = left;
+        let ends = left == 0 && burst.1 > 1 || p.ack_pushed && self.next + u64::from(len) == self.end_of_data();
+        Some(if ends { Flags::PSH } else { Flags::default() })
+    }
+
+    /// Segments of the next burst of new data, 0 if it waits for more room.
+    fn gather(&self, p: &TcpParams, now: Time) -> u32 {
+        let Some(bursts) = self.path.as_ref().and_then(|path| path.bursts.as_ref()) else { return u32::MAX };
+        let (mss, left) = (u64::from(p.mss), self.end_of_data() - self.next);
+        let window = self.cwnd_bytes(p);
+        let peer = u64::from(self.peer_rwnd);
+        let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
+        let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
+        let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
+        // a segment alone waits for nothing but Nagle, and the end of a stream for no more data
+        if left <= mss || self.is_last(left, room) || matches!(self.state, State::Recovery | State::Loss) {
+            return size;
+        }
+        let oldest =
+            self.board.head_sent().map(|sent| Duration::from_micros(u64::from(micros(now).wrapping_sub(sent))));
+        let sight = Sight { now, room, window: window.min(peer), oldest, srtt: self.rtt.srtt };
+        if bursts.waits(p, &sight) { 0 } else { size }
     }
 
     /// Whether the reduction axis shrinks the window now.

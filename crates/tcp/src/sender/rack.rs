@@ -198,7 +198,7 @@ impl Sender {
                     self.wait_turn();
                     return self.rearm_rto(p, now);
                 }
-                self.send_new(cx, len, fin);
+                self.send_new(cx, len, fin, Flags::default());
                 false
             }
             None => {

@@ -1,0 +1,167 @@
+//! How many segments a host hands to its device at once, and when it waits until it can hand over that many.
+//!
+//! ```text
+//! pacing rate   R = 2 max(cwnd, packets out) MSS / SRTT below half of ssthresh, 1.2 max(cwnd, packets out) MSS / SRTT from there on
+//! size          bytes = min(R / 1024 + 64 KB >> floor(min RTT / 512 us), 64 KB)
+//!               segments = max(2, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (1 at least)
+//! waiting       room = what both windows have left.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
+//!               else it waits for the next ACK, unless
+//!                 nothing was sent for 1 ms,
+//!                 the oldest segment in flight left less than SRTT / 2 ago (its ACK will come late), or is not there,
+//!                 or a loss is being repaired
+//! ```
+//!
+//! R is what a controller without a rate of its own is paced with, too (`paced`); Linux works it out for every flow.
+//!
+//! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
+//! tcp_tso_win_divisor 3); SPEC-TODAY 6.
+//! Departs: a retransmission leaves alone, as the window lets it; R follows every ACK, not only those that change something.
+
+use crate::params::TcpParams;
+use units::{Duration, Time};
+
+/// Percent of a window per round trip: below half of ssthresh, and from there on.
+const RATIO: (f64, f64) = (2.0, 1.2);
+/// A burst lasts 1/1024 s at the pacing rate.
+const PER_SECOND: f64 = 1024.0;
+/// Most bytes of a burst.
+const MOST: u32 = 65_536;
+/// What a burst may have besides halves with each of these, microseconds.
+const RTT_LOG: u32 = 9;
+/// Fewest segments of a burst.
+const LEAST: u32 = 2;
+/// A room of one window in so many is large enough.
+const WIN_DIVISOR: u64 = 3;
+/// A sender that has been silent so long does not wait.
+const RECENT: Duration = Duration::from_millis(1);
+
+/// Payload bytes per second of `segments` a round trip of `srtt`; none before one is known.
+pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64, srtt: Duration) -> Option<f64> {
+    if srtt.is_zero() {
+        return None;
+    }
+    let ratio = if cwnd < (ssthresh / 2.0).floor() { RATIO.0 } else { RATIO.1 };
+    Some(ratio * segments * f64::from(p.mss) / srtt.secs())
+}
+
+/// Segments of a burst at this rate (none: as many as there may be), over a path of at least this round trip.
+pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
+    let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
+    let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
+    let segments = bytes.min(f64::from(MOST)) as u32 / p.mss;
+    segments.max(LEAST).min(p.gso_max_segs)
+}
+
+/// What a decision to wait looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight {
+    pub(crate) now: Time,
+    /// Bytes that both windows have left.
+    pub(crate) room: u64,
+    /// Bytes of the smaller window.
+    pub(crate) window: u64,
+    /// How long ago the oldest segment in flight left.
+    pub(crate) oldest: Option<Duration>,
+    pub(crate) srtt: Duration,
+}
+
+/// What a sender remembers of its bursts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bursts {
+    /// Least round trip, microseconds.
+    min_rtt_us: u32,
+    /// When the last segment left.
+    last: Time,
+    /// Payload bytes per second: the pacing rate, whether anything waits for it or not.
+    pub(crate) rate: Option<f64>,
+}
+
+impl Bursts {
+    pub(crate) fn new() -> Self {
+        Self { min_rtt_us: u32::MAX, last: Time::ZERO, rate: None }
+    }
+
+    /// A round trip.
+    pub(crate) fn sampled(&mut self, us: u32) {
+        self.min_rtt_us = self.min_rtt_us.min(us);
+    }
+
+    /// A segment leaves.
+    pub(crate) fn sent(&mut self, now: Time) {
+        self.last = now;
+    }
+
+    /// Most segments of the next burst.
+    pub(crate) fn size(&self, p: &TcpParams) -> u32 {
+        autosize(p, self.rate, self.min_rtt_us)
+    }
+
+    /// Whether a burst waits for more room.
+    pub(crate) fn waits(&self, p: &TcpParams, s: &Sight) -> bool {
+        let whole = u64::from(self.size(p)) * u64::from(p.mss);
+        let late = s.oldest.is_none_or(|age| age < s.srtt / 2);
+        s.room < whole && s.room < s.window / WIN_DIVISOR && s.now.since(self.last) <= RECENT && !late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> TcpParams {
+        TcpParams { gso_max_segs: 65_535, ..TcpParams::preset("linux-6").unwrap() }
+    }
+
+    #[test]
+    fn a_flow_has_a_fifth_more_than_its_window_in_a_round_trip_and_twice_it_in_slow_start() {
+        let p = params();
+        let srtt = Duration::from_millis(20);
+        // 50 segments of 1448 bytes in 20 ms are 3.62 MB/s
+        let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
+        assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
+        assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));
+        // half of 101 is 50 in whole segments
+        assert_eq!((rate(50.0, 101.0), rate(50.0, 102.0)), (Some(4_344_000.0), Some(7_240_000.0)));
+        assert_eq!(pacing_rate(&p, 10.0, f64::INFINITY, 10.0, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn a_burst_is_a_thousandth_of_a_second_and_more_where_round_trips_are_short() {
+        let p = params();
+        // 60 Mbit/s: 7324 bytes, 5 segments of 1448; at a round trip of 1 ms half of 64 KB more (1000 / 512 = 1): 27
+        assert_eq!(autosize(&p, Some(7.5e6), 20_000), 5);
+        assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
+        // 5 ms: 9 halvings of 64 KB, 128 bytes
+        assert_eq!(autosize(&p, Some(7.5e6), 5_000), 5);
+        // a slow flow has two, a fast one 64 KB: 45 of 1448
+        assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
+        assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
+        let single = TcpParams { gso_max_segs: 1, ..p.clone() };
+        assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
+        let three = TcpParams { gso_max_segs: 3, ..p };
+        assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
+    }
+
+    /// Two segments of 1000 at a time; 20 ms; the oldest left 15 ms ago, the last one 0.5 ms ago; a window of 10.
+    #[test]
+    fn a_burst_waits_for_its_second_segment() {
+        let p = TcpParams { mss: 1000, ..params() };
+        let mut b = Bursts::new();
+        b.sampled(20_000);
+        b.rate = Some(1e5);
+        b.sent(Time(100_000_000));
+        let ms = Duration::from_millis;
+        let now = Time(100_500_000);
+        let sight = Sight { now, room: 1000, window: 10_000, oldest: Some(ms(15)), srtt: ms(20) };
+        assert!(b.waits(&p, &sight));
+        assert!(!b.waits(&p, &Sight { room: 2000, ..sight }));
+        // a third of three segments is one
+        assert!(!b.waits(&p, &Sight { window: 3000, ..sight }));
+        assert!(b.waits(&p, &Sight { window: 4000, ..sight }));
+        // the ACK of what left 9 ms ago is 11 ms away
+        assert!(!b.waits(&p, &Sight { oldest: Some(ms(9)), ..sight }));
+        assert!(!b.waits(&p, &Sight { oldest: None, ..sight }));
+        assert!(b.waits(&p, &Sight { now: Time(101_000_000), ..sight }));
+        assert!(!b.waits(&p, &Sight { now: Time(101_000_001), ..sight }));
+    }
+}
