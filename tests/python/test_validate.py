@@ -255,7 +255,10 @@ def test_several_hosts_have_links_of_their_own():
 
 def test_senders_have_the_kernels_bursts():
     stacks = [build(ENTRIES[name], 1).data["tcp"]["kernel0"] for name in ("sf-A-40M-10-dc1", "sf-A-40M-10-dc1-gso1")]
-    assert [(s["gso_max_segs"], s["ack_pushed"], s["paced"]) for s in stacks] == [(65_535, True, False), (1, True, False)]
+    assert [(s["gso_max_segs"], s["ack_pushed"], s["paced"]) for s in stacks] == [
+        (65_535, True, False),
+        (1, True, False),
+    ]
 
 
 def test_a_discipline_of_h1_paces_or_not():

@@ -89,14 +89,7 @@ def of_law(metric: str) -> bool:
 
 def check(entry: Entry) -> None:
     """Raises `NotSupportedError` for traffic or a network that bloatlab cannot make."""
-    for key, value in entry.rest.items():
-        if key not in _UNDERSTOOD:
-            raise NotSupportedError(f"{key} {str(value)[:40]}")
-    bursts = entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
-    if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
-        raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
-    if entry.rest.get("h1_qdisc", "fq") not in {"fq", "pfifo"}:
-        raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
+    _check_hosts(entry)
     for flows in entry.flows:
         if flows.cc not in CONGESTION:
             raise NotSupportedError(f"bloatlab has no {flows.cc[:20]}")
@@ -110,6 +103,18 @@ def check(entry: Entry) -> None:
             raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
     if any(tos % 4 == CE for tos in (*entry.pings, *(u.tos for u in entry.udp))):
         raise NotSupportedError("pings or datagrams that are sent with CE")
+
+
+def _check_hosts(entry: Entry) -> None:
+    """What the file says of the hosts besides."""
+    for key, value in entry.rest.items():
+        if key not in _UNDERSTOOD:
+            raise NotSupportedError(f"{key} {str(value)[:40]}")
+    bursts = entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
+    if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
+        raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
+    if entry.rest.get("h1_qdisc", "fq") not in {"fq", "pfifo"}:
+        raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
 #: What else an entry may say; ECN's fallback matters to lost SYNs only.
@@ -203,7 +208,11 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
-    stack |= {"gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)), "paced": _paced(entry), "ack_pushed": True}
+    stack |= {
+        "gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)),
+        "paced": _paced(entry),
+        "ack_pushed": True,
+    }
     stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
     if accurate:
         stack |= {"ecn_feedback": "accecn", "accecn_option": True}
