@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
 from bloatlab.sweep import Store
 from browser import ARGUMENTS, chromium
+
+# the same examples in every run, here as in CI
+settings.register_profile("bloatlab", derandomize=True)
+settings.load_profile("bloatlab")
 
 DUMBBELL = """
 name = "dumbbell"
