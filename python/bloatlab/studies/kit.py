@@ -86,14 +86,17 @@ class Reproduced(ABC):
     def _last_words(self, console: Console) -> None:
         """How many runs, which claims hold, whether the shares are reached, the answer, the report."""
         stored = f" ({self.found} of them kept from before)" if self.found else ""
-        console.print(f"{self.runs} runs{stored} in {self.seconds:.1f} s; {tally(self.claims)}.", highlight=False)
-        match self.met:
+        held = f"; {tally(self.claims)}" if self.claims else ""
+        console.print(f"{self.runs} runs{stored} in {self.seconds:.1f} s{held}.", highlight=False)
+        match self.met if self.scorecard.shares else None:
             case True:
                 console.print("[green]The stated shares are reached.[/]")
             case False:
                 console.print("[bold red]The stated shares are not reached.[/]")
-            case None:
+            case None if self.scorecard.proves_nothing:
                 console.print(f"[yellow]{self.scorecard.proves_nothing}[/]")
+            case None:
+                pass
         answer = self.answer()
         console.print(f"{answer.question} {answer.sentence}", markup=False, highlight=False)
         console.print(f"Report: [bold]{self.report}[/]", soft_wrap=True, highlight=False)

@@ -84,7 +84,7 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     paper = count(claims)
     return [
         *(_share(s, judged=not card.proves_nothing) for s in card.shares),
-        Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold"),
+        *([Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold")] if paper.claims else []),
         Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case"),
     ]
 

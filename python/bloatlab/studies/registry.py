@@ -108,6 +108,10 @@ PUBLICATIONS: dict[str, Publication] = {
         "K. De Schepper et al.: RFC 9332, Dual-Queue Coupled Active Queue Management for L4S. January 2023. P. Heist: L4S Tests, 2020.",
         "https://github.com/heistp/l4s-tests",
     ),
+    "today": Publication(
+        "Thirteen years of bufferbloat: the loads of 2012, today",
+        "The loads and the line of CableLabs 2012 (G. White, J. Padden); the runs are nobody's but ours.",
+    ),
 }
 
 #: Name of each study and the title of what it reproduces.

@@ -1,0 +1,78 @@
+"""A case as a scenario: CableLabs 2012's home and loads, with a game beside them, and the line and the TCP of the case.
+
+    home --lan-- modem ==up/down== cmts --- servers              2012, DOCSIS-PIE, 3.1
+    home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
+
+The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down. The game sends 128 bytes each 33 ms and says that it does not build
+queues (code point 45); the call says expedited forwarding (46). A modem of 2012 knows neither.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.cablelabs2012.build import DOWN, UP, Between, Setup, describe
+from bloatlab.studies.cablelabs2012.cases import Queue
+from bloatlab.studies.cablelabs2012.cases import case as load_of
+from bloatlab.studies.today.cases import TCP, Case, Line, Stack
+
+SECONDS, WARM_UP = 60, 10
+GAME, NQB, EF = "game", 45, 46
+WAN = {UP: "wan", DOWN: "wan_down"}
+
+#: What a router leaves of the line, so that its own queue is where packets wait. Unit: Mbit/s.
+SHARE = 0.95
+MTU_MS = 1500 * 8e-3 / 5.0
+SUSTAINED = {UP: 5.0, DOWN: 20.0}
+
+#: Bytes that DOCSIS adds to an IP packet, and the least that it carries: tc-cake(8), `docsis`.
+OVERHEAD, MPU = 18, 64
+
+
+def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
+    """The validated scenario of one run."""
+    data: Any = describe(
+        load_of(case.number, Queue.DROPTAIL_417), seed, Setup(seconds=seconds, between=Between.BACK_PRESSURE)
+    )
+    name = scenario_name(case)
+    data["name"] = name
+    data["record"] = {"warm_up": f"{min(WARM_UP, seconds // 4)}s"}
+    data["app"]["voip"]["dscp"] = EF
+    data["app"][GAME] = {
+        "from": "home",
+        "to": ["phone"],
+        "start": "0s",
+        "start_spread": "33ms",
+        "dscp": NQB,
+        "traffic": {"cbr": {"rate": f"{128 * 8 / 0.033:.0f}bit", "size": "128B", "randomize": 0.1}},
+    }
+    if case.stack is not Stack.OF_2012:
+        data["tcp"] = {stack: dict(TCP[case.stack]) for stack in data["tcp"]}
+    _line(data["link"], case.line)
+    return from_dict(data, source=name)
+
+
+def scenario_name(case: Case) -> str:
+    """What a run of `case` is called."""
+    return f"today {case.key}"
+
+
+def _line(links: dict[str, Any], line: Line) -> None:
+    """Puts the equipment in the place of the modem of 2012."""
+    match line:
+        case Line.MODEM_2012:
+            return
+        case Line.PIE:
+            links[UP]["queue"] = {"docsis_pie": {}}
+        case Line.FQ_CODEL | Line.CAKE:
+            links["lan"] |= {"to": "router"}
+            for way, (start, end) in {UP: ("router", "modem"), DOWN: ("modem", "router")}.items():
+                links[WAN[way]] = {"from": start, "to": end, "rate": "1gbit", **_shaped(line, SHARE * SUSTAINED[way])}
+
+
+def _shaped(line: Line, mbit: float) -> dict[str, Any]:
+    """A router's queue behind a rate of its own."""
+    if line is Line.CAKE:
+        return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
+    return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}

@@ -1,0 +1,76 @@
+"""What stands at the end of a home's line, which TCP the home and its servers have, and the nine loads of CableLabs 2012."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue
+from bloatlab.studies.cablelabs2012.cases import case as load_of
+
+
+class Line(StrEnum):
+    """The equipment."""
+
+    MODEM_2012 = "2012 modem"
+    PIE = "2012 modem, DOCSIS-PIE"
+    FQ_CODEL = "2012 modem, router with fq_codel"
+    CAKE = "2012 modem, router with CAKE"
+
+
+class Stack(StrEnum):
+    """Whose TCP."""
+
+    OF_2012 = "TCP of 2012"
+    CUBIC = "CUBIC, HyStart++"
+    BBR3 = "BBRv3"
+    PRAGUE = "Prague"
+
+
+#: Stacks of today as a scenario has them; that of 2012 is the paper's own.
+TCP: Mapping[Stack, Mapping[str, Any]] = {
+    Stack.CUBIC: {"preset": "linux-6", "hystart": "rfc9406"},
+    Stack.BBR3: {"preset": "bbr3"},
+    Stack.PRAGUE: {"preset": "prague"},
+}
+
+#: The loads with something beside the call, the pages and the game.
+LOADED = NUMBERS[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One load of CableLabs 2012 (its number), on one line, with one TCP."""
+
+    line: Line
+    stack: Stack
+    number: int
+
+    @property
+    def key(self) -> str:
+        """Name in results."""
+        return f"{self.line} / {self.stack} / {self.number}"
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def load(self) -> str:
+        """The load in words."""
+        return load_of(self.number, Queue.DROPTAIL_417).load
+
+
+def cases() -> list[Case]:
+    """All of them."""
+    return [Case(line, stack, n) for line in Line for stack in Stack for n in NUMBERS]
+
+
+#: Loads of a quick look: none, one transfer, five and a stream.
+QUICK = (1, 2, 6)
+
+
+def quick() -> list[Case]:
+    """Two kinds of TCP, three loads."""
+    return [Case(line, stack, n) for line in Line for stack in (Stack.OF_2012, Stack.PRAGUE) for n in QUICK]

@@ -1,0 +1,98 @@
+"""What must hold whatever the equipment: closed forms and identities, since nothing is published to compare with.
+
+A packet that finds nothing in its way waits for a MAP and two intervals more, 4 to 6 ms with a MAP each 2 ms, and travels for one.
+
+A modem of 2012 holds 417 packets of 1500 bytes, a second at 5 Mbit/s, and 32 more in its transmit queue.
+
+Every link's books balance: what was there and came is what left, was dropped or is still there. No upload is faster than the line: 5
+Mbit/s, and the 10 MB of the burst.
+
+A router that shapes to 95 % of the line leaves nothing to wait or to be dropped in the modem. Behind CAKE a sparse packet waits for
+one packet of each other sparse flow, and for the one in transmission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, judge
+from bloatlab.studies.today.build import MTU_MS, SECONDS, WARM_UP
+from bloatlab.studies.today.cases import LOADED, Case, Line, Stack
+from bloatlab.tables import Spread, spread
+
+#: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
+IDLE = Band(5.0, 7.05)
+#: 417 packets and the transmit queue's 32 at 5 Mbit/s, and what a lone packet takes. Unit: ms.
+FULL = (417 + 32) * MTU_MS + IDLE.high
+#: Sustained rate, and 10 MB of burst over what is measured, Mbit/s.
+LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Something that must hold of every run of some cases; `worst` picks what is judged."""
+
+    name: str
+    says: str
+    measure: str
+    unit: str
+    band: Band
+    worst: Callable[[Sequence[float]], float]
+    of: Callable[[Case], bool]
+
+
+def _behind_router(case: Case) -> bool:
+    return case.line in (Line.FQ_CODEL, Line.CAKE)
+
+
+def _idle(case: Case) -> bool:
+    return case.line is Line.MODEM_2012 and case.number == 1
+
+
+LAWS: tuple[Law, ...] = (
+    Law("idle, least", "4 ms for a MAP and two intervals, 1 ms of travel", "game_min_ms", "ms", Band(5.0, 5.1), max, _idle),
+    Law("idle, most", "6 ms and 1 ms", "game_p99_ms", "ms", IDLE, max, _idle),
+    Law("a full modem", "449 packets at 5 Mbit/s", "game_max_ms", "ms", Band(0.0, FULL), max,
+        lambda case: case.line is Line.MODEM_2012),
+    Law("books", "packets that no link accounts for", "unaccounted", "packets", Band(0.0, 0.0), max, lambda _: True),
+    Law("the line", "5 Mbit/s and the burst", "up_mbit", "Mbit/s", Band(0.0, LINE), max, lambda _: True),
+    Law("behind a router", "drops in the modem", "modem_dropped", "packets", Band(0.0, 0.0), max, _behind_router),
+)  # fmt: skip
+
+
+def scorecard(runs: Runs, cases: Sequence[Case], proves_nothing: str = "") -> Scorecard:
+    """Every law, judged by its worst run."""
+    cells = [cell for law in LAWS if (cell := _cell(law, runs, cases)) is not None]
+    seeds = max((len(of) for of in runs.values()), default=0)
+    return Scorecard("today", seeds, cells, [], proves_nothing)
+
+
+def _cell(law: Law, runs: Runs, cases: Sequence[Case]) -> Cell | None:
+    found = [
+        (row[law.measure], case.key)
+        for case in cases
+        if law.of(case)
+        for row in runs.get(case.key, ())
+        if row[law.measure] == row[law.measure]  # NaN is none
+    ]
+    if not found:
+        return None
+    values = [value for value, _ in found]
+    worst = law.worst(values)
+    finding = judge([law.band.high], [law.band], Spread(worst, min(values), max(values)), interval_rule=False)
+    verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
+    where = next(key for value, key in found if value == worst)
+    reason = f"the worst of {len(values)} runs" if finding.agrees else f"{where}: not explained"
+    return Cell(law.name, law.says, law.unit, (), (law.band.high,), law.band.words(), worst, min(values), max(values),
+                (law.band,), verdict, reason, finding.agrees, where="closed form", origin=Origin.TEXTBOOK)  # fmt: skip
+
+
+def over_loads(runs: Runs, line: Line, stack: Stack, measure: str) -> Spread | None:
+    """The median over the loads of each seed, over seeds; None when a load was not run."""
+    of = [runs.get(Case(line, stack, n).key, ()) for n in LOADED if Case(line, stack, n).key in runs]
+    if not of:
+        return None
+    medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of)))]
+    return spread(medians) if medians else None

@@ -1,0 +1,47 @@
+"""What a run is reduced to: the call, the pages, the game, the upload, and what the identities need."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bloatlab.simulation import Result
+from bloatlab.studies.cablelabs2012.build import UP
+from bloatlab.studies.today.build import GAME
+from bloatlab.sweep import Measure
+
+Measures = dict[str, float]
+
+
+def measure(result: Result) -> Measures:
+    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished; NaN: there is no upload."""
+    apps, links = result.summary["apps"], result.summary["links"]
+    game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
+    uploads = [app["goodput_mbit"] for name, app in apps.items() if name.startswith("ftp")]
+    seconds = result.summary["duration_s"] - result.summary["warm_up_s"]
+    return {
+        "game_p50_ms": game["delay_ms"]["p50"],
+        "game_p99_ms": game["delay_ms"]["p99"],
+        "game_min_ms": game["delay_ms"]["min"],
+        "game_max_ms": game["delay_ms"]["max"],
+        "game_lost_percent": 100.0 * game["dropped_packets"] / max(game["packets"] + game["dropped_packets"], 1),
+        "call_mos": call["voip"]["mos"],
+        "call_p99_ms": call["delay_ms"]["p99"],
+        "page_s": pages["page_load_s"]["median"] if pages["pages"] else math.inf,
+        "pages": float(pages["pages"]),
+        "upload_mbit": sum(uploads) if uploads else math.nan,
+        "up_mbit": 8e-6 * links[UP]["delivered_bytes"] / seconds,
+        "modem_dropped": float(links[UP]["dropped_packets"]),
+        "unaccounted": float(sum(abs(_missing(link)) for link in links.values())),
+    }
+
+
+def _missing(link: dict[str, Any]) -> int:
+    """Packets that a link's books do not account for: what was there and came, less what left, was dropped, or is there."""
+    came = link["at_start_packets"] + link["offered_packets"]
+    return (
+        came - link["delivered_packets"] - link["dropped_packets"] - link["backlog_packets"] - link["in_flight_packets"]
+    )
+
+
+MEASURE = Measure("today", measure)

@@ -1,0 +1,50 @@
+"""The study as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bloatlab.report import Drawn, Page, Section, TableBlock
+from bloatlab.studies.kit import About, compose, figures_section, rules_prose
+from bloatlab.studies.layout import statements_table
+from bloatlab.studies.today import layout
+from bloatlab.studies.today.build import __doc__ as setup
+from bloatlab.studies.today.compare import __doc__ as doc
+
+if TYPE_CHECKING:
+    from bloatlab.studies.today.study import Reproduction
+
+ABOUT = About(
+    "Thirteen years of bufferbloat",
+    "The nine loads of CableLabs 2012 on a modem of 2012 and on what stands in homes today",
+    "In 2012 CableLabs asked whether CoDel belongs into a cable modem. Here are its home, its line and its nine loads again, with a "
+    "game beside the call and the pages: on the modem of then, with DOCSIS-PIE in it, and behind home routers with fq_codel and CAKE; with "
+    "the TCP of then, CUBIC with HyStart++, BBRv3 and Prague.",
+)
+
+TITLES = (
+    ("game_p99_ms", "The game, load by load: 99th percentile, ms", 0),
+    ("page_s", "Pages, load by load: median, s", 2),
+    ("call_mos", "The call, load by load: MOS", 2),
+)
+
+
+def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
+    """The page as data."""
+    runs = done.measures
+    by_load = [TableBlock(layout.loads_table(runs, *of)) for of in TITLES]
+    sections = [
+        Section("Every line and TCP", "lines", [TableBlock(layout.lines_table(runs))]),
+        Section("Load by load", "loads", by_load, "The numbers are CableLabs’; 1 has no bulk traffic."),
+        figures_section(drawings, "Medians over loads."),
+        Section("What must hold", "laws", [TableBlock(statements_table(done.scorecard, "Closed forms and identities"))], _LAWS),
+        Section("Rules and set-up", "rules", [*rules_prose(doc), *rules_prose((setup or "").split("    home")[0]),
+                                              *rules_prose("The line is" + (setup or "").split("The line is")[1])]),
+    ]  # fmt: skip
+    return compose(done, ABOUT, sections)
+
+
+_LAWS = (
+    "Nobody has published these runs, so that ours are checked by what must hold: each row is judged by its worst run."
+)

@@ -1,0 +1,126 @@
+"""The study of thirteen years: its scenarios, its identities, and a golden slice."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.simulation import run
+from bloatlab.studies.cablelabs2012.build import DOWN, UP
+from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.today.answer import answer
+from bloatlab.studies.today.build import build
+from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, quick
+from bloatlab.studies.today.compare import FULL, LAWS, over_loads, scorecard
+from bloatlab.studies.today.measure import measure
+
+
+def test_every_case_has_a_name_of_its_own_and_a_scenario():
+    keys = [case.key for case in cases()]
+    assert len(set(keys)) == len(keys) == len(Line) * len(Stack) * 9
+    assert {case.key for case in quick()} <= set(keys)
+    for line in Line:
+        for stack in Stack:
+            assert build(Case(line, stack, 6), 1).name == f"today {line} / {stack} / 6"
+
+
+def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
+    old, modern = (build(Case(Line.MODEM_2012, stack, 4), 1).data for stack in (Stack.OF_2012, Stack.PRAGUE))
+    assert old["link"] == modern["link"]
+    assert old["app"] == modern["app"]
+    assert {tcp["preset"] for tcp in modern["tcp"].values()} == {"prague"}
+    cake = build(Case(Line.CAKE, Stack.PRAGUE, 4), 1).data
+    assert cake["app"] == modern["app"]
+    assert cake["link"][UP] == modern["link"][UP]
+    # 95 % of 5 and of 20 Mbit/s
+    assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
+    assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
+    assert cake["link"][DOWN] == modern["link"][DOWN]
+    # the game says that it builds no queue, the call that it is to be forwarded soon
+    assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
+
+
+def test_a_lone_packet_through_the_modem_of_2012_by_hand():
+    """Two to three MAP intervals of 2 ms and 1 ms of travel; nothing else is under way before the first page."""
+    found = measure(run(build(Case(Line.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
+    assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
+    assert 5.0 < found["game_p99_ms"] <= 7.05
+    assert found["unaccounted"] == 0
+    # 417 and 32 packets of 2.4 ms
+    assert pytest.approx(449 * 2.4 + 7.05) == FULL
+
+
+def judged(changed: dict[str, float]) -> dict[str, Verdict]:
+    fine = {"game_min_ms": 5.0, "game_p99_ms": 6.9, "game_max_ms": 900.0, "unaccounted": 0.0, "up_mbit": 5.0,
+            "modem_dropped": 0.0}  # fmt: skip
+    of = [Case(line, Stack.CUBIC, n) for line in (Line.MODEM_2012, Line.CAKE) for n in (1, 2)]
+    runs = {case.key: [fine | changed] for case in of}
+    return {cell.case: cell.verdict for cell in scorecard(runs, of).cells}
+
+
+@pytest.mark.parametrize(
+    ("law", "change"),
+    [
+        ("idle, least", {"game_min_ms": 4.0}),
+        ("idle, most", {"game_p99_ms": 8.0}),
+        ("a full modem", {"game_max_ms": 1200.0}),
+        ("books", {"unaccounted": 1.0}),
+        ("the line", {"up_mbit": 7.0}),
+        ("behind a router", {"modem_dropped": 1.0}),
+    ],
+)
+def test_a_law_that_breaks_is_outside(law: str, change: dict[str, float]):
+    assert set(judged({}).values()) == {Verdict.WITHIN}
+    assert law in {of.name for of in LAWS}
+    assert [name for name, verdict in judged(change).items() if verdict is Verdict.OUTSIDE] == [law]
+
+
+def test_the_answer_is_computed_from_the_runs():
+    def rows(game: float) -> list[dict[str, float]]:
+        return [
+            {"game_p99_ms": game + 10 * seed, "call_mos": 4.0, "page_s": 2.0, "upload_mbit": 4.0} for seed in (0, 1)
+        ]
+
+    runs = {Case(line, stack, n).key: rows(800.0 if line is Line.MODEM_2012 else 20.0)
+            for line in Line for stack in Stack for n in LOADED}  # fmt: skip
+    runs |= {Case(Line.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
+    said = answer(runs, 2)
+    assert said.sentence.startswith("Of a game 99 of 100 packets take 14 instead of 805 ms")
+    assert "2012 modem, router with CAKE; BBRv3" in said.sentence
+    assert "BBRv3 alone leaves the game of a 2012 modem at 805 ms" in said.sentence
+    # the median over the loads of each seed, then over seeds
+    found = over_loads(runs, Line.CAKE, Stack.BBR3, "game_p99_ms")
+    assert found is not None
+    assert found.median == 14.0
+    assert answer({}, 2).sentence.startswith("Not all")
+
+
+#: Of a quick look, seed 1: the 99th percentile of the game in ms, MOS of the call. A change needs a line in CHANGELOG.
+GOLDEN: dict[str, tuple[float, float]] = {
+    "2012 modem / Prague / 2": (633.34, 1),
+    "2012 modem / Prague / 6": (658.51, 1),
+    "2012 modem / TCP of 2012 / 2": (868.22, 1),
+    "2012 modem / TCP of 2012 / 6": (809.5, 1),
+    "2012 modem, router with CAKE / Prague / 2": (9.2406, 4.416),
+    "2012 modem, router with CAKE / Prague / 6": (11.6, 4.416),
+    "2012 modem, router with fq_codel / Prague / 2": (9.2406, 4.416),
+    "2012 modem, router with fq_codel / Prague / 6": (11.6, 4.416),
+}
+
+
+def test_a_quick_look_leaves_a_whole_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert call(["reproduce", "today", "--quick", "-o", str(tmp_path), "-f", "json", "--no-store"]) == 0
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert {cell["verdict"] for cell in data["cells"]} == {"within"}
+    medians = data["medians"]
+    assert {key: (medians[key]["game_p99_ms"], medians[key]["call_mos"]) for key in GOLDEN} == {
+        key: pytest.approx(value, rel=1e-3) for key, value in GOLDEN.items()
+    }
+    assert not any(math.isnan(of["game_p99_ms"]) for of in medians.values())
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 1
