@@ -42,6 +42,7 @@ GUIDES = {
         "store",
         "cluster",
         "live",
+        "low-latency-docsis",
         "flent",
         "responsiveness",
     ],

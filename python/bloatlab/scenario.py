@@ -44,6 +44,7 @@ LinkDict = TypedDict(
         "queue": str | Mapping[str, Any],
         "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],
+        "docsis31": Mapping[str, Any],
         "changes": Sequence[Mapping[str, Any]],
     },
     total=False,

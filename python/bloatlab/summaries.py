@@ -58,6 +58,8 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     yield from _drops(links)
     classes = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("classes") or {}).items()}
     yield from _table("Classes", "link, class", classes, _CLASS)
+    grants = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("grants") or {}).items()}
+    yield from _table("Grants", "link, flow", grants, _GRANTS)
     yield from _apps(apps, seconds)
     several = {name: app for name, app in apps.items() if app.get("fairness") is not None}
     fair = {name: app for name, app in several.items() if app.get("flow_goodput_mbit")}
@@ -147,6 +149,16 @@ _CLASS = [
     _Field("MB", "offered", 3, _at("offered_bytes", 1e-6)),
     _Field("MB", "delivered", 3, _at("delivered_bytes", 1e-6)),
     _Field("MB", "dropped", 3, _at("dropped_bytes", 1e-6)),
+    _Field("marks", "law", 0, _at("marked_packets.law"), some=True),
+    _Field("marks", "step", 0, _at("marked_packets.step"), some=True),
+]
+
+_GRANTS = [
+    _Field("MB", "requested", 3, _at("requested_bytes", 1e-6)),
+    _Field("MB", "granted", 3, _at("granted_bytes", 1e-6)),
+    _Field("MB", "unasked", 3, _at("proactive_bytes", 1e-6), some=True),
+    _Field("MB", "used", 3, _at("used_bytes", 1e-6)),
+    _Field("MB", "unused", 3, _at("unused_bytes", 1e-6)),
 ]
 
 _FAIR = [

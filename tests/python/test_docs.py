@@ -25,7 +25,7 @@ from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
-#: Everything that a result can have: every kind of application, a queue with classes, TCP and UDP.
+#: Everything that a result can have: every kind of application, a queue with classes, a modem's grants, TCP and UDP.
 EVERYTHING = """
 duration = "20s"
 [link.up]
@@ -34,6 +34,10 @@ to = "b"
 rate = "5mbit"
 both_ways = true
 queue = "cbt"
+[link.modem]
+from = "b"
+to = "c"
+docsis31 = { flow = { max_sustained_rate = "5mbit" } }
 [app.file]
 from = "a"
 to = ["b"]
@@ -130,7 +134,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
         "Application": set().union(*(keys(app) for app in apps.values())),
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
-    found["Link"] = {re.sub(r"^classes\..*", "classes.NAME", k) for k in found["Link"]}
+    found["Link"] = {re.sub(r"^(classes|grants)\..*", r"\1.NAME", k) for k in found["Link"]}
     found["Application"] = {re.sub(r"\.each\.\d+$", ".each.N", k) for k in found["Application"]}
     shortened = {
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}

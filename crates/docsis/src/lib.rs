@@ -9,12 +9,18 @@
 //! the grant of each MAP.
 
 mod bucket;
+mod cmts;
 mod granted;
 mod mac;
 mod map;
+mod modem31;
 mod params;
+mod params31;
 
 pub use bucket::{Bucket, TokenBucket};
+pub use cmts::{C, Cmts, FrameGrant, L};
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
+pub use modem31::{Ask, GrantCounts, Modem31};
 pub use params::{DocsisParams, MAX_BURST, MapClock, Model, RequestVector, ShaperParams, TransmitOverflow};
+pub use params31::{Docsis31Params, LowLatencyParams};

@@ -97,6 +97,7 @@ impl Link {
                     marked: c.marked,
                 })
                 .collect(),
+            grants: Vec::new(),
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
         total: l.counts(),
         before: l.before.clone(),
         classes: l.port.classes().iter().map(|c| c.name).collect(),
+        // a modem that tells of its grants does not run live
+        service_flows: Vec::new(),
         meter: l.meter.as_ref(),
     });
     let mut outcome = Account {

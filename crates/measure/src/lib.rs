@@ -40,7 +40,9 @@ pub use grade::{CLASSES, Class, GRADES, Grade, class, grade};
 pub use histogram::Histogram;
 pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
-pub use outcome::{Account, ClassCounts, Column, Count, LinkAccount, LinkCounts, Outcome, Table, delay_json};
+pub use outcome::{
+    Account, ClassCounts, Column, Count, GrantCounts, LinkAccount, LinkCounts, Outcome, Table, delay_json,
+};
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile, variation};
 pub use probes::{Probe, Probes};

@@ -54,9 +54,54 @@ impl LinkView {
     }
 }
 
+/// The two service flows of a modem that has a Low Latency one.   Source: RFC 9957 §1; MULPIv3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceFlow {
+    /// L.
+    LowLatency,
+    /// C; the only one of a modem without the other.
+    Classic,
+}
+
+/// Ethernet's header and checksum, bytes.
+const ETHERNET: u64 = 14 + 4;
+/// The smallest Ethernet frame, bytes.
+const LEAST_FRAME: u64 = 64;
+/// The DOCSIS MAC header of an upstream frame, bytes.   Source: docsis-ns3.
+pub const MAC_HEADER: u64 = 10;
+
+/// The Ethernet frame around an IP packet of `ip` bytes, without preamble and gap.   Unit: bytes.
+#[inline]
+pub fn ethernet_frame(ip: u64) -> u64 {
+    (ip + ETHERNET).max(LEAST_FRAME)
+}
+
+/// The same with its MAC header, as a cable modem sends it.   Unit: bytes.
+#[inline]
+pub fn docsis_frame(ip: u64) -> u64 {
+    ethernet_frame(ip) + MAC_HEADER
+}
+
+impl Backlog {
+    /// All packets as a cable modem sends them: exact where all are of at least 46 bytes, or none is; otherwise at most 18 bytes
+    /// too few for each small one.   Unit: bytes.
+    pub fn docsis_frames(&self) -> u64 {
+        let n = u64::from(self.packets);
+        (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_of_a_modem() {
+        // 14 + 4 of Ethernet, at least 64 in all, and 10 of the MAC header
+        assert_eq!([1500, 40, 46, 47].map(docsis_frame), [1528, 74, 74, 75]);
+        assert_eq!(Backlog { packets: 3, bytes: 4500 }.docsis_frames(), 3 * 1528);
+        assert_eq!(Backlog { packets: 3, bytes: 120 }.docsis_frames(), 3 * 74);
+    }
 
     #[test]
     fn expected_delay_uses_tokens_first() {

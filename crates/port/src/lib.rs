@@ -6,6 +6,7 @@
 //!                          htb: size x 8 / rate, then what was sent is paid for
 //!                          modem 2012: token bucket -> transmit queue -> grants
 //!                          modem 2013: grants
+//!                          modem of DOCSIS 3.1: grants, of one service flow or of two
 //! ```
 //!
 //! The host calls [`Port::offer`] with an arrival, [`Port::poll`] when [`Port::deadline`] has come, and nothing else moves
@@ -32,6 +33,7 @@ mod shaper;
 mod spec;
 
 pub use crate::port::Port;
+pub use docsis::GrantCounts;
 pub use env::{Env, PortCounters};
 pub use htb::HtbParams;
 pub use shaper::Shaper;

@@ -4,8 +4,8 @@
 
 use crate::env::{Env, Fates};
 use crate::flight::Flight;
-use crate::server::{Serve, Taken};
-use packet::{DropReason, FateSink, Flags, PacketMeta, Point};
+use crate::server::{Asks, Serve, Taken};
+use packet::{DropReason, FateSink, Flags, PacketMeta, Point, ServiceFlow};
 use qdisc::{Count, Cx, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
@@ -123,7 +123,7 @@ impl Line {
         // bound: a turn that does not return takes a packet out of the queue (an infinite rate empties it)
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
-            let packet = if held_back { None } else { self.dequeue(server, now, env) };
+            let packet = if held_back { None } else { self.dequeue(server, now, None, env) };
             let Some(packet) = packet else {
                 self.idle = true;
                 return;
@@ -148,11 +148,20 @@ impl Line {
     }
 
     #[inline]
-    fn dequeue<S: Sink>(&mut self, server: &impl Serve, now: Time, env: &mut Env<'_, S>) -> Option<PacketMeta> {
+    fn dequeue<S: Sink>(
+        &mut self,
+        server: &impl Serve,
+        now: Time,
+        of: Option<ServiceFlow>,
+        env: &mut Env<'_, S>,
+    ) -> Option<PacketMeta> {
         let view = server.view(now, self.rate);
         let mut fates = Fates { now, link: self.link, env };
         let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
-        let packet = self.queue.dequeue(&mut cx)?;
+        let packet = match of {
+            None => self.queue.dequeue(&mut cx),
+            Some(flow) => self.queue.dequeue_of(flow, &mut cx),
+        }?;
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
             link,
@@ -178,13 +187,16 @@ impl Line {
 
     /// The server's own clock: a MAP, or a grant.
     fn tick<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
-        let (flight, link, waiting) = (&mut self.flight, self.link, self.queue.backlog().bytes);
+        let (flight, link) = (&mut self.flight, self.link);
         let depart = &mut |packet, end| flight.depart(now, link, packet, end, env);
-        if server.tick(now, waiting, &mut self.mac_rng, depart) {
-            let packet = self.dequeue(server, now, env);
-            if let Some((packet, end)) = server.given(now, packet) {
-                self.flight.depart(now, link, packet, end, env);
-            }
+        let of = match server.tick(now, &self.queue, &mut self.mac_rng, depart) {
+            Asks::Nothing => return,
+            Asks::Next => None,
+            Asks::Of(flow) => Some(flow),
+        };
+        let packet = self.dequeue(server, now, of, env);
+        if let Some((packet, end)) = server.given(now, packet) {
+            self.flight.depart(now, link, packet, end, env);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::flight::Flight;
 use crate::line::{Line, Step};
 use crate::server::{Serve, Server};
 use crate::{Change, PortSpec};
+use docsis::GrantCounts;
 use packet::{Backlog, LinkView, PacketMeta, Reading};
 use qdisc::{ClassProbe, Count, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
@@ -32,8 +33,8 @@ macro_rules! with_server {
 impl Port {
     /// A port at rest.
     ///
-    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness` and
-    /// `{name}.mac` under `seed`.
+    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`,
+    /// `{name}.mac` and `{name}.map` under `seed`.
     ///
     /// Errors: what [`PortSpec::validate`] finds; a queue whose law is from outside and has not been brought.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
@@ -52,7 +53,7 @@ impl Port {
             queue_rng: stream("queue"),
             mac_rng: stream("mac"),
         };
-        Ok(Self { server: Server::new(spec), line })
+        Ok(Self { server: Server::new(spec, stream), line })
     }
 
     /// A packet arrives at the queue. Afterwards [`Port::deadline`] is up to date.
@@ -169,6 +170,11 @@ impl Port {
     /// What became of each class's packets; empty for a discipline without classes.
     pub fn classes(&self) -> Vec<ClassProbe<'_>> {
         self.line.queue.discipline().classes()
+    }
+
+    /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
+    pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
+        self.server.grants()
     }
 
     /// Packets and bytes in the managed queue.

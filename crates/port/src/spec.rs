@@ -1,7 +1,7 @@
 //! What to build a port from, and how it may change while it runs.
 
 use crate::Shaper;
-use docsis::DocsisParams;
+use docsis::{Docsis31Params, DocsisParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
@@ -17,6 +17,8 @@ pub enum Service {
     Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is that of the upstream channel.
     Docsis(DocsisParams),
+    /// A DOCSIS 3.1 modem's upstream, whose channel has a rate of its own: the link has none.
+    Docsis31(Docsis31Params),
 }
 
 /// What is added to a packet's propagation delay, drawn for each packet from percentiles such as a live run has of its own
@@ -159,6 +161,36 @@ impl PortSpec {
             Service::Plain => Ok(()),
             Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("service.shaper")),
             Service::Docsis(p) => p.validate().map_err(|p| p.under("service.docsis")),
+            Service::Docsis31(p) => {
+                p.validate().map_err(|p| p.under("service.docsis31")).and_then(|()| self.validate_docsis31(p))
+            }
+        }
+    }
+
+    /// What a modem of DOCSIS 3.1 and the rest of the link are to each other.
+    pub fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
+        if let Some(rate) = self.rate {
+            let message = format!(
+                "{rate} does not go with docsis31, whose channel is {} (minislots); expected no rate",
+                p.channel()
+            );
+            return Err(Problem::new("rate", message));
+        }
+        let name = self.queue.name();
+        match (&p.low_latency, self.queue.service_flows()) {
+            (Some(_), false) => {
+                let message = format!(
+                    "{name} has one queue, and docsis31.low_latency needs two; expected docsis_lld, or no low_latency"
+                );
+                Err(Problem::new("queue", message))
+            }
+            (None, true) => {
+                let message = format!(
+                    "{name} needs docsis31.low_latency, the service flow of its L queue; expected low_latency = {{}}"
+                );
+                Err(Problem::new("queue", message))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -192,6 +224,7 @@ impl Change {
             Service::Shaper(Shaper::TokenBucket(flow)) => (flow.peak_traffic_rate.is_some(), false),
             Service::Shaper(Shaper::Htb(htb)) => (htb.ceil.is_some(), htb.rate.is_none()),
             Service::Docsis(p) => (p.flow.peak_traffic_rate.is_some(), false),
+            Service::Docsis31(p) => (p.flow.peak_traffic_rate.is_some(), false),
         };
         let refuse = |path: &str, message: &str| Err(Problem::new(path, message));
         if self.rate == Some(BitRate(0)) && !plain {
@@ -215,9 +248,12 @@ impl Change {
         if self.max_sustained_rate.is_some() && follows_link {
             return refuse("max_sustained_rate", "this htb has the link's rate; expected a change of rate");
         }
+        if let (Service::Docsis31(p), Some(rate)) = (&spec.service, self.max_sustained_rate) {
+            p.check_rate("max_sustained_rate", rate)?;
+        }
         match self.max_grant {
             Some(_) if !matches!(spec.service, Service::Docsis(_)) => {
-                refuse("max_grant", "only a modem has grants; expected service = docsis")
+                refuse("max_grant", "only a modem of DOCSIS 3.0 has it; expected service = docsis")
             }
             Some(Bytes(0)) => refuse("max_grant", "0B is not valid; expected at least 1B"),
             _ => Ok(()),

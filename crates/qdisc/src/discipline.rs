@@ -1,7 +1,7 @@
 //! What every queue discipline does, and what it is told.
 
 use crate::counts::ClassProbe;
-use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading};
+use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
 use units::{Rng, Time};
 
 /// What a discipline is told on every call.
@@ -30,6 +30,15 @@ pub trait QueueDiscipline: Send {
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
     /// The next packet to send; may drop several heads first.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
+    /// The next packet of one service flow, for a modem that has a grant for it. A discipline without service flows has one, the
+    /// Classic one.
+    fn dequeue_of(&mut self, _flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        self.dequeue(cx)
+    }
+    /// What waits in L and in C, in bytes as a modem sends them, for its requests.
+    fn frames(&self) -> [u64; 2] {
+        [0, self.backlog().docsis_frames()]
+    }
     /// When `wake` wants to be called (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None

@@ -24,6 +24,10 @@ pub trait Params {
     fn shapes(&self) -> Option<BitRate> {
         None
     }
+    /// Whether it has a queue for each of the two service flows of a Low Latency modem.
+    fn service_flows(&self) -> bool {
+        false
+    }
     /// The four parts of a fair discipline; `None` for any other.
     fn fair(&self) -> Option<FairParams> {
         None

@@ -2,7 +2,7 @@
 
 use crate::counts::Count;
 use crate::{Cx, Discipline, QueueDiscipline};
-use packet::{Backlog, DropReason, FateSink, MarkReason, PacketMeta, Point};
+use packet::{Backlog, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
 /// What became of every packet offered to a queue.
@@ -99,6 +99,22 @@ impl<D: QueueDiscipline> Queue<D> {
         }
         self.check();
         packet
+    }
+
+    /// The next packet of one service flow, as [`Queue::dequeue`].
+    pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let packet = self.call(cx, |d, cx| d.dequeue_of(flow, cx));
+        if let Some(packet) = &packet {
+            self.counters.delivered.add(packet);
+            self.backlog.remove(packet.bytes());
+        }
+        self.check();
+        packet
+    }
+
+    /// What waits for each service flow of a modem, L and C, in bytes as it sends them.
+    pub fn frames(&self) -> [u64; 2] {
+        self.discipline.frames()
     }
 
     /// When `wake` wants to be called.

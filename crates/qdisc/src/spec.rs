@@ -12,7 +12,7 @@ use crate::discipline::{Cx, QueueDiscipline};
 use crate::law::list::{LawSpec, laws};
 use crate::params::Params;
 use crate::{cake, class, dual, fair, law, single};
-use packet::{Backlog, PacketMeta, Reading};
+use packet::{Backlog, PacketMeta, Reading, ServiceFlow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Limit, Problem, Time};
@@ -102,6 +102,8 @@ laws! {
             "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
         "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
             "Two coupled queues: a short one for L4S, one for all other traffic";
+        "docsis_lld" DocsisLld(dual::DocsisLldParams), B, "RFC 9957; MULPIv3.1; docsis-ns3",
+            "Low Latency DOCSIS: a short, protected queue beside DOCSIS-PIE";
     }
 }
 

@@ -78,6 +78,8 @@ const MORE: &[&str] = &[
         {"name":"c","test":{"share":{"slack":1.0}},"weight":0.1}]}}"#,
     r#"{"dualpi2":{"variant":"rfc9332","limit":"13p"}}"#,
     r#"{"dualpi2":{"variant":"rfc9332","limit":"9KB","time_shift":"5ms","target":"1ms","rtt_max":"10ms"}}"#,
+    r#"{"docsis_lld":{"l_dscp":[1],"max_th":"100us","lg_range":10,"critical_ql":"1us","critical_ql_score":"1us","bucket_id_size":1,
+        "l_limit":"9KB","classic":{"limit":"9KB","target":"1ms"}}}"#,
     r#"{"dualpi2":{"limit":"50ms","drop_early":true,"target":"1ms","alpha":20,"beta":200,"l_dscp":[1]}}"#,
     r#"{"dualpi2":{"memory_limit":"9KB","step_thresh":"2p","min_qlen_step":1,"l_dscp":[2],"l_dscp_exempt":true}}"#,
     r#"{"cbq":{"classes":[
@@ -96,7 +98,7 @@ fn specs() -> Vec<Spec> {
         let plain = Spec::named(info.name).unwrap();
         let tight = serde_json::json!({ info.name: { "limit": "13p" } });
         let tight = read(tight);
-        assert!(tight.is_some() || ["fred", "cbt", "dcbt", "cbq"].contains(&info.name), "{}", info.name);
+        assert!(tight.is_some() || ["fred", "cbt", "dcbt", "cbq", "docsis_lld"].contains(&info.name), "{}", info.name);
         for spec in std::iter::once(plain).chain(tight) {
             let laws = QDISCS.iter().filter(|law| law.law).filter_map(|law| LawSpec::named(law.name));
             specs.extend(laws.filter_map(|law| spec.clone().with_law(law)));
@@ -222,8 +224,12 @@ proptest! {
             let (_, out, _) = run(&spec, &ops);
             let mut last = [None; 32];
             for p in &out {
-                // two coupled queues keep the order of packets with the same ECN field
-                let queue = usize::from(matches!(spec, Spec::Dualpi2(_)) && l4s[p.seq as usize]);
+                // two coupled queues keep the order of packets with the same ECN field, but for those that are sent to the other
+                let queue = match spec {
+                    Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
+                    Spec::DocsisLld(_) => usize::from(p.class == 1),
+                    _ => 0,
+                };
                 let direction = &mut last[4 * p.flow.slot() + 2 * queue + usize::from(p.flags.has(Flags::REVERSE))];
                 prop_assert!(*direction < Some(p.seq), "{:?}: {} after {:?}", spec, p.seq, direction);
                 *direction = Some(p.seq);

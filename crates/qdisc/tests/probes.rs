@@ -94,7 +94,7 @@ fn check(name: &str, spec: &Spec) {
         !first[0].columns.is_empty() || STATELESS.contains(&name) || CLASSES_ONLY.contains(&name),
         "{name} is mute"
     );
-    let many = spec.fair().is_some() || ["cbt", "dcbt", "cbq", "cake", "dualpi2"].contains(&name);
+    let many = spec.fair().is_some() || ["cbt", "dcbt", "cbq", "cake", "dualpi2", "docsis_lld"].contains(&name);
     assert_eq!(read(queue.discipline(), Time(5_000_000_000)).len() > 1, many, "{name}: its queues");
 }
 

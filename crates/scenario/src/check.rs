@@ -227,10 +227,20 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
     if let Some(Err(p)) = link.docsis.as_ref().map(docsis::DocsisParams::validate) {
         problems.push(p.under("docsis"));
     }
-    if link.shaper.is_some() && link.docsis.is_some() {
+    if link.shaper.is_some() && (link.docsis.is_some() || link.docsis31.is_some()) {
         problems.push(Problem::new("shaper", "a link has a shaper or a modem (docsis), not both"));
     }
+    if link.docsis.is_some() && link.docsis31.is_some() {
+        problems.push(Problem::new("docsis31", "a link has one modem, docsis (3.0) or docsis31, not both"));
+    }
     let spec = link.for_port();
+    if let Some(modem) = &link.docsis31 {
+        let sound = modem.validate().map_err(|p| p.under("docsis31"));
+        problems.extend(sound.and_then(|()| spec.validate_docsis31(modem)).err());
+    } else if link.docsis.is_some() && link.queue.service_flows() {
+        let message = "a DOCSIS 3.0 modem has one service flow; expected docsis31, or another discipline";
+        problems.push(Problem::new("queue", message));
+    }
     problems.extend(spec.validate_wire().err());
     let mut last = Duration::ZERO;
     for (i, change) in link.changes.iter().enumerate() {

@@ -103,6 +103,10 @@ pub struct Link {
     /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
     #[serde(default)]
     pub docsis: Option<docsis::DocsisParams>,
+    /// A DOCSIS 3.1 upstream between the queue and the wire: one service flow, or an aggregate with a Low Latency one. Its channel
+    /// has a rate of its own, so the link has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docsis31: Option<docsis::Docsis31Params>,
     /// Changes on a schedule, in order of time.
     #[serde(default)]
     pub changes: Vec<Change>,
@@ -180,8 +184,14 @@ impl Link {
 
     /// The sustained rate of a shaper or service flow that has one of its own.
     fn shaped_rate(&self) -> Option<BitRate> {
-        let flow = self.docsis.as_ref().map(|d| d.flow.max_sustained_rate);
+        let flow = self.service_flow().map(|flow| flow.max_sustained_rate);
         self.shaper.as_ref().map_or(flow, port::Shaper::own_rate)
+    }
+
+    /// The shaping of its modem, if it has one.
+    pub fn service_flow(&self) -> Option<&docsis::ShaperParams> {
+        let older = self.docsis.as_ref().map(|d| &d.flow);
+        self.docsis31.as_ref().map_or(older, |d| Some(&d.flow))
     }
 
     /// The rate at which the queue is asked, in the long run: of the shaper or service flow, else of the wire.
@@ -196,10 +206,11 @@ impl Link {
 
     /// As a port is built.
     pub fn for_port(&self) -> port::PortSpec {
-        let service = match (&self.shaper, &self.docsis) {
-            (Some(shaper), _) => port::Service::Shaper(shaper.clone()),
-            (None, Some(docsis)) => port::Service::Docsis(docsis.clone()),
-            (None, None) => port::Service::Plain,
+        let service = match (&self.shaper, &self.docsis, &self.docsis31) {
+            (Some(shaper), ..) => port::Service::Shaper(shaper.clone()),
+            (None, Some(docsis), _) => port::Service::Docsis(docsis.clone()),
+            (None, None, Some(docsis)) => port::Service::Docsis31(docsis.clone()),
+            (None, None, None) => port::Service::Plain,
         };
         port::PortSpec {
             rate: self.rate,

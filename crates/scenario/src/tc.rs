@@ -93,12 +93,12 @@ fn server(link: &Link, verb: &str) -> Option<String> {
             peak.unwrap_or_default()
         )
     };
-    match (&link.shaper, &link.docsis) {
+    match (&link.shaper, link.service_flow()) {
         (Some(port::Shaper::TokenBucket(p)), _) => Some(tbf(p)),
         (Some(port::Shaper::Htb(p)), _) => {
             p.rate_on(link.rate).map(|rate| htb(rate, p.ceil.unwrap_or(rate), p.burst.0, p.cburst.0))
         }
-        (None, Some(docsis)) => Some(tbf(&docsis.flow)),
+        (None, Some(flow)) => Some(tbf(flow)),
         (None, None) => link.rate.map(|rate| {
             let one = port::HtbParams::default();
             htb(rate, rate, one.burst.0, one.cburst.0)
@@ -109,14 +109,14 @@ fn server(link: &Link, verb: &str) -> Option<String> {
 /// What the server's commands do not say.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
-    if link.docsis.is_some() {
+    if link.service_flow().is_some() {
         notes.push(
             "Linux has no cable modem: the token bucket of its service flow stands here, without request and grant"
                 .into(),
         );
     }
     let own = link.shaper.as_ref().map(port::Shaper::own_rate);
-    if let (Some(rate), true) = (link.rate, own.is_some_and(|own| own.is_some()) || link.docsis.is_some()) {
+    if let (Some(rate), true) = (link.rate, own.is_some_and(|own| own.is_some()) || link.service_flow().is_some()) {
         notes
             .push(format!("the interface behind it sends at {rate} in the scenario: set the wire to it, if it can be"));
     }
@@ -211,13 +211,18 @@ fn apply(link: &mut Link, change: &Change) {
     link.delay = change.delay.unwrap_or(link.delay);
     link.jitter = change.jitter.unwrap_or(link.jitter);
     link.loss = change.loss.unwrap_or(link.loss);
-    match (&mut link.shaper, &mut link.docsis) {
+    let modem = match (&mut link.docsis, &mut link.docsis31) {
+        (Some(docsis), _) => Some(&mut docsis.flow),
+        (None, Some(docsis)) => Some(&mut docsis.flow),
+        (None, None) => None,
+    };
+    match (&mut link.shaper, modem) {
         (Some(port::Shaper::TokenBucket(p)), _) => flow(p, change),
         (Some(port::Shaper::Htb(p)), _) => {
             p.rate = change.max_sustained_rate.or(p.rate);
             p.ceil = change.peak_traffic_rate.or(p.ceil);
         }
-        (None, Some(docsis)) => flow(&mut docsis.flow, change),
+        (None, Some(p)) => flow(p, change),
         (None, None) => {}
     }
 }

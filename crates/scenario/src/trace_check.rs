@@ -6,7 +6,7 @@ use units::{Duration, Problem};
 
 /// Whether a link is one of "all": it can hold a queue.
 pub fn can_queue(link: &Link) -> bool {
-    link.rate.is_some() || link.shaper.is_some() || link.docsis.is_some()
+    link.rate.is_some() || link.shaper.is_some() || link.service_flow().is_some()
 }
 
 impl Scenario {

@@ -73,12 +73,15 @@ impl Scenario {
                 return;
             }
         }
-        let modem = |link: &NetworkLink| link.declared.docsis.as_ref().map(|modem| modem.map_interval);
+        let modem = |link: &NetworkLink| {
+            let newer = link.declared.docsis31.as_ref().map(|modem| ("docsis31.map_interval", modem.map()));
+            link.declared.docsis.as_ref().map_or(newer, |modem| Some(("docsis.map_interval", modem.map_interval)))
+        };
         let ticks = network.links.iter().filter_map(|link| Some((&link.name, modem(link)?)));
-        for (name, interval) in ticks {
+        for (name, (path, interval)) in ticks {
             if self.duration.0 as f64 / interval.0 as f64 > most {
                 let message = format!("{interval} is not valid; a run of {} would take too many MAPs", self.duration);
-                problems.push(Problem::new("docsis.map_interval", message).under(name).under("link"));
+                problems.push(Problem::new(path, message).under(name).under("link"));
             }
         }
     }
@@ -134,7 +137,8 @@ fn window(stack: &TcpParams) -> u64 {
 /// The highest rate that a link ever has; none if serialisation takes no time.
 fn top_rate(link: &Link) -> Option<BitRate> {
     let changed = link.changes.iter().filter_map(|c| c.rate).max();
-    link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate)))
+    let channel = link.docsis31.as_ref().map(docsis::Docsis31Params::channel);
+    link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate))).or(channel)
 }
 
 /// Follows the routes there and back.

@@ -2,7 +2,7 @@
 
 use crate::net::{Kind, Link};
 use crate::world::World;
-use measure::{Account, ClassCounts, Count, LinkAccount, LinkCounts, Outcome};
+use measure::{Account, ClassCounts, Count, GrantCounts, LinkAccount, LinkCounts, Outcome};
 use qdisc::ClassProbe;
 use record::Sink;
 use scenario::Scenario;
@@ -17,6 +17,7 @@ impl<S: Sink> World<S> {
             total: l.counts(),
             before: l.meter.before.as_deref().cloned().unwrap_or_default(),
             classes: l.classes().iter().map(|c| c.name).collect(),
+            service_flows: l.grants().iter().map(|(name, _)| *name).collect(),
             meter: l.meter.full.as_deref(),
         });
         // after a run the machines look back from its end, before it from the last event
@@ -69,6 +70,24 @@ impl Link {
                     marked: c.marked,
                 })
                 .collect(),
+            grants: self
+                .grants()
+                .iter()
+                .map(|(_, g)| GrantCounts {
+                    requested: g.requested,
+                    granted: g.granted,
+                    proactive: g.proactive,
+                    used: g.used,
+                })
+                .collect(),
+        }
+    }
+
+    /// The grants of its modem, if that tells of them.
+    fn grants(&self) -> Vec<(&'static str, port::GrantCounts)> {
+        match &self.kind {
+            Kind::Fifo(_) => Vec::new(),
+            Kind::Port { port, .. } => port.grants(),
         }
     }
 

@@ -78,6 +78,32 @@ pub struct LinkCounts {
     pub in_flight: u64,
     /// The classes of its discipline, if it has any.
     pub classes: Vec<ClassCounts>,
+    /// The grants of its modem, by service flow, if that tells of them.
+    pub grants: Vec<GrantCounts>,
+}
+
+/// What became of the grants of a modem's service flow up to a moment. Bytes with MAC headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrantCounts {
+    /// Asked for.
+    pub requested: u64,
+    /// Granted.
+    pub granted: u64,
+    /// Of these, granted unasked.
+    pub proactive: u64,
+    /// Of the granted, filled with packets.
+    pub used: u64,
+}
+
+impl GrantCounts {
+    fn since(self, before: Self) -> Self {
+        Self {
+            requested: self.requested - before.requested,
+            granted: self.granted - before.granted,
+            proactive: self.proactive - before.proactive,
+            used: self.used - before.used,
+        }
+    }
 }
 
 /// What a class of a discipline has counted up to a moment.
@@ -111,6 +137,7 @@ impl LinkCounts {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
         let earlier = before.classes.iter().copied().chain(std::iter::repeat(ClassCounts::default()));
+        let granted = before.grants.iter().copied().chain(std::iter::repeat(GrantCounts::default()));
         Self {
             offered: self.offered.since(before.offered),
             delivered: self.delivered.since(before.delivered),
@@ -120,6 +147,7 @@ impl LinkCounts {
             backlog: self.backlog,
             in_flight: self.in_flight,
             classes: self.classes.iter().zip(earlier).map(|(now, then)| now.since(then)).collect(),
+            grants: self.grants.iter().zip(granted).map(|(now, then)| now.since(then)).collect(),
         }
     }
 }
@@ -137,6 +165,8 @@ pub struct LinkAccount<'a> {
     pub before: LinkCounts,
     /// Names of the classes of its discipline, if it has any.
     pub classes: Vec<&'a str>,
+    /// Names of the service flows of its modem, if that tells of them.
+    pub service_flows: Vec<&'static str>,
     /// Series and distributions, if it is recorded.
     pub meter: Option<&'a LinkMeter>,
 }

@@ -7,7 +7,7 @@ mod account;
 mod summary;
 mod tables;
 
-pub use account::{Account, ClassCounts, Column, Count, LinkAccount, LinkCounts, Outcome, Table};
+pub use account::{Account, ClassCounts, Column, Count, GrantCounts, LinkAccount, LinkCounts, Outcome, Table};
 pub use summary::delay_json;
 
 impl Account<'_> {

@@ -8,7 +8,7 @@
 //!
 //! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
 
-use super::account::{Account, ClassCounts, LinkAccount, mbit, ms};
+use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
 use crate::{Histogram, class, grade, jain, variation};
 use packet::DropReason;
@@ -37,6 +37,13 @@ fn class_json(ClassCounts { offered, delivered, dropped, marked }: &ClassCounts)
         class["marked_packets"] = json!({ "law": law, "step": step });
     }
     class
+}
+
+fn grants_json(GrantCounts { requested, granted, proactive, used }: GrantCounts) -> Value {
+    json!({
+        "requested_bytes": requested, "granted_bytes": granted, "proactive_bytes": proactive, "used_bytes": used,
+        "unused_bytes": granted.saturating_sub(used),
+    })
 }
 
 /// The payload of a flow, both directions.
@@ -104,6 +111,10 @@ impl Account<'_> {
         if !link.classes.is_empty() {
             let classes = link.classes.iter().zip(&m.classes);
             v["classes"] = classes.map(|(name, counts)| ((*name).to_owned(), class_json(counts))).collect();
+        }
+        if !link.service_flows.is_empty() {
+            let flows = link.service_flows.iter().zip(&m.grants);
+            v["grants"] = flows.map(|(name, grants)| ((*name).to_owned(), grants_json(*grants))).collect();
         }
         if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);

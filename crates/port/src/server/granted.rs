@@ -1,9 +1,10 @@
 //! The modem of SCTE 2013: no queue but the managed one; a grant takes from it what fits.
 
-use super::{Serve, Taken};
+use super::{Asks, Serve, Taken};
 use crate::Change;
 use docsis::{DocsisParams, GrantedLink, Next};
 use packet::{Backlog, LinkView, PacketMeta};
+use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
 /// The link, which asks for itself.
@@ -56,15 +57,15 @@ impl Serve for Granted {
         self.0.deadline()
     }
 
-    fn tick(&mut self, now: Time, waiting: u64, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
-        let next = self.0.advance(now, waiting, rng);
+    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+        let next = self.0.advance(now, queue.backlog().bytes, rng);
         if next == Next::Dequeue {
-            return true;
+            return Asks::Next;
         }
         if let Some((packet, end)) = leaving(next) {
             depart(packet, end);
         }
-        false
+        Asks::Nothing
     }
 
     fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {

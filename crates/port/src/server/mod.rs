@@ -4,14 +4,16 @@
 //! and what happens when it is free again. A server with a clock of its own (a modem's MAPs and grants) has moments, too.
 
 mod bucket;
+mod docsis31;
 mod granted;
 mod htb;
 mod plain;
 mod two_queue;
 
 use crate::{Change, PortSpec, Service, Shaper};
-use docsis::Model;
-use packet::{Backlog, LinkView, PacketMeta};
+use docsis::{GrantCounts, Model};
+use packet::{Backlog, LinkView, PacketMeta, ServiceFlow};
+use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
 /// A rate that no packet waits for.
@@ -25,6 +27,16 @@ pub(crate) enum Taken {
     Gone,
     /// It stays inside, until [`Serve::freed`] at `free_at`.
     Held { free_at: Time },
+}
+
+/// What a server wants of the queue when its own clock has come.
+pub(crate) enum Asks {
+    /// Nothing.
+    Nothing,
+    /// The next packet.
+    Next,
+    /// The next packet of a service flow.
+    Of(ServiceFlow),
 }
 
 /// The moments of a server. `rate` is the link's own rate, if it has one.
@@ -68,9 +80,9 @@ pub(crate) trait Serve {
     }
 
     /// Its own clock has come to [`Serve::next`]: packets that leave go to `depart` with the moment of their last bit.
-    /// Returns whether it asks for a packet, which [`Serve::given`] gets. `waiting` are the bytes in the queue.
-    fn tick(&mut self, _now: Time, _waiting: u64, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
-        false
+    /// Returns what it asks for, which [`Serve::given`] gets.
+    fn tick(&mut self, _now: Time, _queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+        Asks::Nothing
     }
 
     /// What the queue had when [`Serve::tick`] asked; returns what leaves, and when.
@@ -103,6 +115,7 @@ pub(crate) enum Server {
     Htb(htb::Class),
     TwoQueue(Box<two_queue::TwoQueue>),
     Granted(Box<granted::Granted>),
+    Docsis31(Box<docsis31::Docsis31>),
 }
 
 /// The same of whichever server it is.
@@ -114,13 +127,15 @@ macro_rules! each {
             Server::Htb($it) => $do,
             Server::TwoQueue($it) => $do,
             Server::Granted($it) => $do,
+            Server::Docsis31($it) => $do,
         }
     };
 }
 
 impl Server {
     /// The server of a valid specification, at rest.
-    pub fn new(spec: &PortSpec) -> Self {
+    /// `stream` gives the random stream of a name.
+    pub fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         match &spec.service {
             Service::Plain => Self::Plain(plain::Plain),
             Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p)),
@@ -129,7 +144,13 @@ impl Server {
                 Model::TwoQueue2012 => Self::TwoQueue(Box::new(two_queue::TwoQueue::new(p, spec.rate))),
                 Model::DocsisLink2013 => Self::Granted(Box::new(granted::Granted::new(p, spec.rate))),
             },
+            Service::Docsis31(p) => Self::Docsis31(Box::new(docsis31::Docsis31::new(p, stream("map")))),
         }
+    }
+
+    /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
+    pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
+        if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
 
     /// A link with a rate and nothing else.
@@ -170,8 +191,8 @@ impl Serve for Server {
     fn next(&self) -> Time {
         each!(self, s => s.next())
     }
-    fn tick(&mut self, now: Time, waiting: u64, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
-        each!(self, s => s.tick(now, waiting, rng, depart))
+    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+        each!(self, s => s.tick(now, queue, rng, depart))
     }
     fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         each!(self, s => s.given(now, packet))

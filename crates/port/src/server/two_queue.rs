@@ -1,10 +1,11 @@
 //! The modem of CableLabs 2012: a token bucket, and behind it a transmit queue that grants empty.
 
 use super::bucket::shaped;
-use super::{Serve, Taken};
+use super::{Asks, Serve, Taken};
 use crate::Change;
 use docsis::{DocsisParams, Mac, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
+use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
 /// The packet that the bucket lets pass next, and the transmit queue behind it.
@@ -65,9 +66,9 @@ impl Serve for TwoQueue {
     }
 
     /// A MAP.
-    fn tick(&mut self, now: Time, _waiting: u64, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> bool {
+    fn tick(&mut self, now: Time, _queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
         self.mac.map(now, rng, depart);
-        false
+        Asks::Nothing
     }
 
     #[inline]

@@ -12,11 +12,13 @@
 //! Source: RFC 9332.
 
 mod dualpi2;
+pub mod lld;
 mod params;
 mod pi2;
 mod turns;
 
 pub use dualpi2::Dualpi2;
+pub use lld::{DocsisLld, DocsisLldParams};
 pub use params::{Dualpi2Params, Dualpi2Variant, Native};
 pub use pi2::{Base, Draws, Pi2, Recur};
 pub use turns::Turns;

@@ -153,6 +153,11 @@ impl DocsisPie {
         &self.state
     }
 
+    /// Another BUFFER_SIZE.
+    pub(crate) fn set_buffer(&mut self, buffer: Limit) {
+        self.buffer = buffer;
+    }
+
     /// RFC 8034 §A.3 `drop_early`.
     #[inline]
     fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {

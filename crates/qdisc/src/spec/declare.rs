@@ -87,6 +87,10 @@ macro_rules! disciplines {
             pub fn shapes(&self) -> Option<BitRate> {
                 match self { $($(Self::$Variant(p) => Params::shapes(p),)*)+ Self::$Out(p) => Params::shapes(p) }
             }
+            /// Whether it has a queue for each of the two service flows of a Low Latency modem.
+            pub fn service_flows(&self) -> bool {
+                match self { $($(Self::$Variant(p) => Params::service_flows(p),)*)+ Self::$Out(p) => Params::service_flows(p) }
+            }
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {
                 match self {
@@ -130,6 +134,12 @@ macro_rules! disciplines {
             #[inline]
             fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
                 match self { $($(Self::$Variant(d) => d.dequeue(cx),)*)+ Self::$Out(d) => d.dequeue(cx) }
+            }
+            fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+                match self { $($(Self::$Variant(d) => d.dequeue_of(flow, cx),)*)+ Self::$Out(d) => d.dequeue_of(flow, cx) }
+            }
+            fn frames(&self) -> [u64; 2] {
+                match self { $($(Self::$Variant(d) => d.frames(),)*)+ Self::$Out(d) => d.frames() }
             }
             #[inline]
             fn next_wake(&self) -> Option<Time> {

@@ -71,8 +71,8 @@ fn no_limit_is_less_than_a_packet() {
             limits += 1;
         }
     }
-    // every discipline but cbq, whose classes have theirs; a second one in sfq, fq_codel, fq_pie, cake and dualpi2, two more in fair
-    assert_eq!(limits, QDISCS.len() - 1 + 7);
+    // every discipline but cbq, whose classes have theirs, and docsis_lld, whose queues have; a second one in sfq, fq_codel, fq_pie, cake and dualpi2, two more in fair
+    assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));
     assert_eq!(Spec::Cbq(cbq).validate().unwrap_err().path, "cbq.classes.1.limit");

@@ -1,0 +1,334 @@
+//! The CMTS's upstream scheduler for one modem: who gets how many minislots of a MAP, and where.
+//!
+//! ```text
+//! proactive   every GGI in L's service flow, whatever is asked for
+//! tokens      min(AMSR's, peak's), filled at each MAP, each bucket's depth its burst and what its rate brings in a MAP;  charged
+//!             for grants that were asked for (given back for what is not used), for proactive ones as they are used
+//! allocation  all = min(tokens, free minislots, wanted) and the proactive ones;  L = its weight of all, or less, if it wants
+//!             less, and what C leaves;  C the rest, if it wants that
+//! place       L's in excess of the proactive ones from the first of these on, or anywhere;  C's anywhere: uniform
+//! ```
+//!
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts): its scheduler is one of many that the specification leaves room for.
+
+use crate::map::MaxGrant;
+use crate::{Bucket, Docsis31Params, MAX_BURST};
+use units::{BitRate, Bytes, Duration, Rng, Time};
+
+/// L and C, as indices.
+pub const L: usize = 0;
+/// See [`L`].
+pub const C: usize = 1;
+
+/// What one frame of a MAP carries, in minislots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameGrant {
+    /// For L and for C.
+    pub slots: [u64; 2],
+    /// Of L's, those that nobody asked for.
+    pub proactive: u64,
+}
+
+/// The proactive grants.
+#[derive(Clone, Debug, PartialEq)]
+struct Proactive {
+    /// Frames from one to the next.
+    every: u64,
+    slots: u64,
+    /// The frame of the next one, counted from the first MAP's start.
+    next: u64,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cmts {
+    slot_bytes: u64,
+    slots_per_frame: u64,
+    frames_per_map: u64,
+    map: Duration,
+    weight: u64,
+    /// MSR's, and the peak's, if that is limited.
+    sustained: Bucket,
+    peak: Option<Bucket>,
+    bursts: [Bytes; 2],
+    at: Time,
+    /// Bytes that others leave in a MAP.
+    free: MaxGrant,
+    proactive: Option<Proactive>,
+    /// Bytes requested and not yet granted.
+    requests: [u64; 2],
+    /// The MAP under way, frame by frame.
+    frames: Vec<FrameGrant>,
+    free_slots: Vec<u64>,
+}
+
+/// Depth of a bucket that is looked at once a MAP: what passes in that time is at most its burst and what its rate brings.
+fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
+    Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
+}
+
+impl Cmts {
+    /// Full buckets, nothing requested. The parameters are valid.
+    pub fn new(p: &Docsis31Params) -> Self {
+        let map = p.map();
+        let bucket = |rate: BitRate, burst: Bytes| {
+            let rate = p.inflated(rate);
+            Bucket::full(rate, depth(rate, burst, map))
+        };
+        let free = p.free_capacity.map(|rate| Bytes(rate.bytes_in(map)));
+        Self {
+            slot_bytes: p.minislot_bytes.0,
+            slots_per_frame: p.minislots.into(),
+            frames_per_map: p.frames_per_map(),
+            map,
+            weight: p.low_latency.as_ref().map_or(0, |l| l.scheduling_weight.into()),
+            sustained: bucket(p.flow.max_sustained_rate, p.flow.max_traffic_burst),
+            peak: p.flow.peak_traffic_rate.map(|peak| bucket(peak, p.flow.peak_burst)),
+            bursts: [p.flow.max_traffic_burst, p.flow.peak_burst],
+            at: Time::ZERO,
+            free: MaxGrant::new(free, p.free_capacity_variation, 0),
+            proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0 }),
+            requests: [0; 2],
+            frames: Vec::new(),
+            free_slots: Vec::new(),
+        }
+    }
+
+    /// Whether it grants unasked.
+    pub fn is_proactive(&self) -> bool {
+        self.proactive.is_some()
+    }
+
+    /// Bytes requested and not yet granted, of L and of C.
+    pub fn requests(&self) -> [u64; 2] {
+        self.requests
+    }
+
+    /// A request arrives.
+    pub fn request(&mut self, flow: usize, bytes: u64) {
+        self.requests[flow] += bytes;
+    }
+
+    /// A grant is over, in which so many bytes were proactive, and so many were not used: the proactive ones first.
+    pub fn settle(&mut self, proactive: u64, unused: u64) {
+        self.charge(proactive.saturating_sub(unused));
+        let back = unused.saturating_sub(proactive);
+        self.sustained.refund(back);
+        if let Some(peak) = &mut self.peak {
+            peak.refund(back);
+        }
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.sustained.charge(bytes);
+        if let Some(peak) = &mut self.peak {
+            peak.charge(bytes);
+        }
+    }
+
+    fn fill(&mut self, now: Time) {
+        let dt = now.since(self.at);
+        self.sustained.fill(dt);
+        if let Some(peak) = &mut self.peak {
+            peak.fill(dt);
+        }
+        self.at = now;
+    }
+
+    /// Whole bytes that may be granted now.
+    pub fn tokens(&self, now: Time) -> Bytes {
+        self.sustained.bytes_after(now.since(self.at))
+    }
+
+    /// Other rates from now on, already inflated; `None` keeps one. The buckets keep what they hold.
+    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
+        self.fill(now);
+        let ([burst, peak_burst], map) = (self.bursts, self.map);
+        if let Some(rate) = rate {
+            self.sustained.reshape(rate, depth(rate, burst, map));
+        }
+        if let (Some(old), Some(rate)) = (&mut self.peak, peak) {
+            old.reshape(rate, depth(rate, peak_burst, map));
+        }
+    }
+
+    /// Minislots for L and C of a MAP with `free` of them, of which `proactive` are L's already.
+    ///
+    /// Source: docsis-ns3's rule, as a formula.
+    fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
+        let slots = |bytes: u64| bytes.div_ceil(self.slot_bytes);
+        let tokens = self.sustained.bytes_after(Duration::ZERO).0;
+        let tokens = self.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0));
+        let want_c = slots(self.requests[C]);
+        let more_l = slots(self.requests[L]).saturating_sub(proactive);
+        let all = slots(tokens).min(free.saturating_sub(proactive)).min(want_c + more_l);
+        let share = ((all + proactive) * self.weight / 256).saturating_sub(proactive);
+        let more_l = more_l.min(share.max(all.saturating_sub(want_c)));
+        [proactive + more_l, want_c.min(all - more_l)]
+    }
+
+    /// Puts `slots` of `flow` behind the first `skip` free minislots.
+    fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
+        for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
+            let skipped = skip.min(*free);
+            skip -= skipped;
+            let taken = slots.min(*free - skipped);
+            frame.slots[flow] += taken;
+            *free -= taken;
+            slots -= taken;
+        }
+    }
+
+    /// Decides at `now` about the MAP that begins with this frame, counted from the first MAP's start. Returns it frame by frame.
+    pub fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
+        self.fill(now);
+        let frames = self.frames_per_map as usize;
+        self.frames.clear();
+        self.frames.resize(frames, FrameGrant::default());
+        self.free_slots.clear();
+        self.free_slots.resize(frames, self.slots_per_frame);
+        let (proactive, earliest) = self.place_proactive(first);
+        let whole = self.frames_per_map * self.slots_per_frame;
+        let left = self.free.draw(rng);
+        let free = if left == u64::MAX { whole } else { (left / self.slot_bytes).min(whole) };
+        let [l, c] = self.allocate(free, proactive);
+        self.charge((l - proactive + c) * self.slot_bytes);
+        for (flow, slots) in [(L, l), (C, c)] {
+            self.requests[flow] = self.requests[flow].saturating_sub(slots * self.slot_bytes);
+        }
+        for (flow, slots) in [(L, l - proactive), (C, c)] {
+            let room = self.free_slots.iter().sum::<u64>();
+            let slots = slots.min(room);
+            if slots == 0 {
+                continue;
+            }
+            let skip = match earliest.filter(|_| flow == L) {
+                Some(frame) => self.free_slots[..frame].iter().sum::<u64>().min(room - slots),
+                None => rng.below(room - slots + 1),
+            };
+            self.place(flow, slots, skip);
+        }
+        &self.frames
+    }
+
+    /// The proactive grants of the MAP; how many minislots they are, and the frame of the first.
+    fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
+        let Some(mut p) = self.proactive.take() else { return (0, None) };
+        if p.next < first {
+            // MAPs that nobody asked for
+            p.next += (first - p.next).div_ceil(p.every) * p.every;
+        }
+        let (end, mut earliest) = (first + self.frames_per_map, None);
+        while p.next < end {
+            let frame = (p.next - first) as usize;
+            earliest.get_or_insert(frame);
+            let skip = self.free_slots[..frame].iter().sum();
+            self.place(L, p.slots, skip);
+            p.next += p.every;
+        }
+        self.proactive = Some(p);
+        let mut all = 0;
+        for frame in &mut self.frames {
+            frame.proactive = frame.slots[L];
+            all += frame.proactive;
+        }
+        (all, earliest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LowLatencyParams, ShaperParams};
+
+    fn cmts(mbit: u64, low_latency: Option<LowLatencyParams>) -> Cmts {
+        let flow = ShaperParams {
+            max_sustained_rate: BitRate(mbit * 1_000_000),
+            max_traffic_burst: Bytes(3044),
+            peak_traffic_rate: None,
+            peak_burst: Bytes(1522),
+        };
+        Cmts::new(&Docsis31Params { low_latency, ..Docsis31Params::new(flow) })
+    }
+
+    fn pgs(mbit: u64, us: u64) -> Option<LowLatencyParams> {
+        Some(LowLatencyParams {
+            guaranteed_grant_rate: Some(BitRate(mbit * 1_000_000)),
+            guaranteed_grant_interval: Some(Duration::from_micros(us)),
+            scheduling_weight: 230,
+        })
+    }
+
+    fn sum(frames: &[FrameGrant]) -> ([u64; 2], u64) {
+        frames.iter().fold(([0; 2], 0), |(s, p), f| ([s[0] + f.slots[0], s[1] + f.slots[1]], p + f.proactive))
+    }
+
+    #[test]
+    fn shares_of_a_map_by_hand() {
+        let mut m = cmts(50, Some(LowLatencyParams::default()));
+        let mut ask = |l: u64, c: u64, proactive: u64| {
+            m.requests = [l * 48, c * 48];
+            m.allocate(276, proactive)
+        };
+        // tokens: 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, 341 minislots: all 276 free ones can be had
+        // both want more than all: 276 x 230/256 = 247.97
+        assert_eq!(ask(1000, 1000, 0), [247, 29]);
+        // L wants less than its share: C has the rest; C wants little: L has the rest
+        assert_eq!(ask(100, 1000, 0), [100, 176]);
+        assert_eq!(ask(1000, 10, 0), [266, 10]);
+        assert_eq!(ask(100, 100, 0), [100, 100]);
+        // proactive ones are L's, asked for or not
+        assert_eq!(ask(0, 1000, 28), [28, 248]);
+        assert_eq!(ask(30, 1000, 28), [30, 246]);
+        assert_eq!(ask(0, 0, 28), [28, 0]);
+        // one service flow
+        let mut m = cmts(50, None);
+        m.requests = [0, 1000 * 48];
+        assert_eq!(m.allocate(276, 0), [0, 276]);
+    }
+
+    #[test]
+    fn proactive_grants_lie_on_their_grid() {
+        // each 7 frames of 135 us, in MAPs of 15: 0 7 14 | 6 13 | 5 12 | 4 11 | ...
+        let mut m = cmts(50, pgs(5, 1000));
+        let mut rng = Rng::named(1, "mac");
+        let mut at = Vec::new();
+        for map in 0..4 {
+            let frames = m.map(Time(map * 2_025_000), map * 15, &mut rng);
+            at.extend(frames.iter().enumerate().filter(|(_, f)| f.proactive > 0).map(|(i, f)| (i, f.proactive)));
+        }
+        // 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
+        let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
+        assert_eq!(at, frames);
+        // after a pause the grid is the same: 105 = 15 x 7
+        let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
+        assert_eq!(all, 3 * 13);
+    }
+
+    #[test]
+    fn everything_that_is_asked_for_comes_at_the_aggregates_rate() {
+        // C wants without end, L has 5 Mbit/s proactive that it never uses and gives back: C gets 52.5 Mbit/s, but for the grants
+        // under way
+        let mut m = cmts(50, pgs(5, 2025));
+        let mut rng = Rng::named(1, "mac");
+        let (mut c, maps) = (0, 1000);
+        for map in 0..maps {
+            m.request(C, 20_000);
+            let ([_, slots], proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
+            m.settle(proactive * 48, proactive * 48);
+            c += slots * 48;
+        }
+        let rate = c as f64 * 8.0 / (maps as f64 * 2.025e-3);
+        assert!((rate / 52.5e6 - 1.0).abs() < 0.003, "{rate}");
+    }
+
+    #[test]
+    fn a_place_skips_what_is_taken() {
+        let mut m = cmts(50, None);
+        m.frames = vec![FrameGrant::default(); 3];
+        m.free_slots = vec![10, 0, 10];
+        m.place(C, 6, 8);
+        assert_eq!(m.frames.iter().map(|f| f.slots[C]).collect::<Vec<_>>(), [2, 0, 4]);
+        assert_eq!(m.free_slots, [8, 0, 6]);
+    }
+}

@@ -1,0 +1,497 @@
+//! A DOCSIS 3.1 modem: requests, and bursts in the frames that were granted.
+//!
+//! ```text
+//! MAP j          begins at map_offset + j MAP;  decided MinReqGntDelay before: what was requested until then is granted in it
+//! request        frames that wait - requested - granted:  with the preparation of each burst;  of a service flow that has none in
+//!                a MAP, once in a frame of it, drawn uniformly
+//! burst          one frame of one service flow: prepared `burst_preparation` before the frame, from what waits then;  packets
+//!                that end in it have left when the frame ends;  one that does not fit is sent in pieces
+//! ```
+//!
+//! So a packet waits for a request's moment, MinReqGntDelay, the MAP's beginning, its place in the MAP, and a frame. With proactive
+//! grants it waits for the next of these, and nothing else.
+//!
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
+//! Departs: a request in contention always succeeds; segment headers are not there; the modem knows of a grant when it is decided.
+//! A modem with nothing to do and no proactive grants has no events; its requests' moments are drawn when something comes.
+
+use crate::cmts::{C, Cmts, L};
+use crate::{Docsis31Params, ShaperParams};
+use packet::{PacketMeta, ServiceFlow, docsis_frame};
+use std::collections::VecDeque;
+use units::{BitRate, Bytes, Duration, Rng, Time};
+
+/// What [`Modem31::advance`] wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Nothing before [`Modem31::deadline`].
+    Nothing,
+    /// A packet of this service flow, or the answer that there is none, to [`Modem31::given`].
+    Packet(ServiceFlow),
+}
+
+/// What became of one service flow's grants, in bytes with MAC headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrantCounts {
+    /// Requested.
+    pub requested: u64,
+    /// Granted in frames that have been prepared.
+    pub granted: u64,
+    /// Of these, granted unasked.
+    pub proactive: u64,
+    /// Of the granted, filled with packets. The rest is waste.
+    pub used: u64,
+}
+
+/// A frame of a service flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Burst {
+    prepare_at: Time,
+    end: Time,
+    flow: usize,
+    bytes: u64,
+    proactive: u64,
+}
+
+/// The modem, and the CMTS as far as it concerns it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modem31 {
+    cmts: Cmts,
+    params: Docsis31Params,
+    map: Duration,
+    min_req_gnt: Duration,
+    slot_bytes: u64,
+    /// Whether MAPs matter.
+    running: bool,
+    /// Number of the next MAP to be decided about.
+    decide: u64,
+    /// Number of the next MAP to begin.
+    begin: u64,
+    /// Moments of requests without a burst, of L and C.
+    request_at: [Time; 2],
+    /// Number of the MAP that they are in, plus one.
+    drawn: u64,
+    /// Granted, not yet prepared, the first first.
+    bursts: VecDeque<Burst>,
+    /// Bytes in them.
+    granted: [u64; 2],
+    /// Being prepared, and what it still can take.
+    burst: Option<(Burst, u64)>,
+    /// Packets in pieces, and their bytes not yet sent.
+    fragments: [Option<(PacketMeta, u64)>; 2],
+    /// Sent, with the end of their frame.
+    sent: VecDeque<(Time, PacketMeta)>,
+    counts: [GrantCounts; 2],
+}
+
+impl Modem31 {
+    /// At rest. The parameters are valid.
+    pub fn new(params: &Docsis31Params) -> Self {
+        let mut modem = Self {
+            cmts: Cmts::new(params),
+            params: params.clone(),
+            map: params.map(),
+            min_req_gnt: params.min_req_gnt(),
+            slot_bytes: params.minislot_bytes.0,
+            running: false,
+            decide: 0,
+            begin: 0,
+            request_at: [Time::NEVER; 2],
+            drawn: 0,
+            bursts: VecDeque::new(),
+            granted: [0; 2],
+            burst: None,
+            fragments: [None; 2],
+            sent: VecDeque::new(),
+            counts: [GrantCounts::default(); 2],
+        };
+        if modem.cmts.is_proactive() {
+            modem.start(Time::ZERO);
+            // grants without requests have no beginning: those of the first MAP come, too
+            modem.decide = 0;
+        }
+        modem
+    }
+
+    /// The beginning of a MAP.
+    fn map_at(&self, number: u64) -> Time {
+        Time(self.params.map_offset.0 + number * self.map.0)
+    }
+
+    /// The first MAP that begins at or after `t`.
+    fn map_from(&self, t: Time) -> u64 {
+        t.0.saturating_sub(self.params.map_offset.0).div_ceil(self.map.0)
+    }
+
+    /// When the next MAP is decided about.
+    fn decide_at(&self) -> Time {
+        Time(self.map_at(self.decide).0.saturating_sub(self.min_req_gnt.0))
+    }
+
+    fn start(&mut self, now: Time) {
+        self.running = true;
+        self.decide = self.map_from(now + self.min_req_gnt).max(self.decide);
+        self.begin = self.map_from(now);
+    }
+
+    /// Packets wait in the queue: an idle modem will look at them at the next moment for a request.
+    pub fn notify(&mut self, now: Time, rng: &mut Rng) {
+        if self.running {
+            return;
+        }
+        self.start(now);
+        // the MAP under way, whose beginning nobody looked at
+        if self.begin > 0 && self.map_at(self.begin) > now && self.drawn < self.begin {
+            self.draw(self.begin - 1, rng);
+            for at in &mut self.request_at {
+                if *at < now {
+                    *at = Time::NEVER;
+                }
+            }
+        }
+    }
+
+    /// Moments for requests of the service flows that have no burst in this MAP.
+    fn draw(&mut self, map: u64, rng: &mut Rng) {
+        let (begin, end) = (self.map_at(map), self.map_at(map + 1));
+        self.drawn = map + 1;
+        for flow in [L, C] {
+            let has = |b: &Burst| b.flow == flow && b.prepare_at + self.params.burst_preparation < end;
+            let alone = flow == C || self.params.low_latency.is_some();
+            self.request_at[flow] = if !alone || self.bursts.iter().any(has) {
+                Time::NEVER
+            } else {
+                begin + self.params.frame * rng.below(self.params.frames_per_map())
+            };
+        }
+    }
+
+    /// When [`Modem31::advance`] has something to do; `NEVER` while idle.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        let sent = self.sent.front().map_or(Time::NEVER, |s| s.0);
+        if !self.running {
+            return sent;
+        }
+        if let Some((burst, _)) = &self.burst {
+            return burst.prepare_at;
+        }
+        let burst = self.bursts.front().map_or(Time::NEVER, |b| b.prepare_at);
+        let decide = self.decide_at();
+        let requests = self.request_at[L].min(self.request_at[C]);
+        sent.min(burst).min(requests).min(decide).min(self.map_at(self.begin))
+    }
+
+    /// Does what is due first, at `now` = [`Modem31::deadline`]. `waiting` are the frames in the queue, of L and of C; packets that
+    /// have left go to `depart`.
+    pub fn advance(
+        &mut self,
+        now: Time,
+        waiting: [u64; 2],
+        rng: &mut Rng,
+        depart: &mut dyn FnMut(PacketMeta, Time),
+    ) -> Ask {
+        debug_assert!(now == self.deadline());
+        if let Some((burst, left)) = self.burst.take() {
+            return self.fill(burst, left);
+        }
+        if self.sent.front().is_some_and(|s| s.0 <= now) {
+            while let Some((end, packet)) = self.sent.pop_front_if(|s| s.0 <= now) {
+                depart(packet, end);
+            }
+            return Ask::Nothing;
+        }
+        if let Some(burst) = self.bursts.pop_front_if(|b| b.prepare_at <= now) {
+            self.request(burst.flow, waiting);
+            return self.prepare(burst);
+        }
+        for flow in [L, C] {
+            if self.request_at[flow] <= now {
+                self.request_at[flow] = Time::NEVER;
+                self.request(flow, waiting);
+                return Ask::Nothing;
+            }
+        }
+        if self.decide_at() <= now {
+            self.decide(now, rng);
+            return Ask::Nothing;
+        }
+        self.begin(waiting, rng);
+        Ask::Nothing
+    }
+
+    /// A MAP begins.
+    fn begin(&mut self, waiting: [u64; 2], rng: &mut Rng) {
+        let nothing = waiting == [0; 2]
+            && self.cmts.requests() == [0; 2]
+            && self.bursts.is_empty()
+            && self.fragments.iter().all(Option::is_none);
+        if nothing && !self.cmts.is_proactive() {
+            self.running = false;
+            return;
+        }
+        if self.drawn <= self.begin {
+            self.draw(self.begin, rng);
+        }
+        self.begin += 1;
+    }
+
+    /// A MAP is decided about.
+    fn decide(&mut self, now: Time, rng: &mut Rng) {
+        let (frame, prepare) = (self.params.frame, self.params.burst_preparation);
+        let begin = self.map_at(self.decide);
+        let first = self.decide * self.params.frames_per_map();
+        self.decide += 1;
+        for (i, granted) in self.cmts.map(now, first, rng).iter().enumerate() {
+            let start = begin + frame * i as u64;
+            for flow in [L, C] {
+                let bytes = granted.slots[flow] * self.slot_bytes;
+                if bytes > 0 {
+                    let proactive = if flow == L { granted.proactive * self.slot_bytes } else { 0 };
+                    let prepare_at = Time(start.0.saturating_sub(prepare.0)).max(now);
+                    self.bursts.push_back(Burst { prepare_at, end: start + frame, flow, bytes, proactive });
+                    self.granted[flow] += bytes;
+                }
+            }
+        }
+    }
+
+    /// Asks for what waits and has neither been asked for nor granted.
+    fn request(&mut self, flow: usize, waiting: [u64; 2]) {
+        let unsent = waiting[flow] + self.fragments[flow].map_or(0, |f| f.1);
+        let more = unsent.saturating_sub(self.cmts.requests()[flow] + self.granted[flow]);
+        self.counts[flow].requested += more;
+        self.cmts.request(flow, more);
+    }
+
+    /// A burst begins: the rest of a packet in pieces goes first.
+    fn prepare(&mut self, burst: Burst) -> Ask {
+        let flow = burst.flow;
+        self.granted[flow] -= burst.bytes;
+        self.counts[flow].granted += burst.bytes;
+        self.counts[flow].proactive += burst.proactive;
+        match self.fragments[flow].take() {
+            Some((packet, rest)) => {
+                let left = self.send(&burst, packet, rest, burst.bytes);
+                self.fill(burst, left)
+            }
+            None => self.fill(burst, burst.bytes),
+        }
+    }
+
+    /// Asks for a packet while there is room in the burst.
+    fn fill(&mut self, burst: Burst, left: u64) -> Ask {
+        if left == 0 {
+            self.end(&burst, 0);
+            return Ask::Nothing;
+        }
+        self.burst = Some((burst, left));
+        Ask::Packet(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
+    }
+
+    /// Answers [`Ask::Packet`]; `None` if the queue had none: then the rest of the burst is lost.
+    pub fn given(&mut self, packet: Option<PacketMeta>) {
+        let Some((burst, left)) = self.burst.take() else { return };
+        let Some(packet) = packet else {
+            return self.end(&burst, left);
+        };
+        let left = self.send(&burst, packet, docsis_frame(packet.bytes()), left);
+        if left > 0 {
+            self.burst = Some((burst, left));
+        } else {
+            self.end(&burst, 0);
+        }
+    }
+
+    /// Nothing more goes into a burst, which had room for so many bytes more.
+    fn end(&mut self, burst: &Burst, unused: u64) {
+        self.counts[burst.flow].used += burst.bytes - unused;
+        self.cmts.settle(burst.proactive, unused);
+    }
+
+    /// Sends as much of a packet as fits; what is left of the room.
+    fn send(&mut self, burst: &Burst, packet: PacketMeta, bytes: u64, room: u64) -> u64 {
+        if bytes > room {
+            self.fragments[burst.flow] = Some((packet, bytes - room));
+            return 0;
+        }
+        self.sent.push_back((burst.end, packet));
+        room - bytes
+    }
+
+    /// Packets that have left the queue and are not yet sent.
+    pub fn inside(&self) -> usize {
+        self.sent.len() + self.fragments.iter().flatten().count()
+    }
+
+    /// What became of the grants of L and C so far.
+    pub fn counts(&self) -> [GrantCounts; 2] {
+        self.counts
+    }
+
+    /// The shaping.
+    pub fn flow(&self) -> &ShaperParams {
+        &self.params.flow
+    }
+
+    /// Whether there is a Low Latency service flow.
+    pub fn has_low_latency(&self) -> bool {
+        self.params.low_latency.is_some()
+    }
+
+    /// Bytes that may still be granted at the peak rate.
+    pub fn tokens(&self, now: Time) -> Bytes {
+        self.cmts.tokens(now)
+    }
+
+    /// From `now` on, other rates (positive); `None` keeps one. A peak rate that was not limited stays so.
+    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
+        let flow = &mut self.params.flow;
+        flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);
+        if flow.peak_traffic_rate.is_some() {
+            flow.peak_traffic_rate = peak.or(flow.peak_traffic_rate);
+        }
+        let inflated = |rate: BitRate| self.params.inflated(rate);
+        self.cmts.set_rates(now, rate.map(inflated), peak.map(inflated));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LowLatencyParams;
+
+    fn params(low_latency: Option<LowLatencyParams>) -> Docsis31Params {
+        let flow = ShaperParams {
+            max_sustained_rate: BitRate(50_000_000),
+            max_traffic_burst: Bytes(3044),
+            peak_traffic_rate: None,
+            peak_burst: Bytes(1522),
+        };
+        Docsis31Params { low_latency, ..Docsis31Params::new(flow) }
+    }
+
+    fn pgs(us: u64) -> Option<LowLatencyParams> {
+        Some(LowLatencyParams {
+            guaranteed_grant_rate: Some(BitRate(5_000_000)),
+            guaranteed_grant_interval: Some(Duration::from_micros(us)),
+            scheduling_weight: 230,
+        })
+    }
+
+    /// Packets of these service flows and sizes, each offered at its moment; (number, service flow, delay until its frame ends).
+    fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31, Vec<(u64, usize, Duration)>) {
+        let (mut modem, mut rng) = (Modem31::new(p), Rng::named(1, "map"));
+        let mut queues: [VecDeque<PacketMeta>; 2] = Default::default();
+        let (mut out, mut next) = (Vec::new(), 0);
+        loop {
+            let offer = offers.get(next).map_or(Time::NEVER, |o| o.0);
+            let now = modem.deadline().min(offer);
+            if now >= end {
+                return (modem, out);
+            }
+            if offer <= modem.deadline() {
+                let (stamp, flow, size) = offers[next];
+                queues[flow].push_back(PacketMeta {
+                    stamp,
+                    seq: next as u64,
+                    size,
+                    class: flow as u8,
+                    ..Default::default()
+                });
+                modem.notify(now, &mut rng);
+                next += 1;
+                continue;
+            }
+            let frames = |q: &VecDeque<PacketMeta>| q.iter().map(|p| docsis_frame(p.bytes())).sum::<u64>();
+            let waiting = [frames(&queues[L]), frames(&queues[C])];
+            let mut depart = |p: PacketMeta, end: Time| out.push((p.seq, usize::from(p.class), end.since(p.stamp)));
+            match modem.advance(now, waiting, &mut rng, &mut depart) {
+                Ask::Nothing => {}
+                Ask::Packet(ServiceFlow::LowLatency) => modem.given(queues[L].pop_front()),
+                Ask::Packet(ServiceFlow::Classic) => modem.given(queues[C].pop_front()),
+            }
+        }
+    }
+
+    /// `n` packets of 1500 bytes, each about 50 ms after the one before, at moments that have nothing to do with the MAPs.
+    fn lonely(n: u64, flow: usize) -> Vec<(Time, usize, u16)> {
+        let mut rng = Rng::named(9, "offers");
+        (0..n).map(|i| (Time(i * 50_000_000 + rng.below(20_000_000)), flow, 1500)).collect()
+    }
+
+    #[test]
+    fn a_lonely_packet_takes_the_whole_loop() {
+        let offers = lonely(4000, C);
+        let (modem, out) = run(&params(None), &offers, Time(1 << 60));
+        assert_eq!((out.len(), modem.inside()), (4000, 0));
+        let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
+        let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+        // at least MinReqGntDelay and a frame; at most: the request at the end of the next MAP, and two MAPs behind MinReqGntDelay
+        assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
+        // the mean: 7/12 of a MAP until the request (drawn uniformly in the MAP under way, or else in the next), MinReqGntDelay, to
+        // the beginning of a MAP (by the frame k of the request, whose share is (k + 1/2)/15 + 1/2 of a 15th), 7 frames, a frame
+        let wait = |k: u64| ((15 - (k + 12) % 15) % 15) as f64;
+        let to_map: f64 = (0..15).map(|k| ((k as f64 + 0.5) / 15.0 + 0.5) / 15.0 * wait(k)).sum();
+        let expected = 2.025 * 7.0 / 12.0 + 1.62 + 0.135 * (to_map + 7.0 + 1.0);
+        let mean = ms.iter().sum::<f64>() / 4000.0;
+        assert!((mean / expected - 1.0).abs() < 0.03, "{mean} {expected}");
+    }
+
+    #[test]
+    fn with_proactive_grants_a_packet_waits_for_the_next_one_only() {
+        for (ggi, frames) in [(2025, 15), (1000, 7), (540, 4)] {
+            let low = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(25_000_000)), ..pgs(ggi).unwrap() };
+            for prepared in [0, 135] {
+                let p =
+                    Docsis31Params { burst_preparation: Duration::from_micros(prepared), ..params(Some(low.clone())) };
+                let (_, out) = run(&p, &lonely(3000, L), Time(151_000_000_000));
+                assert_eq!(out.len(), 3000);
+                let most = out.iter().map(|o| o.2).max().unwrap();
+                // the grants' distance in whole frames, the preparation, a frame
+                let bound = Duration::from_micros(frames * 135 + prepared + 135);
+                assert!(most <= bound && most + Duration::from_micros(20) > bound, "{most} {bound}");
+                let least = out.iter().map(|o| o.2).min().unwrap();
+                assert!(least >= Duration::from_micros(prepared + 135));
+            }
+        }
+    }
+
+    #[test]
+    fn grants_are_used_or_waste() {
+        // 300 packets at once: 458 400 B of frames at 52.5 Mbit/s, 69.85 ms and the loop
+        let offers = vec![(Time(1_000_000), C, 1500); 300];
+        let (modem, out) = run(&params(None), &offers, Time(1_000_000_000));
+        let [l, c] = modem.counts();
+        assert_eq!(l, GrantCounts::default());
+        assert_eq!((c.requested, c.used, c.proactive), (300 * 1528, 300 * 1528, 0));
+        // a minislot at most is lost per grant, of which there is one a MAP
+        assert!(c.granted >= c.used && c.granted - c.used < 48 * 50, "{c:?}");
+        let last = out.last().unwrap().2.millis();
+        assert!((69.0..80.0).contains(&last), "{last}");
+        assert!(out.windows(2).all(|w| w[0].0 < w[1].0), "in order");
+        // unasked: a second of 13 minislots each 945 us, none of them used
+        let (modem, _) = run(&params(pgs(1000)), &[], Time(1_000_000_000));
+        let [l, _] = modem.counts();
+        assert_eq!((l.granted, l.proactive, l.used), (l.granted, l.granted, 0));
+        assert!(l.granted.abs_diff(1_000_000 / 945 * 13 * 48) <= 2 * 13 * 48, "{l:?}");
+    }
+
+    #[test]
+    fn unused_proactive_grants_give_way_to_the_other_flow() {
+        // C never has enough: it takes the whole aggregate, 52.5 Mbit/s, though 5.25 are granted to L for nothing
+        let offers: Vec<_> = (0..9000).map(|_| (Time(0), C, 1500)).collect();
+        let (modem, _) = run(&params(pgs(2025)), &offers, Time(2_000_000_000));
+        let c = modem.counts()[C];
+        assert!((c.used as f64 * 8.0 / 2.0 / 52.5e6 - 1.0).abs() < 0.01, "{c:?}");
+    }
+
+    #[test]
+    fn a_channel_that_is_too_narrow_for_a_packet_sends_it_in_pieces() {
+        // 4 minislots of 48 B a frame: 1528 B take 8 frames
+        let narrow = Docsis31Params { minislots: 4, ..params(None) };
+        let flow = ShaperParams { max_sustained_rate: BitRate(5_000_000), ..narrow.flow.clone() };
+        let (modem, out) = run(&Docsis31Params { flow, ..narrow }, &[(Time(0), C, 1500); 3], Time(1_000_000_000));
+        assert_eq!((out.len(), modem.counts()[C].used), (3, 3 * 1528));
+    }
+}

@@ -1,0 +1,398 @@
+//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel, and what the request/grant loop takes.
+//!
+//! ```text
+//! channel           minislots x minislot_bytes per frame
+//! MAP               the nearest whole number of frames to map_interval
+//! MinReqGntDelay    ceil((CM MAP processing + frame (K+1)/K + plant RTT + downstream interleaver + CMTS MAP processing
+//!                   + downstream pipeline) / frame) + upstream pipeline, in frames; K symbols in a frame
+//! ```
+//!
+//! Source: the defaults of docsis-ns3 (facts); MULPIv3.1 names.
+
+use crate::ShaperParams;
+use packet::MAC_HEADER;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Bytes, Duration, Prob, Problem};
+
+/// The Low Latency service flow of an aggregate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LowLatencyParams {
+    /// Guaranteed Grant Rate: this much is granted without requests, used or not (proactive grant service, PGS); null: PGS is off,
+    /// and the flow requests like the Classic one. Unit: bit/s.
+    pub guaranteed_grant_rate: Option<BitRate>,
+    /// Guaranteed Grant Interval: the longest time between two such grants, rounded down to whole frames; null: the MAP interval.
+    pub guaranteed_grant_interval: Option<Duration>,
+    /// Share of the Low Latency service flow in the grants of a MAP that cannot give both all they ask for, in 256ths.
+    pub scheduling_weight: u8,
+}
+
+impl Default for LowLatencyParams {
+    fn default() -> Self {
+        Self { guaranteed_grant_rate: None, guaranteed_grant_interval: None, scheduling_weight: 230 }
+    }
+}
+
+/// An upstream of DOCSIS 3.1: one service flow, or an aggregate of a Classic and a Low Latency one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Docsis31Params {
+    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once a MAP,
+    /// so each bucket holds at least what its rate brings in a MAP interval.
+    pub flow: ShaperParams,
+    /// The Low Latency service flow; null: there is one service flow, with any discipline.
+    #[serde(default)]
+    pub low_latency: Option<LowLatencyParams>,
+    /// Time between MAPs, rounded to whole frames: 2ms are 15 frames of 135us, 1ms are 7.
+    #[serde(default = "map_interval")]
+    pub map_interval: Duration,
+    /// Start of the first MAP interval; the others follow.
+    #[serde(default)]
+    pub map_offset: Duration,
+    /// Length of an OFDMA frame. Default 135us: 6 symbols of 20us, each with a cyclic prefix of 2.5us.
+    #[serde(default = "frame")]
+    pub frame: Duration,
+    /// Symbols in a frame, K.
+    #[serde(default = "symbols")]
+    pub symbols: u32,
+    /// Minislots in a frame. With those of 48 bytes, 235 are a channel of 668 Mbit/s.
+    #[serde(default = "minislots")]
+    pub minislots: u32,
+    /// What a minislot carries.
+    #[serde(default = "minislot_bytes")]
+    pub minislot_bytes: Bytes,
+    /// Mean of what other modems leave of the channel; null: all of it. Unit: bit/s.
+    #[serde(default)]
+    pub free_capacity: Option<BitRate>,
+    /// What they leave is drawn anew for each MAP, uniformly within this share of its mean.
+    #[serde(default)]
+    pub free_capacity_variation: Prob,
+    /// How long before a frame the modem prepares what it sends in it: later packets miss it.
+    #[serde(default = "frame")]
+    pub burst_preparation: Duration,
+    /// Time that the modem takes to read a MAP.
+    #[serde(default = "cm_map_processing")]
+    pub cm_map_processing: Duration,
+    /// Time that the CMTS takes to make one.
+    #[serde(default = "cmts_map_processing")]
+    pub cmts_map_processing: Duration,
+    /// Round trip of the plant, 1us per 100m of it, as the CMTS allows for it. The link's `delay` is apart.
+    #[serde(default = "plant_rtt")]
+    pub plant_rtt: Duration,
+    /// Delay of the downstream interleaver.
+    #[serde(default = "downstream_interleaver")]
+    pub downstream_interleaver: Duration,
+    /// Delay of the downstream transmitter and receiver: three symbols at 50 kHz.
+    #[serde(default = "downstream_pipeline")]
+    pub downstream_pipeline: Duration,
+    /// Delay of the upstream receiver, in frames.
+    #[serde(default = "upstream_pipeline")]
+    pub upstream_pipeline: u32,
+    /// The size of packets for which the CMTS adds their MAC headers (10 bytes each) to the rates.
+    #[serde(default = "mean_packet")]
+    pub mean_packet: Bytes,
+}
+
+fn map_interval() -> Duration {
+    Duration::from_millis(2)
+}
+fn frame() -> Duration {
+    Duration::from_micros(135)
+}
+fn symbols() -> u32 {
+    6
+}
+fn minislots() -> u32 {
+    235
+}
+fn minislot_bytes() -> Bytes {
+    Bytes(48)
+}
+fn cm_map_processing() -> Duration {
+    Duration::from_micros(600)
+}
+fn cmts_map_processing() -> Duration {
+    Duration::from_micros(200)
+}
+fn plant_rtt() -> Duration {
+    Duration::from_micros(80)
+}
+fn downstream_interleaver() -> Duration {
+    Duration::from_micros(45)
+}
+fn downstream_pipeline() -> Duration {
+    Duration::from_micros(60)
+}
+fn upstream_pipeline() -> u32 {
+    3
+}
+fn mean_packet() -> Bytes {
+    Bytes(200)
+}
+
+/// Bounds that keep every sum of times and bytes far from the ends of its type.
+const LONGEST: Duration = Duration::from_millis(100);
+const MOST_FRAMES: u64 = 1000;
+const MOST_IN_MAP: u64 = 10_000_000;
+const MOST_MINISLOTS: u32 = 100_000;
+const MOST_MINISLOT: u64 = 10_000;
+
+/// A duration within bounds.
+fn between(name: &str, d: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
+    if (least..=most).contains(&d) {
+        return Ok(());
+    }
+    Err(Problem::new(name, format!("{d} is not valid; expected {least} to {most}")))
+}
+
+/// A whole number within bounds.
+fn within(name: &str, value: u64, least: u64, most: u64) -> Result<(), Problem> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Problem::new(name, format!("{value} is not valid; expected {least} to {most}")))
+}
+
+impl Docsis31Params {
+    /// One service flow with this shaping, on the default channel.
+    pub fn new(flow: ShaperParams) -> Self {
+        Self {
+            flow,
+            low_latency: None,
+            map_interval: map_interval(),
+            map_offset: Duration::ZERO,
+            frame: frame(),
+            symbols: symbols(),
+            minislots: minislots(),
+            minislot_bytes: minislot_bytes(),
+            free_capacity: None,
+            free_capacity_variation: Prob::default(),
+            burst_preparation: frame(),
+            cm_map_processing: cm_map_processing(),
+            cmts_map_processing: cmts_map_processing(),
+            plant_rtt: plant_rtt(),
+            downstream_interleaver: downstream_interleaver(),
+            downstream_pipeline: downstream_pipeline(),
+            upstream_pipeline: upstream_pipeline(),
+            mean_packet: mean_packet(),
+        }
+    }
+
+    /// Frames in a MAP interval.
+    pub fn frames_per_map(&self) -> u64 {
+        ((self.map_interval.0 + self.frame.0 / 2) / self.frame.0).max(1)
+    }
+
+    /// The MAP interval as it is in effect.
+    pub fn map(&self) -> Duration {
+        Duration(self.frames_per_map() * self.frame.0)
+    }
+
+    /// MinReqGntDelay, in frames: from a request to the earliest grant for it.
+    pub fn min_req_gnt_frames(&self) -> u64 {
+        let k = u64::from(self.symbols);
+        let received = self.frame.0 * (k + 1) / k;
+        let times = [
+            self.cm_map_processing,
+            self.plant_rtt,
+            self.downstream_interleaver,
+            self.cmts_map_processing,
+            self.downstream_pipeline,
+        ];
+        let all = times.iter().fold(received, |sum, d| sum + d.0);
+        all.div_ceil(self.frame.0) + u64::from(self.upstream_pipeline)
+    }
+
+    /// The same as a time.
+    pub fn min_req_gnt(&self) -> Duration {
+        Duration(self.min_req_gnt_frames() * self.frame.0)
+    }
+
+    /// Frames from one proactive grant to the next, and the minislots of each; `None` without PGS.
+    pub fn proactive(&self) -> Option<(u64, u64)> {
+        let low_latency = self.low_latency.as_ref()?;
+        let rate = self.inflated(low_latency.guaranteed_grant_rate?);
+        let frames = (low_latency.guaranteed_grant_interval.unwrap_or(self.map()).0 / self.frame.0).max(1);
+        let bits = u128::from(rate.0) * u128::from(frames * self.frame.0);
+        let bytes = bits.div_ceil(8_000_000_000) as u64;
+        Some((frames, bytes.div_ceil(self.minislot_bytes.0)))
+    }
+
+    /// What the channel carries.
+    pub fn channel(&self) -> BitRate {
+        let bits = u128::from(self.minislots) * u128::from(self.minislot_bytes.0) * 8;
+        BitRate((bits * 1_000_000_000 / u128::from(self.frame.0)) as u64)
+    }
+
+    /// A rate of Ethernet frames as one of frames with MAC headers.
+    pub fn inflated(&self, rate: BitRate) -> BitRate {
+        let mean = u128::from(self.mean_packet.0);
+        BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
+    }
+
+    fn check_channel(&self) -> Result<(), Problem> {
+        between("frame", self.frame, Duration::from_micros(1), Duration::from_millis(10))?;
+        between("map_interval", self.map_interval, self.frame, LONGEST)?;
+        between("map_offset", self.map_offset, Duration::ZERO, LONGEST)?;
+        for (name, d) in [
+            ("cm_map_processing", self.cm_map_processing),
+            ("cmts_map_processing", self.cmts_map_processing),
+            ("plant_rtt", self.plant_rtt),
+            ("downstream_interleaver", self.downstream_interleaver),
+            ("downstream_pipeline", self.downstream_pipeline),
+        ] {
+            between(name, d, Duration::ZERO, LONGEST)?;
+        }
+        within("symbols", self.symbols.into(), 1, 1000)?;
+        within("upstream_pipeline", self.upstream_pipeline.into(), 0, 1000)?;
+        within("minislots", self.minislots.into(), 1, MOST_MINISLOTS.into())?;
+        for (name, bytes, most) in
+            [("minislot_bytes", self.minislot_bytes, MOST_MINISLOT), ("mean_packet", self.mean_packet, 65_535)]
+        {
+            if !(1..=most).contains(&bytes.0) {
+                return Err(Problem::new(name, format!("{bytes} is not valid; expected 1B to {}", Bytes(most))));
+            }
+        }
+        if self.frames_per_map() > MOST_FRAMES {
+            let most = Duration(MOST_FRAMES * self.frame.0);
+            let message = format!("{} is not valid; expected at most {MOST_FRAMES} frames, {most}", self.map_interval);
+            return Err(Problem::new("map_interval", message));
+        }
+        let in_map = self.frames_per_map() * u64::from(self.minislots) * self.minislot_bytes.0;
+        if in_map > MOST_IN_MAP {
+            let message = format!(
+                "{} give {} in a MAP interval; expected at most {}",
+                self.minislots,
+                Bytes(in_map),
+                Bytes(MOST_IN_MAP)
+            );
+            return Err(Problem::new("minislots", message));
+        }
+        between("burst_preparation", self.burst_preparation, Duration::ZERO, self.min_req_gnt())?;
+        if self.free_capacity == Some(BitRate(0)) {
+            return Err(Problem::new("free_capacity", "0bit is not valid; expected a positive rate, or null for all"));
+        }
+        if self.free_capacity_variation.get() > 0.0 && self.free_capacity.is_none() {
+            let message = "needs free_capacity: without it there is nothing to vary";
+            return Err(Problem::new("free_capacity_variation", message));
+        }
+        Ok(())
+    }
+
+    fn check_low_latency(&self, p: &LowLatencyParams) -> Result<(), Problem> {
+        within("scheduling_weight", p.scheduling_weight.into(), 1, 255)?;
+        let Some(rate) = p.guaranteed_grant_rate else {
+            return match p.guaranteed_grant_interval {
+                Some(_) => {
+                    let message = "needs guaranteed_grant_rate: without it nothing is granted unasked";
+                    Err(Problem::new("guaranteed_grant_interval", message))
+                }
+                None => Ok(()),
+            };
+        };
+        let amsr = self.flow.max_sustained_rate;
+        if rate.0 == 0 || rate > amsr {
+            let message = format!("{rate} is not valid; expected above 0 and at most the aggregate's rate, {amsr}");
+            return Err(Problem::new("guaranteed_grant_rate", message));
+        }
+        if let Some(interval) = p.guaranteed_grant_interval {
+            between("guaranteed_grant_interval", interval, self.frame, LONGEST)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the aggregate can have this rate.
+    pub fn check_rate(&self, path: &str, rate: BitRate) -> Result<(), Problem> {
+        let (channel, least) = (self.channel(), self.low_latency.as_ref().and_then(|p| p.guaranteed_grant_rate));
+        if self.inflated(rate) > channel {
+            let most = BitRate((u128::from(channel.0) * u128::from(rate.0) / u128::from(self.inflated(rate).0)) as u64);
+            let message = format!(
+                "{rate} is not valid on a channel of {channel}, MAC headers counted; expected at most {most}, or more minislots"
+            );
+            return Err(Problem::new(path, message));
+        }
+        if least.is_some_and(|least| rate < least) {
+            let message = format!("{rate} is not valid; expected at least the guaranteed grant rate");
+            return Err(Problem::new(path, message));
+        }
+        Ok(())
+    }
+
+    /// The first thing that is wrong, by field name.
+    pub fn validate(&self) -> Result<(), Problem> {
+        self.flow.validate().map_err(|p| p.under("flow"))?;
+        self.check_channel()?;
+        if let Some(p) = &self.low_latency {
+            self.check_low_latency(p).map_err(|p| p.under("low_latency"))?;
+        }
+        self.check_rate("flow.max_sustained_rate", self.flow.max_sustained_rate)?;
+        if let Some((frames, slots)) = self.proactive()
+            && slots > frames * u64::from(self.minislots)
+        {
+            let message = "does not fit into the channel; expected less, or more minislots";
+            return Err(Problem::new("low_latency.guaranteed_grant_rate", message));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(mbit: u64) -> Docsis31Params {
+        Docsis31Params::new(ShaperParams {
+            max_sustained_rate: BitRate(mbit * 1_000_000),
+            max_traffic_burst: Bytes(3044),
+            peak_traffic_rate: None,
+            peak_burst: Bytes(1522),
+        })
+    }
+
+    #[test]
+    fn the_loop_takes_twelve_frames() {
+        let p = params(50);
+        // 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us, 8.46 frames: 9, and 3 of the pipeline
+        assert_eq!((p.min_req_gnt_frames(), p.min_req_gnt()), (12, Duration::from_micros(1620)));
+        // 235 x 48 B x 8 / 135 us
+        assert_eq!(p.channel(), BitRate(668_444_444));
+        assert_eq!((p.frames_per_map(), p.map()), (15, Duration::from_micros(2025)));
+        let short = Docsis31Params { map_interval: Duration::from_millis(1), ..params(50) };
+        assert_eq!((short.frames_per_map(), short.map()), (7, Duration::from_micros(945)));
+    }
+
+    #[test]
+    fn rates_are_inflated_by_the_headers() {
+        // 210/200; 5.25 Mbit/s for 15 frames: 1328.9 B, 28 minislots
+        let low_latency = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(5_000_000)), ..Default::default() };
+        let p = Docsis31Params { low_latency: Some(low_latency), ..params(50) };
+        assert_eq!(p.inflated(BitRate(50_000_000)), BitRate(52_500_000));
+        assert_eq!(p.proactive(), Some((15, 28)));
+        assert_eq!(params(50).proactive(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let problem = |p: Docsis31Params| p.validate().unwrap_err().to_string();
+        let with = |low_latency| Docsis31Params { low_latency: Some(low_latency), ..params(50) };
+        let ggr = |mbit: u64| LowLatencyParams {
+            guaranteed_grant_rate: Some(BitRate(mbit * 1_000_000)),
+            ..LowLatencyParams::default()
+        };
+        assert!(params(636).validate().is_ok());
+        assert!(problem(params(637)).starts_with("flow.max_sustained_rate: 637mbit is not valid on a channel of 668"));
+        assert!(problem(with(ggr(51))).starts_with("low_latency.guaranteed_grant_rate: 51mbit is not valid"));
+        assert!(with(ggr(50)).validate().is_ok());
+        let interval = Some(Duration::from_micros(134));
+        assert!(
+            problem(with(LowLatencyParams { guaranteed_grant_interval: interval, ..ggr(5) }))
+                .starts_with("low_latency.guaranteed_grant_interval: 134us is not valid; expected 135us to 100ms")
+        );
+        let alone = LowLatencyParams { guaranteed_grant_interval: interval, ..LowLatencyParams::default() };
+        assert!(problem(with(alone)).contains("needs guaranteed_grant_rate"));
+        assert!(problem(Docsis31Params { frame: Duration(0), ..params(1) }).starts_with("frame: 0s is not valid"));
+        let late = Docsis31Params { burst_preparation: Duration::from_millis(2), ..params(1) };
+        assert!(problem(late).starts_with("burst_preparation: 2ms is not valid; expected 0s to 1620us"));
+    }
+}

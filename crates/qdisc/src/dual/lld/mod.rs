@@ -1,0 +1,371 @@
+//! Low Latency DOCSIS: two coupled queues in a cable modem (or CMTS), for the two service flows of an aggregate.
+//!
+//! ```text
+//! arrival    ECT(1), CE or an NQB code point: L;  all others: C
+//! L          qdelay by the bytes in L and the packet (see `iaqm`);  p_CL = min(1, k sqrt(p_C))
+//!            max(p_native, p_CL) adds up to more than 1: mark, on arrival
+//!            queue protection (see `protection`): to C instead
+//!            no room (bytes >= limit - 2000): dropped
+//! C          DOCSIS-PIE with qdelay = 8 bytes / r_C, r_C = AMSR - r_L, r_L = L's bits of the last interval, at most its weight
+//! turn       the modem's grants say which;  where nothing grants, weighted round robin
+//! ```
+//!
+//! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
+//! Units: L in bytes of frames with the MAC header, C without it (as docsis-ns3); limits without it.
+//! Readings: a mark goes to any packet that can be marked, ECT(0) with an NQB code point, too; a sanctioned packet is not marked.
+//! Departs: rates of the two service flows of their own (MSR) are not there, so MAX_RATE is the aggregate's. The clock of
+//! DOCSIS-PIE stands still while an update would change nothing.
+
+mod iaqm;
+mod params;
+mod protection;
+
+pub use iaqm::{MAX_FRAME, Ramp};
+pub use params::DocsisLldParams;
+pub use protection::Protection;
+
+use super::Turns;
+use super::pi2::Recur;
+use crate::law::docsis_pie::DocsisPie;
+use crate::law::{Law, LawParams, Verdict, View};
+use crate::single::mark;
+use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use packet::{
+    Backlog, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading, ServiceFlow, docsis_frame,
+    ethernet_frame,
+};
+use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
+
+/// What a packet is; kept in [`PacketMeta::class`] while it waits.
+const CLASSIC: u8 = 0;
+const LOW_LATENCY: u8 = 1;
+/// In C, sent there by queue protection.
+const SANCTIONED: u8 = 2;
+/// L's buffer: this long at the aggregate's rate, and at least so many bytes.
+const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
+/// C's buffer at the peak rate. Source: MULPIv3.1 C.1.2.17.
+const C_BUFFER: Duration = Duration::from_millis(100);
+
+/// A queue of frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Side {
+    fifo: Fifo,
+    /// With MAC headers.
+    frames: u64,
+}
+
+impl Side {
+    #[inline]
+    fn push(&mut self, packet: PacketMeta) {
+        self.frames += docsis_frame(packet.bytes());
+        self.fifo.push(packet);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<PacketMeta> {
+        let packet = self.fifo.pop()?;
+        self.frames -= docsis_frame(packet.bytes());
+        Some(packet)
+    }
+
+    /// Without MAC headers.
+    #[inline]
+    fn ethernet(&self) -> Backlog {
+        let packets = self.fifo.backlog().packets;
+        Backlog { packets, bytes: self.frames - MAC_HEADER * u64::from(packets) }
+    }
+
+    fn head(&self) -> Option<Time> {
+        self.fifo.front().map(|p| p.stamp)
+    }
+}
+
+/// What depends on the rates of the link.
+#[derive(Clone, Debug, PartialEq)]
+struct Rates {
+    /// Of the aggregate, and its peak.
+    of: [BitRate; 2],
+    ramp: Ramp,
+    critical: Duration,
+    l_buffer: u64,
+    c_buffer: u64,
+}
+
+impl Params for DocsisLldParams {
+    type Discipline = DocsisLld;
+    fn validate(&self) -> Result<(), Problem> {
+        self.check()
+    }
+    fn build(&self) -> DocsisLld {
+        DocsisLld::new(self)
+    }
+    fn limit(&self) -> Option<Limit> {
+        // each of the two has its own
+        None
+    }
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        let at = |limit: Option<Limit>| limit.map_or(Ok(()), |limit| Room::validate_at(limit, false, rate));
+        at(self.l_limit).map_err(|p| Problem::new("l_limit", p.message))?;
+        at(self.classic.limit).map_err(|p| p.under("classic"))
+    }
+    fn service_flows(&self) -> bool {
+        true
+    }
+}
+
+/// The pair at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocsisLld {
+    params: DocsisLldParams,
+    /// A bit for each code point that goes to L.
+    l_dscp: u64,
+    rates: Option<Rates>,
+    l: Side,
+    c: Side,
+    pie: DocsisPie,
+    protection: Protection,
+    recur: Recur,
+    turns: Turns,
+    p_cl: f64,
+    /// The last arrival's.
+    p_native: f64,
+    qdelay_l: Duration,
+    /// L's bits that have left since then.
+    interval_bits: u64,
+    interval_start: Time,
+    /// At the last update, bit/s.
+    r_l: u64,
+    /// L, C, and those of L that were sent to C.
+    counts: [ClassCount; 3],
+    /// L's marks by reason.
+    marked: [u64; 2],
+}
+
+impl DocsisLld {
+    /// Empty. `p` is valid.
+    pub fn new(p: &DocsisLldParams) -> Self {
+        Self {
+            params: p.clone(),
+            l_dscp: p.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63)),
+            rates: None,
+            l: Side::default(),
+            c: Side::default(),
+            pie: p.classic.law(),
+            protection: Protection::new(p.limits()),
+            recur: Recur::default(),
+            turns: Turns::weighted(1.0 - f64::from(p.scheduling_weight) / 256.0),
+            p_cl: 0.0,
+            p_native: 0.0,
+            qdelay_l: Duration::ZERO,
+            interval_bits: 0,
+            interval_start: Time::ZERO,
+            r_l: 0,
+            counts: [ClassCount::default(); 3],
+            marked: [0; 2],
+        }
+    }
+
+    /// Thresholds and buffers at the link's rates.
+    #[inline]
+    fn adapt(&mut self, link: &LinkView) {
+        let of = [link.rate, link.peak_rate];
+        if self.rates.as_ref().is_none_or(|r| r.of != of) {
+            self.set_rates(of);
+        }
+    }
+
+    #[cold]
+    fn set_rates(&mut self, of: [BitRate; 2]) {
+        let p = &self.params;
+        let rate = BitRate(of[0].0.max(1));
+        // a peak rate without a limit is no rate to measure a buffer by
+        let peak = if of[1].0 == u64::MAX { rate } else { rate.max(of[1]) };
+        let ramp = Ramp::new(p.max_th, p.lg_range, rate);
+        let bytes = |limit: Limit, rate: BitRate| match limit {
+            Limit::Packets(n) => u64::from(n) * MAX_FRAME,
+            Limit::Bytes(b) => b.0,
+            Limit::Time(span) => rate.bytes_in(span),
+        };
+        let (long, least) = L_BUFFER;
+        let c_buffer = bytes(p.classic.limit.unwrap_or(Limit::Time(C_BUFFER)), peak);
+        self.rates = Some(Rates {
+            of,
+            ramp,
+            critical: p.critical_ql.unwrap_or(ramp.max_th()),
+            l_buffer: p.l_limit.map_or(rate.bytes_in(long).max(least), |limit| bytes(limit, rate)),
+            c_buffer,
+        });
+        self.pie.set_buffer(Limit::Bytes(Bytes(c_buffer)));
+    }
+
+    fn is_low_latency(&self, packet: &PacketMeta) -> bool {
+        matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) || self.l_dscp >> (packet.tos >> 2) & 1 != 0
+    }
+
+    /// RFC 9957 §4 and the immediate AQM, in that order's reading: true to send the packet to C.
+    fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
+        let Some(rates) = &self.rates else { return false };
+        let size = docsis_frame(packet.bytes());
+        let qdelay = rates.ramp.qdelay(self.l.frames + size);
+        let native = rates.ramp.p(qdelay);
+        (self.qdelay_l, self.p_native) = (qdelay, native);
+        let hit = self.recur.hit(native.max(self.p_cl));
+        if self.params.queue_protection
+            && self.protection.sanctions((packet, size), (qdelay, rates.critical), native, cx.flows, cx.now)
+        {
+            return true;
+        }
+        if hit && packet.ecn() != Ecn::NotEct {
+            // the greater of the two is what the packet is marked for
+            let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
+            self.marked[reason as usize] += 1;
+            mark(packet, reason, Point::Enqueue, cx);
+        }
+        false
+    }
+
+    /// DOCSIS-PIE on a packet for C: what becomes of it.
+    fn classic(&mut self, packet: &PacketMeta, cx: &mut Cx<'_>) -> Result<(), DropReason> {
+        if self.pie.next_tick().is_none() {
+            // its clock starts again: so does the count of L's bits
+            (self.interval_bits, self.interval_start) = (0, cx.now);
+        }
+        let backlog = self.c.ethernet();
+        let size = ethernet_frame(packet.bytes());
+        let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
+        let frame = PacketMeta { size: size.min(u64::from(u16::MAX)) as u16, ..*packet };
+        if self.pie.arrive(&frame, &view, cx.rng) == Verdict::Drop {
+            return Err(DropReason::EarlyTail);
+        }
+        if backlog.bytes + size > self.rates.as_ref().map_or(0, |r| r.c_buffer) {
+            self.pie.overflow(cx.now);
+            return Err(DropReason::TailFull);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, flow: ServiceFlow) -> Option<PacketMeta> {
+        let packet = match flow {
+            ServiceFlow::LowLatency => self.l.pop(),
+            ServiceFlow::Classic => self.c.pop(),
+        }?;
+        if flow == ServiceFlow::LowLatency {
+            self.interval_bits += 8 * ethernet_frame(packet.bytes());
+        }
+        self.counts[slot(packet.class)].delivered.add(&packet);
+        Some(packet)
+    }
+
+    /// L's rate since the last update, at most its weight; and what that leaves to C. Bit/s.
+    fn shares(&self, now: Time, rate: BitRate) -> [u64; 2] {
+        let most = u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256;
+        let span = u128::from(now.since(self.interval_start).0);
+        let seen = (u128::from(self.interval_bits) * 1_000_000_000).checked_div(span).unwrap_or(0);
+        let r_l = seen.min(most) as u64;
+        [r_l, rate.0 - r_l]
+    }
+}
+
+/// Where a packet of this class is counted.
+fn slot(class: u8) -> usize {
+    match class {
+        LOW_LATENCY => 0,
+        SANCTIONED => 2,
+        _ => 1,
+    }
+}
+
+impl QueueDiscipline for DocsisLld {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+        self.adapt(cx.link);
+        packet.class = if self.is_low_latency(&packet) { LOW_LATENCY } else { CLASSIC };
+        if packet.class == LOW_LATENCY && self.low_latency(&mut packet, cx) {
+            packet.class = SANCTIONED;
+        }
+        self.counts[slot(packet.class)].offered.add(&packet);
+        let fate = if packet.class == LOW_LATENCY {
+            let most = self.rates.as_ref().map_or(0, |r| r.l_buffer.saturating_sub(MAX_FRAME));
+            if self.l.ethernet().bytes < most { Ok(()) } else { Err(DropReason::TailFull) }
+        } else {
+            self.classic(&packet, cx)
+        };
+        match fate {
+            Ok(()) if packet.class == LOW_LATENCY => self.l.push(packet),
+            Ok(()) => self.c.push(packet),
+            Err(reason) => {
+                self.counts[slot(packet.class)].dropped.add(&packet);
+                cx.fate.dropped(&packet, reason, Point::Enqueue);
+            }
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        let (l, c) = (self.l.head(), self.c.head());
+        let from_l = self.turns.is_l(l, c);
+        let packet = self.take(if from_l { ServiceFlow::LowLatency } else { ServiceFlow::Classic });
+        match &packet {
+            Some(packet) if l.is_some() && c.is_some() => self.turns.sent(from_l, docsis_frame(packet.bytes())),
+            Some(_) => {}
+            None => self.turns.reset(),
+        }
+        packet
+    }
+
+    fn dequeue_of(&mut self, flow: ServiceFlow, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
+        self.take(flow)
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.pie.next_tick()
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_>) {
+        let [r_l, r_c] = self.shares(cx.now, cx.link.rate);
+        let link = LinkView::plain(BitRate(r_c.max(1)));
+        let backlog = self.c.ethernet();
+        self.pie.tick(&View { now: cx.now, backlog, sojourn: Duration::ZERO, link: &link });
+        self.p_cl = (self.params.coupling_factor * self.pie.state().drop_prob.sqrt()).min(1.0);
+        (self.interval_bits, self.interval_start, self.r_l) = (0, cx.now, r_l);
+    }
+
+    fn backlog(&self) -> Backlog {
+        let (l, c) = (self.l.fifo.backlog(), self.c.fifo.backlog());
+        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
+    }
+
+    fn frames(&self) -> [u64; 2] {
+        [self.l.frames, self.c.frames]
+    }
+
+    /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and that of L.
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.pie.probe(out);
+        out.number("p_cl", self.p_cl);
+        out.number("p_native", self.p_native);
+        out.duration("qdelay_l", self.qdelay_l);
+        out.duration("min_th", self.rates.as_ref().map(|r| r.ramp.min_th()));
+        out.duration("max_th", self.rates.as_ref().map(|r| r.ramp.max_th()));
+        out.rate("r_l", self.r_l as f64);
+        let (scored, score) = self.protection.scores(out.now());
+        out.number("scored_flows", scored as f64);
+        out.duration("qlscore", score);
+        out.packets("sanctioned", self.counts[2].offered.packets);
+        let told: &[(&str, &Side)] = if out.queues() { &[("L", &self.l), ("C", &self.c)] } else { &[] };
+        for (name, side) in told {
+            let queued = side.fifo.backlog();
+            out.queue(name);
+            out.packets("backlog", queued.packets.into());
+            out.bytes("backlog", queued.bytes);
+        }
+    }
+
+    /// L's marks: by the coupled law, and by its own ramp.
+    fn classes(&self) -> Vec<ClassProbe<'_>> {
+        let [l, c, sanctioned] = self.counts;
+        vec![
+            ClassProbe { name: "L", counts: l, marked: Some(self.marked) },
+            ClassProbe { name: "C", counts: c, marked: None },
+            ClassProbe { name: "sanctioned", counts: sanctioned, marked: None },
+        ]
+    }
+}

@@ -1,0 +1,119 @@
+//! Parameters of the Low Latency DOCSIS pair, and what is refused.
+
+use super::protection::Limits;
+use crate::Room;
+use crate::law::LawParams;
+use crate::law::docsis_pie::DocsisPieParams;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Limit, Problem};
+
+/// Longest MAXTH, the 16 bits of its TLV in microseconds.
+const LONGEST: Duration = Duration(65_535_000);
+
+/// Parameters of the two coupled queues of Low Latency DOCSIS. Rates are those of the modem or shaper behind them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DocsisLldParams {
+    /// Code points that go to the Low Latency queue whatever their ECN field: non-queue-building (NQB) traffic. Operators often
+    /// add 46 (EF).
+    pub l_dscp: Vec<u8>,
+    /// MAXTH: from this delay of the Low Latency queue on, every packet is marked. Two packets of 2000 bytes lift it on a slow link.
+    pub max_th: Duration,
+    /// LG_RANGE: the ramp of marks begins 2^this ns below MAXTH.
+    pub lg_range: u8,
+    /// k: the Low Latency queue is marked with at least k times the square root of the Classic queue's drop probability.
+    pub coupling_factor: f64,
+    /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
+    pub l_limit: Option<Limit>,
+    /// Share of the Low Latency queue while both wait, in 256ths: of the link where nothing grants, and the most that the
+    /// Classic queue's delay is estimated to leave to it. Beside a modem, its grants share, by the modem's own weight.
+    pub scheduling_weight: u8,
+    /// Queue protection: packets of flows that build the queue go to the Classic queue while it is long.
+    pub queue_protection: bool,
+    /// CRITICALqL: nothing is sanctioned below this delay; null: MAXTH, as it is in effect.
+    pub critical_ql: Option<Duration>,
+    /// CRITICALqLSCORE: at a delay of CRITICALqL a flow is sanctioned from this score on, at twice the delay from half of it on.
+    pub critical_ql_score: Duration,
+    /// LG_AGING: congested bytes age at 2^this bytes per 2^30 ns, 0.52 MB/s.
+    pub lg_aging: u8,
+    /// BI_SIZE: 2^this buckets for flows that build the queue, and one more that the others share.
+    pub bucket_id_size: u8,
+    /// ATTEMPTS: buckets that a flow may take.
+    pub attempts: u8,
+    /// DOCSIS-PIE on the Classic queue. Its limit: null is 100ms at the peak rate.
+    pub classic: DocsisPieParams,
+}
+
+impl Default for DocsisLldParams {
+    fn default() -> Self {
+        Self {
+            l_dscp: vec![45],
+            max_th: Duration::from_micros(1000),
+            lg_range: 19,
+            coupling_factor: 2.0,
+            l_limit: None,
+            scheduling_weight: 230,
+            queue_protection: true,
+            critical_ql: None,
+            critical_ql_score: Duration::from_micros(4000),
+            lg_aging: 19,
+            bucket_id_size: 5,
+            attempts: 2,
+            classic: DocsisPieParams::default(),
+        }
+    }
+}
+
+/// A whole number within bounds.
+fn within(name: &str, value: u8, least: u8, most: u8) -> Result<(), Problem> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Problem::new(name, format!("{value} is not valid; expected {least} to {most}")))
+}
+
+impl DocsisLldParams {
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            critical_score: self.critical_ql_score,
+            lg_aging: self.lg_aging,
+            bucket_id_size: self.bucket_id_size,
+            attempts: self.attempts,
+        }
+    }
+
+    /// The first thing that is wrong, by field name.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        if let Some(dscp) = self.l_dscp.iter().find(|d| **d > 63) {
+            return Err(Problem::new("l_dscp", format!("{dscp} is not valid; expected 0 to 63")));
+        }
+        for (name, d) in [("max_th", Some(self.max_th)), ("critical_ql", self.critical_ql)] {
+            if let Some(d) = d.filter(|d| *d > LONGEST) {
+                return Err(Problem::new(name, format!("{d} is not valid; expected at most {LONGEST}")));
+            }
+        }
+        within("lg_range", self.lg_range, 0, 25)?;
+        let k = self.coupling_factor;
+        if !(0.0..=25.5).contains(&k) {
+            return Err(Problem::new("coupling_factor", format!("{k} is not valid; expected 0 to 25.5")));
+        }
+        if let Some(limit) = self.l_limit {
+            Room::validate(limit, false).map_err(|p| Problem::new("l_limit", p.message))?;
+        }
+        within("scheduling_weight", self.scheduling_weight, 1, 255)?;
+        within("lg_aging", self.lg_aging, 1, 30)?;
+        within("bucket_id_size", self.bucket_id_size, 0, 14)?;
+        within("attempts", self.attempts, 1, 8)?;
+        if self.attempts * self.bucket_id_size > 32 {
+            let message = format!(
+                "{} is not valid: a hash has 32 bits for attempts x bucket_id_size; expected at most {}",
+                self.attempts,
+                32 / self.bucket_id_size
+            );
+            return Err(Problem::new("attempts", message));
+        }
+        let limit = self.classic.limit.map_or(Ok(()), |limit| Room::validate(limit, false));
+        self.classic.validate().and(limit).map_err(|p| p.under("classic"))
+    }
+}

@@ -1,0 +1,191 @@
+//! Queue protection: packets of the flows that build the Low Latency queue go to the Classic queue while it is long.
+//!
+//! ```text
+//! bucket     one of 32 by two successive slices of the flow's hash: its own; else the first of them that has expired; else a
+//!            33rd that such flows share
+//! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B/s), at most 5 s ahead
+//! score      t_exp - now                                               ages by itself, 1 s per s
+//! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
+//! ```
+//!
+//! A flow's score is the time for which it has been above the rate of congested bytes that ages away. p_native is the ramp's
+//! own probability, without what the Classic queue couples in: a flow is not blamed for that one.
+//!
+//! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
+//! Readings: a flow is its 5-tuple in the direction of the packet; its hash is the one that fair disciplines use, without salt.
+
+use crate::fair::{HashKey, hash};
+use packet::{Flags, FlowTable, FlowTuple, PacketMeta};
+use units::{Duration, Time};
+
+/// MAX_QLSCORE.
+const MAX_SCORE: Duration = Duration::from_secs(5);
+
+/// What [`super::DocsisLldParams`] set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// CRITICALqLSCORE.
+    pub critical_score: Duration,
+    /// LG_AGING: congested bytes age at 2^this per 2^30 ns.
+    pub lg_aging: u8,
+    /// BI_SIZE: 2^this buckets, and one more.
+    pub bucket_id_size: u8,
+    /// ATTEMPTS: how many buckets are looked at.
+    pub attempts: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Bucket {
+    owner: Option<FlowTuple>,
+    t_exp: Time,
+}
+
+/// The scores of the flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Protection {
+    limits: Limits,
+    buckets: Vec<Bucket>,
+}
+
+impl Protection {
+    /// Nobody has a score. `bucket_id_size` is at most 14.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, buckets: vec![Bucket::default(); (1 << limits.bucket_id_size) + 1] }
+    }
+
+    /// `pick_bucket`: which one is the flow's, from now on.
+    fn pick(&mut self, flow: FlowTuple, now: Time) -> usize {
+        let all = self.buckets.len() - 1;
+        let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
+        let mut free = all;
+        for _ in 0..self.limits.attempts {
+            let i = h & (all - 1);
+            let bucket = &self.buckets[i];
+            if bucket.owner == Some(flow) {
+                return i;
+            }
+            if free == all && bucket.t_exp <= now {
+                free = i;
+            }
+            h >>= self.limits.bucket_id_size;
+        }
+        self.buckets[free].owner = Some(flow);
+        free
+    }
+
+    /// `fill_bucket`: the flow's score with this packet.
+    fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
+        let more = p_native * size as f64 * f64::from(1u32 << (30 - self.limits.lg_aging.min(30)));
+        let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
+        let t_exp = t_exp.min(now + MAX_SCORE);
+        self.buckets[bucket].t_exp = t_exp;
+        t_exp.since(now)
+    }
+
+    /// `qprotect`: whether a packet of `size` bytes that finds this delay goes to the Classic queue.
+    pub fn sanctions(
+        &mut self,
+        (packet, size): (&PacketMeta, u64),
+        (qdelay, critical): (Duration, Duration),
+        p_native: f64,
+        flows: &FlowTable,
+        now: Time,
+    ) -> bool {
+        let there = flows.get(packet.flow);
+        let flow = if packet.flags.has(Flags::REVERSE) { there.reversed() } else { there };
+        // a code point is no part of a flow's identity
+        let bucket = self.pick(FlowTuple { dscp: 0, ..flow }, now);
+        let score = self.fill(bucket, size, p_native, now);
+        let product = |a: Duration, b: Duration| u128::from(a.0) * u128::from(b.0);
+        qdelay > critical && product(qdelay, score) > product(critical, self.limits.critical_score)
+    }
+
+    /// How many flows have a score at `now`, and the greatest.
+    pub fn scores(&self, now: Time) -> (u64, Duration) {
+        let alive = self.buckets.iter().filter(|b| b.t_exp > now).map(|b| b.t_exp.since(now));
+        alive.fold((0, Duration::ZERO), |(n, most), score| (n + 1, most.max(score)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::FlowId;
+
+    const US: u64 = 1000;
+
+    fn protection() -> Protection {
+        let critical_score = Duration::from_micros(4000);
+        Protection::new(Limits { critical_score, lg_aging: 19, bucket_id_size: 5, attempts: 2 })
+    }
+
+    fn flow(n: u16) -> FlowTuple {
+        FlowTuple { src: 1, dst: 2, sport: n, dport: 443, ..Default::default() }
+    }
+
+    #[test]
+    fn a_packet_costs_and_time_heals() {
+        // 0.5 x 1500 B x 2048 ns/B = 1.536 ms
+        let mut q = protection();
+        let b = q.pick(flow(1), Time(0));
+        assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
+        assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
+        // 1500 B each 1.536 ms at the same p keep their score; a bit slower, and it is a single packet's again
+        let at = |gap: u64| {
+            let (mut q, mut score) = (protection(), Duration::ZERO);
+            let b = q.pick(flow(1), Time(0));
+            for i in 0..4000 {
+                score = q.fill(b, 1500, 0.5, Time(i * gap));
+            }
+            score.0
+        };
+        assert_eq!((at(1_536 * US), at(1_600 * US)), (1_536 * US, 1_536 * US));
+        assert_eq!(at(1_500 * US), 1_536 * US + 3999 * 36 * US);
+        // the cap: 5 s, whatever comes
+        assert_eq!(at(1), 5_000_000 * US);
+        assert_eq!(q.fill(b, 1500, 0.0, Time(1 << 50)), Duration::ZERO);
+    }
+
+    #[test]
+    fn nobody_is_sanctioned_at_maxth_and_from_2_ms_at_twice_that() {
+        let mut flows = FlowTable::default();
+        flows.set(FlowId(7), flow(9));
+        let packet = PacketMeta { flow: FlowId(7), size: 1500, ..Default::default() };
+        let max_th = Duration(1_164_288);
+        // 1000 bytes at p = 1 are 2.048 ms
+        let ask = |q: &mut Protection, bytes: u64, qdelay: Duration| {
+            q.sanctions((&packet, bytes), (qdelay, max_th), 1.0, &flows, Time(0))
+        };
+        let mut q = protection();
+        for _ in 0..1000 {
+            assert!(!ask(&mut q, 1500, max_th), "not above MAXTH, whatever the score");
+        }
+        assert!(ask(&mut q, 0, max_th + Duration(1)));
+        // at 2 MAXTH: 2 x score > 4000 us. 976 B: 1.998848 ms, one more byte: 2.000896 ms
+        let mut q = protection();
+        assert!(!ask(&mut q, 976, max_th * 2));
+        assert!(ask(&mut q, 1, max_th * 2));
+    }
+
+    #[test]
+    fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
+        let mut q = protection();
+        let now = Time(1_000_000);
+        // all but the shared bucket are taken, by others and for long
+        let other = flow(0);
+        for b in &mut q.buckets[..32] {
+            *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };
+        }
+        assert_eq!(q.pick(flow(1), now), 32, "the shared one");
+        assert_eq!(q.buckets[32].owner, Some(flow(1)));
+        // its second choice has expired: that one, and again while it lives
+        let h = hash(&flow(1), HashKey::FiveTuple, 0) as usize;
+        let (first, second) = (h & 31, h >> 5 & 31);
+        assert_ne!(first, second);
+        q.buckets[second].t_exp = now;
+        assert_eq!(q.pick(flow(1), now), second);
+        q.buckets[first].t_exp = now;
+        assert_eq!(q.pick(flow(1), now), second, "its own comes before an expired one");
+        assert_eq!(q.scores(now).0, 30);
+    }
+}
