@@ -41,6 +41,12 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]
+    lld = build(Case(Line.LLD, Stack.PRAGUE, 4), 1).data["link"][UP]
+    assert (lld["docsis31"]["flow"], lld["delay"]) == (
+        modern["link"][UP]["docsis"]["flow"],
+        modern["link"][UP]["delay"],
+    )
+    assert lld["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
     # the game says that it builds no queue, the call that it is to be forwarded soon
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
@@ -53,6 +59,14 @@ def test_a_lone_packet_through_the_modem_of_2012_by_hand():
     assert found["unaccounted"] == 0
     # 417 and 32 packets of 2.4 ms
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
+
+
+def test_a_proactive_grant_comes_within_two_intervals_under_load():
+    """Preparation and frame of 0.135 ms, 1 ms of travel, and at most two intervals of 2.025 ms."""
+    found = measure(run(build(Case(Line.LLD, Stack.CUBIC, 6), 1, 20)))
+    assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)
+    assert found["game_max_ms"] <= 1.27 + 2 * 2.025
+    assert found["unaccounted"] == 0
 
 
 def judged(changed: dict[str, float]) -> dict[str, Verdict]:

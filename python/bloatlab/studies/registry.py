@@ -83,7 +83,7 @@ class Publication:
 #: The publication of each study by the study's name, without importing the study.
 PUBLICATIONS: dict[str, Publication] = {
     "cablelabs2012": Publication(
-        "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs, November 2012)",
+        "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs)",
         "G. White, J. Padden: Preliminary Study of CoDel AQM in a DOCSIS Network. CableLabs, November 2012.",
         "https://www.scribd.com/document/234626792/Study-of-Codel-and-AQM",
     ),

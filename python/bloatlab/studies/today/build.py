@@ -1,6 +1,6 @@
 """A case as a scenario: CableLabs 2012's home and loads, with a game beside them, and the line and the TCP of the case.
 
-    home --lan-- modem ==up/down== cmts --- servers              2012, DOCSIS-PIE, 3.1
+    home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
     home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
 
 The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down. The game sends 128 bytes each 33 ms and says that it does not build
@@ -20,6 +20,9 @@ from bloatlab.studies.today.cases import TCP, Case, Line, Stack
 SECONDS, WARM_UP = 60, 10
 GAME, NQB, EF = "game", 45, 46
 WAN = {UP: "wan", DOWN: "wan_down"}
+
+#: A grant each 2.025 ms of 253 bytes, which the largest packet of a call or a game fits: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
+GUARANTEED = "1mbit"
 
 #: What a router leaves of the line, so that its own queue is where packets wait. Unit: Mbit/s.
 SHARE = 0.95
@@ -64,11 +67,24 @@ def _line(links: dict[str, Any], line: Line) -> None:
         case Line.MODEM_2012:
             return
         case Line.PIE:
-            links[UP]["queue"] = {"docsis_pie": {}}
+            links[UP] = _modem31(links[UP]) | {"queue": {"docsis_pie": {}}}
+        case Line.LLD:
+            links[UP] = _modem31(links[UP]) | {"queue": {"docsis_lld": {"l_dscp": [NQB, EF]}}}
+            links[UP]["docsis31"]["low_latency"] = {"guaranteed_grant_rate": GUARANTEED}
         case Line.FQ_CODEL | Line.CAKE:
             links["lan"] |= {"to": "router"}
             for way, (start, end) in {UP: ("router", "modem"), DOWN: ("modem", "router")}.items():
                 links[WAN[way]] = {"from": start, "to": end, "rate": "1gbit", **_shaped(line, SHARE * SUSTAINED[way])}
+
+
+def _modem31(modem: dict[str, Any]) -> dict[str, Any]:
+    """A DOCSIS 3.1 modem with the shaping of another: its channel has a rate of its own."""
+    return {
+        "from": modem["from"],
+        "to": modem["to"],
+        "delay": modem["delay"],
+        "docsis31": {"flow": modem["docsis"]["flow"]},
+    }
 
 
 def _shaped(line: Line, mbit: float) -> dict[str, Any]:

@@ -15,7 +15,8 @@ class Line(StrEnum):
     """The equipment."""
 
     MODEM_2012 = "2012 modem"
-    PIE = "2012 modem, DOCSIS-PIE"
+    PIE = "DOCSIS 3.1, DOCSIS-PIE"
+    LLD = "DOCSIS 3.1, Low Latency"
     FQ_CODEL = "2012 modem, router with fq_codel"
     CAKE = "2012 modem, router with CAKE"
 

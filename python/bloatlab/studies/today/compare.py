@@ -2,6 +2,10 @@
 
 A packet that finds nothing in its way waits for a MAP and two intervals more, 4 to 6 ms with a MAP each 2 ms, and travels for one.
 
+With Low Latency DOCSIS it waits for a proactive grant: 2.025 ms at most, 135 us of preparation and a frame of 135 us, whatever else is
+under way; behind a packet of the call for one grant more. TCP Prague shares that queue: at 5 Mbit/s its ramp of marks ends at 6.9 ms (two packets
+of 2000 bytes and 0.524 ms), and a packet may be on its way.
+
 A modem of 2012 holds 417 packets of 1500 bytes, a second at 5 Mbit/s, and 32 more in its transmit queue.
 
 Every link's books balance: what was there and came is what left, was dropped or is still there. No upload is faster than the line: 5
@@ -24,6 +28,10 @@ from bloatlab.tables import Spread, spread
 
 #: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
 IDLE = Band(5.0, 7.05)
+#: A modem of DOCSIS 3.1 with proactive grants: its interval, preparation and frame; the ramp's end at 5 Mbit/s. Unit: ms.
+GRANT, PREPARATION, FRAME, RAMP = 2.025, 0.135, 0.135, 2 * 2000 * 8e-3 / 5.0 + 0.524
+LEAST_31 = 1.0 + PREPARATION + FRAME
+GRANTED = LEAST_31 + 2 * GRANT
 #: 417 packets and the transmit queue's 32 at 5 Mbit/s, and what a lone packet takes. Unit: ms.
 FULL = (417 + 32) * MTU_MS + IDLE.high
 #: Sustained rate, and 10 MB of burst over what is measured, Mbit/s.
@@ -51,9 +59,19 @@ def _idle(case: Case) -> bool:
     return case.line is Line.MODEM_2012 and case.number == 1
 
 
+def _classic(case: Case) -> bool:
+    """Low Latency DOCSIS, with nothing but the game and the call in its queue."""
+    return case.line is Line.LLD and case.stack is not Stack.PRAGUE
+
+
 LAWS: tuple[Law, ...] = (
     Law("idle, least", "4 ms for a MAP and two intervals, 1 ms of travel", "game_min_ms", "ms", Band(5.0, 5.1), max, _idle),
     Law("idle, most", "6 ms and 1 ms", "game_p99_ms", "ms", IDLE, max, _idle),
+    Law("Low Latency, least", "a grant at once: preparation, frame, 1 ms of travel", "game_min_ms", "ms",
+        Band(LEAST_31, LEAST_31 + 0.05), min, _classic),
+    Law("Low Latency, most", "two grants, under every load", "game_max_ms", "ms", Band(0.0, GRANTED), max, _classic),
+    Law("Low Latency, shared", "two grants, the ramp of marks and a packet", "game_p99_ms", "ms",
+        Band(0.0, GRANTED + RAMP + MTU_MS), max, lambda case: case.line is Line.LLD),
     Law("a full modem", "449 packets at 5 Mbit/s", "game_max_ms", "ms", Band(0.0, FULL), max,
         lambda case: case.line is Line.MODEM_2012),
     Law("books", "packets that no link accounts for", "unaccounted", "packets", Band(0.0, 0.0), max, lambda _: True),

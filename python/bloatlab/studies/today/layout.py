@@ -56,7 +56,8 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
 #: A line in a word or two.
 SHORT = {
     Line.MODEM_2012: "2012 modem",
-    Line.PIE: "DOCSIS-PIE",
+    Line.PIE: "3.1, PIE",
+    Line.LLD: "3.1, Low Latency",
     Line.FQ_CODEL: "fq_codel",
     Line.CAKE: "CAKE",
 }
@@ -64,3 +65,12 @@ SHORT = {
 
 #: What stands load by load: the modem of 2012 with the TCP of then and of now, all others with CUBIC of now.
 _PAIRED = {line: (Stack.OF_2012, Stack.CUBIC) if line is Line.MODEM_2012 else (Stack.CUBIC,) for line in Line}
+
+#: The same below an axis.
+TICKS = {
+    Line.MODEM_2012: "2012",
+    Line.PIE: "PIE",
+    Line.LLD: "LLD",
+    Line.FQ_CODEL: "fq_codel",
+    Line.CAKE: "CAKE",
+}

@@ -19,7 +19,8 @@ ABOUT = About(
     "Thirteen years of bufferbloat",
     "The nine loads of CableLabs 2012 on a modem of 2012 and on what stands in homes today",
     "In 2012 CableLabs asked whether CoDel belongs into a cable modem. Here are its home, its line and its nine loads again, with a "
-    "game beside the call and the pages: on the modem of then, with DOCSIS-PIE in it, and behind home routers with fq_codel and CAKE; with "
+    "game beside the call and the pages: on the modem of then, on one of DOCSIS 3.1 with DOCSIS-PIE or with Low Latency, and behind home "
+    "routers with fq_codel and CAKE; with "
     "the TCP of then, CUBIC with HyStart++, BBRv3 and Prague.",
 )
 
