@@ -1,10 +1,11 @@
-//! The DOCSIS 3.0 service flow as pure machines.
+//! The service flows of cable modems as pure machines: DOCSIS 3.0, and 3.1 with Low Latency DOCSIS.
 //!
 //! [`TokenBucket`] shapes (upstream and downstream); [`Mac`] is the transmit queue with its request/grant loop as document
 //! 001 describes it (2012); [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013.
+//! [`Modem31`] is a modem of DOCSIS 3.1, with one service flow or an aggregate of two, and [`Cmts`] what grants to it.
 //! Parameters carry the names of DOCSIS MULPI and the paragraph that specifies them.
 //!
-//! Not modelled: contention collisions and back-off, MAC headers and the FEC overhead, more than one service flow per
+//! Not modelled of 3.0: contention collisions and back-off, MAC headers and the FEC overhead, more than one service flow per
 //! direction, MAP processing times (the loop is a whole number of MAP intervals), and the CMTS scheduler beyond a limit on
 //! the grant of each MAP.
 

@@ -156,9 +156,10 @@ impl Modem31 {
         let (begin, end) = (self.map_at(map), self.map_at(map + 1));
         self.drawn = map + 1;
         for flow in [L, C] {
-            let has = |b: &Burst| b.flow == flow && b.prepare_at + self.params.burst_preparation < end;
+            // bursts are in the order of time
+            let mut here = self.bursts.iter().take_while(|b| b.prepare_at + self.params.burst_preparation < end);
             let alone = flow == C || self.params.low_latency.is_some();
-            self.request_at[flow] = if !alone || self.bursts.iter().any(has) {
+            self.request_at[flow] = if !alone || here.any(|b| b.flow == flow) {
                 Time::NEVER
             } else {
                 begin + self.params.frame * rng.below(self.params.frames_per_map())
