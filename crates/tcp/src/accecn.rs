@@ -5,6 +5,8 @@
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
 //! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
 //!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, 3 if no data waits
+//!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and before either what
+//!             waits is acknowledged on its own (Linux)
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             d <= 7: delta packets were marked;  else up to  safe = d - ((d - delta) mod 8):  ACE may have gone round
 //!             With the option: that one of delta, delta + 8, ... safe  which is nearest to r.ceb's growth in segments
@@ -155,6 +157,11 @@ impl Counts {
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
         self.count(ecn);
         self.untold >= MARKS[usize::from(!waits)]
+    }
+
+    /// Whether a segment with this field is marked and the last one was not, or the other way round.
+    pub(crate) fn changes(&self, ecn: Ecn) -> bool {
+        self.last_ce != (ecn == Ecn::Ce)
     }
 
     /// The same of a segment with so many bytes of payload.

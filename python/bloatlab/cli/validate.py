@@ -36,7 +36,8 @@ def command(
 
     The references say what a kernel's queue disciplines and TCPs did over a network of one bottleneck: goodput, ping
     times, drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measures, and
-    says which are within tolerance. Exit code 1 when less than 95 % of grade A are. See docs/validation.md.
+    says which are within tolerance. Exit code 1 when less than 90 % of grade A or 80 % of grade B are. See
+    docs/validation.md.
 
     Parameters
     ----------

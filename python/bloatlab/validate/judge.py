@@ -14,8 +14,8 @@ from bloatlab.tables import TextCell, TextTable
 from bloatlab.validate.explanations import Explanation
 from bloatlab.validate.reference import GRADES, Entry, Grade
 
-#: Share of grade A that is to be within tolerance.
-WANTED = 0.95
+#: Shares that are to be within tolerance, by grade; C is for order only.
+WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +98,20 @@ class Validated:
 
     @property
     def met(self) -> bool:
-        """Whether the wanted share of grade A is within; nothing judged is not met."""
-        within, judged = self.count("A")
-        return judged > 0 and within >= WANTED * judged
+        """Whether the wanted shares are within; nothing of grade A judged is not met."""
+        return self.count("A")[1] > 0 and all(self.reached(grade) for grade in WANTED)
+
+    def reached(self, grade: Grade) -> bool:
+        """Whether as many cells of a grade are within as is wanted."""
+        within, judged = self.count(grade)
+        return within >= WANTED.get(grade, 0.0) * judged
 
     def as_data(self) -> dict[str, Any]:
         """Everything as JSON."""
         shares = {g: {"within": w, "judged": n} for g in GRADES for w, n in [self.count(g)]}
         return {
             "seeds": self.seeds,
-            "wanted_share_of_A": WANTED,
+            "wanted_shares": dict(WANTED),
             "met": self.met,
             "grades": shares,
             "scenarios": [
@@ -123,8 +127,8 @@ class Validated:
         for grade in GRADES:
             within, judged = self.count(grade)
             share = f"{100.0 * within / judged:.1f} %" if judged else "-"
-            wanted = f"{WANTED:.0%}" if grade == "A" else ""
-            tone = "plain" if grade != "A" else "good" if self.met else "bad"
+            wanted = f"{WANTED[grade]:.0%}" if grade in WANTED else ""
+            tone = "plain" if grade not in WANTED else "good" if self.reached(grade) else "bad"
             rows.append(
                 [
                     TextCell(grade),

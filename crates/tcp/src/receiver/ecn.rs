@@ -3,7 +3,7 @@
 use super::{CAPABLE, COUNTS, ECHO, OPTIONS, QUICK_AFTER_CE, Receiver};
 use crate::accecn::Counts;
 use crate::feedback::{EcnUse, Mark};
-use crate::params::{EctOn, TcpParams};
+use crate::params::{CongestionControl, EctOn, TcpParams};
 use crate::segment::{Io, Segment};
 use packet::{Ecn, Flags};
 use units::Time;
@@ -36,7 +36,11 @@ impl Receiver {
     /// Takes in whether a segment was marked.
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
-            if self.counts().on_data(segment.ecn, segment.len) {
+            let changes = self.counts().changes(segment.ecn) && p.congestion_control == CongestionControl::Dctcp;
+            if self.counts().on_data(segment.ecn, segment.len) || changes {
+                if changes && self.unacked > 0 {
+                    self.tell_before(p, now, io);
+                }
                 self.set_ack_now();
             }
             return;
@@ -48,14 +52,19 @@ impl Receiver {
             Mark::Begins => {}
             Mark::Changes => {
                 if self.unacked > 0 {
-                    let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
-                    self.stamp(p, now, &mut ack);
-                    io.send(&ack);
+                    self.tell_before(p, now, io);
                 }
                 self.set_ack_now();
             }
         }
         self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
+    }
+
+    /// What came before the segment at hand is acknowledged on its own.
+    fn tell_before(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
+        self.stamp(p, now, &mut ack);
+        io.send(&ack);
     }
 
     /// Writes the ECN field, the echo or the counter; after SACK blocks, which take room from an option.

@@ -1,7 +1,7 @@
 //! The receiver by itself.
 
 use super::*;
-use crate::params::EcnFeedback;
+use crate::params::{CongestionControl, EcnFeedback};
 use packet::Ecn;
 
 #[derive(Default)]
@@ -191,5 +191,29 @@ fn dctcp_tells_which_segments_were_marked() {
             reached = up_to as usize;
         }
         assert!(reached >= 49);
+    }
+}
+
+#[test]
+fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
+    // segments 3 to 5 are marked. 3: the first mark; 5: the second one since the ACK of 3; 6: DCTCP's change, else one of two
+    for (congestion_control, want) in
+        [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
+    {
+        let p = TcpParams { congestion_control, quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
+        let mut r = Receiver::new(&p);
+        r.open(0);
+        r.ecn = EcnUse::Accurate;
+        r.begin_ecn(&p);
+        let mut acked = vec![];
+        for (i, marked) in [false, false, false, true, true, true, false, false].into_iter().enumerate() {
+            let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
+            r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &mut Counters::default(), &mut Log::default());
+            if r.ack_now() {
+                r.stamp(&p, Time(1), &mut Segment::default());
+                acked.push(i + 1);
+            }
+        }
+        assert_eq!(acked, want);
     }
 }
