@@ -45,6 +45,7 @@ GUIDES = {
         "low-latency-docsis",
         "flent",
         "responsiveness",
+        "workloads",
     ],
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],

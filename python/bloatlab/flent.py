@@ -6,7 +6,7 @@ use.
 
     file     gzip of JSON, version 4: metadata, x_values (s), results (a value per x, or null), raw_values
     series   "TCP upload::1" and so on in Mbit/s of payload; "Ping (ms) ICMP" in ms
-    test     tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping: the test whose series a result has
+    test     of a workload of flent's (rrul ...) its own; else tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
 
 Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
 Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply. Rates are means over `STEP` s, where
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.simulation import Result
+from bloatlab.workloads import SILENCE, WORKLOADS
 
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
@@ -85,21 +86,25 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     if not flows and not asked:
         raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has no series of either")
     ways = {way for way, _ in flows}
+    told = _told(result)
     name = {0: "ping", 1: "tcp_nup" if "upload" in ways else "tcp_ndown", 2: "rrul_be_nflows"}[len(ways)]
+    if told:
+        name = result.scenario.name
     x = np.arange(0.0, end - STEP * 1e-6, STEP)
     results: dict[str, list[float | None]] = {}
     raw: dict[str, list[dict[str, float]]] = {}
     counts: dict[Way, int] = {"upload": 0, "download": 0}
     for way, frame in flows:
         counts[way] += 1
-        series = _SERIES[name].format(way=way, number=counts[way])
+        series = _flow_series(result, frame, name, way, counts[way])
         rates = _rates(frame, x)
         results[series] = _listed(rates)
         raw[series] = [
             {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
         ]
     for place, frame in enumerate(asked.values()):
-        series = f"{_PING} ICMP" if place == 0 else f"{_PING} ICMP {list(asked)[place]} (extra)"
+        app = list(asked)[place]
+        series = told.get(app) or (f"{_PING} ICMP" if place == 0 and not told else f"{_PING} ICMP {app} (extra)")
         results[series] = _listed(_means(frame, x))
         raw[series] = _echoes(frame)
     results |= _sums(results)
@@ -110,6 +115,23 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
         "results": results,
         "raw_values": raw,
     }
+
+
+def _told(result: Result) -> Mapping[str, str]:
+    """The names of series by application, of a run of one of flent's tests; empty for others."""
+    of = WORKLOADS.get(result.scenario.name)
+    return of.series if of is not None else {}
+
+
+def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
+    """The name of the series of a flow: as its test has it, several of one application by number."""
+    told, app, flow = _told(result), str(frame["app"][0]), int(frame["flow"][0])
+    if not told:
+        return _SERIES[name].format(way=way, number=number)
+    if app not in told:
+        return f"TCP {way} {app}::{flow + 1} (extra)"
+    several = result.summary["apps"][app]["flows"] > 1 or name in _SERIES
+    return f"{told[app]}::{flow + 1}" if several else told[app]
 
 
 def _local(result: Result) -> str:
@@ -169,7 +191,7 @@ def _echoes(frame: pl.DataFrame) -> list[dict[str, float]]:
 def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | None]]:
     """The series that flent computes from others: sums and means of flows, means of pings."""
     found: dict[str, list[float | None]] = {}
-    for way in ("upload", "download"):
+    for way in ("upload", "download", "upload Torrent", "download Torrent"):
         mine = [_array(of) for name, of in results.items() if name.startswith(f"TCP {way}")]
         if mine:
             found[f"TCP {way} avg"] = _listed(np.mean(mine, axis=0))
@@ -192,6 +214,14 @@ def _array(of: Sequence[float | None]) -> NDArray[np.float64]:
 
 def _listed(of: NDArray[np.float64]) -> list[float | None]:
     return [None if math.isnan(v) else v for v in of.tolist()]
+
+
+def _length(result: Result, name: str) -> float:
+    """How long the load lasts, s: of flent's own tests without the silence before it, and whole where it can be."""
+    seconds = float(result.summary["duration_s"])
+    if name != result.scenario.name or name not in WORKLOADS:
+        return seconds
+    return int(seconds - SILENCE) if (seconds - SILENCE).is_integer() else seconds - SILENCE
 
 
 def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:
@@ -220,7 +250,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
         "LOCAL_HOST": local,
         "TIME": begin,
         "T0": begin,
-        "LENGTH": float(result.summary["duration_s"]),
+        "LENGTH": _length(result, name),
         "TOTAL_LENGTH": float(result.summary["duration_s"]),
         "STEP_SIZE": STEP,
         "TEST_PARAMETERS": streams,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from bloatlab import _core, laws
+from bloatlab import _core, laws, workloads
 
 #: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
 Override = tuple[str, str]
@@ -176,11 +176,32 @@ def parse(
 def load(path: str | Path, sets: Sets = ()) -> Scenario:
     """The scenario in the file `path` (`.json` is JSON, anything else TOML), with `sets` laid over it.
 
+    Where there is no such file, `path` may be the name of a workload: "rrul", "rfc7928-5.1.1".
     Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` when the file cannot be read as text.
     """
+    return opened(path)(sets, str(path))
+
+
+def opened(path: str | Path) -> Callable[[Sets, str], Scenario]:
+    """The same file, or workload, read once: scenarios of it with what is laid over each, and its name in messages.
+
+    Raises `OSError` or `UnicodeDecodeError` when the file cannot be read; what it returns raises `ScenarioError`.
+    """
+    workload = workloads.find(path)
+    if workload is not None:
+        return functools.partial(_of_workload, workload)
     path = Path(path)
+    text = path.read_text(encoding="utf-8")
     form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
-    return parse(path.read_text(encoding="utf-8"), form=form, source=str(path), sets=sets, folder=path.parent)
+    return lambda sets, source: parse(text, form=form, source=source, sets=sets, folder=path.parent)
+
+
+def _of_workload(workload: workloads.Workload, sets: Sets, source: str) -> Scenario:
+    try:
+        text, rest = workload.build(overrides(sets))
+    except workloads.WorkloadError as error:
+        raise ScenarioError([str(error)]) from None
+    return parse(text, form="json", source=source, sets=rest)
 
 
 def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) -> Scenario:

@@ -51,6 +51,10 @@ traffic.voip = {}
 from = "a"
 to = ["b"]
 traffic.ping = {}
+[app.rr]
+from = "a"
+to = ["b"]
+traffic.ping = { after_answer = true }
 [app.short]
 from = "a"
 to = ["b"]

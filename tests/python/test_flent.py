@@ -113,6 +113,31 @@ def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Path, direction
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "plots"),
+    [
+        ("rrul", ("all_scaled", "box_totals", "ping_cdf")),
+        ("rrul_be", ("all_scaled", "totals")),
+        ("rrul_cs8", ("all_scaled",)),
+        ("rrul_noclassification", ("all_scaled",)),
+        ("rrul_torrent", ("all_scaled", "totals")),
+        ("tcp_1up", ("totals",)),
+        ("tcp_4down", ("totals",)),
+        ("rtt_fair", ("all_scaled",)),
+        ("tcp_4up_squarewave", ("totals",)),
+        ("bursts", ("ping",)),
+    ],
+)
+def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: tuple[str, ...], tmp_path: Path):
+    file = flent.write(bloatlab.run(name, sets={"length": "8s"}), tmp_path / "x.flent.gz")
+    assert json.loads(gzip.decompress(file.read_bytes()))["metadata"]["NAME"] == name
+    for plotted in plots:
+        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", tmp_path / "x.png")
+        assert done.returncode == 0, done.stderr
+        assert "ERROR" not in done.stderr, done.stderr
+        assert "no data" not in done.stderr.lower(), done.stderr
+
+
 def test_what_others_measured_is_read_as_their_tools_told_it(theirs: Path):
     """Means that netperf and ping gave themselves (MEAN_VALUE) stand in flent's samples of versions 2, 3 and 4."""
     for name in ("rrul-icmp", "rrul", "rrul_be-socket_stats"):

@@ -131,6 +131,29 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
+    /// The value that is not exceeded for `p` percent of the time, if each value lasts as long as itself: probes one after the
+    /// other, each of which begins when the last one is answered. `None` without values; every value counts as the middle of
+    /// its bin.
+    pub fn percentile_of_time(&self, p: f64) -> Option<Duration> {
+        let middle = |low: Duration, high: Duration| (low.0 + (high.0 - low.0) / 2).clamp(self.min, self.max);
+        let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
+        let mut seen = 0.0;
+        for (low, high, n) in self.bins() {
+            seen += n as f64 * middle(low, high) as f64;
+            if seen >= rank {
+                return Some(Duration(middle(low, high)));
+            }
+        }
+        self.max()
+    }
+
+    /// The mean over time in the same way: sum of squares over sum; `None` without a value above 0.
+    pub fn mean_of_time(&self) -> Option<Duration> {
+        let mean = self.mean()?.0 as f64;
+        let cv = self.variation()?;
+        Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
+    }
+
     /// Share of values that are certainly at most `limit`: those in bins that end at or below it, or all if the maximum is.
     pub fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
@@ -247,5 +270,19 @@ mod tests {
         }
         a.merge(&b);
         assert_eq!(a, both);
+    }
+
+    #[test]
+    fn over_time_long_values_count_longer() {
+        // nine of 10 ms and one of 90 ms: half of the 180 ms pass in the long one
+        let mut h = Histogram::default();
+        (0..9).for_each(|_| h.record(Duration::from_millis(10)));
+        h.record(Duration::from_millis(90));
+        let near = |d: Option<Duration>, ms: f64| (d.unwrap().millis() / ms - 1.0).abs() < 0.01;
+        assert!(near(h.percentile(90.0), 10.0) && near(h.percentile_of_time(49.0), 10.0));
+        assert!(near(h.percentile_of_time(52.0), 90.0));
+        // (9 x 100 + 8100) / 180 = 50; the mean of samples is 18
+        assert!(near(h.mean_of_time(), 50.0) && near(h.mean(), 18.0));
+        assert_eq!((Histogram::default().percentile_of_time(50.0), Histogram::default().mean_of_time()), (None, None));
     }
 }

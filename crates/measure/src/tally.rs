@@ -241,6 +241,8 @@ pub struct AppTally {
     pub files: Box<Files>,
     /// Echo requests.
     pub probes: Option<Box<Probes>>,
+    /// Of echo requests each begins when the last one is answered.
+    pub one_by_one: bool,
 }
 
 /// All of it.
@@ -314,6 +316,7 @@ impl Tally {
             datagrams_before: 0,
             files: Box::new(Files::new(self.warm_up)),
             probes: None,
+            one_by_one: matches!(traffic, Traffic::Ping(p) if p.after_answer),
         });
         for _ in 0..rows {
             let mut directions = [Direction::default(), Direction::default()];

@@ -7,6 +7,14 @@
 //!   RTT k = arrival of reply k - departure of request k
 //! ```
 //!
+//! With `after_answer` the next request leaves when the answer comes, as those of netperf's UDP_RR do, on which flent's RRUL
+//! tests stand; one that is not answered within `timeout` is followed by the next. The rate of such probes falls when the
+//! round trip grows: of each second they say as much as they can, and a percentile of them is one of samples, not of time.
+//!
+//! ```text
+//!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
+//! ```
+//!
 //! A probe that is never answered was dropped on one of the two ways, or its reply is still under way at the end: the
 //! summary tells them apart by the drops that were counted. Probes wait in the same queues as everything else and see
 //! what a packet of their size sees: a byte-limited buffer has room for one more often than for a full segment.
@@ -29,11 +37,21 @@ pub struct PingParams {
     pub size: Bytes,
     /// Requests to send; without it, until the end. Default none.
     pub count: Option<u64>,
+    /// The next request leaves when the answer to the last one comes, not at an interval. Default false.
+    pub after_answer: bool,
+    /// With `after_answer`, how long an answer is waited for. Default 1s.
+    pub timeout: Duration,
 }
 
 impl Default for PingParams {
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), size: Bytes(98), count: None }
+        Self {
+            interval: Duration::from_secs(1),
+            size: Bytes(98),
+            count: None,
+            after_answer: false,
+            timeout: Duration::from_secs(1),
+        }
     }
 }
 
@@ -43,6 +61,9 @@ impl Params for PingParams {
     fn validate(&self) -> Result<(), Problem> {
         if self.interval.is_zero() {
             return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
+        }
+        if self.timeout.is_zero() {
+            return Err(Problem::new("timeout", "0s is not valid; expected more than 0s"));
         }
         if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
             return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
@@ -56,9 +77,10 @@ impl Params for PingParams {
         Ok(())
     }
 
-    fn demand(&self, span: Duration, _: Duration) -> Demand {
+    fn demand(&self, span: Duration, round: Duration) -> Demand {
         // each is answered
-        Demand::datagrams(2.0 * times(span, self.interval, self.count))
+        let cycle = if self.after_answer { round.min(self.timeout) } else { self.interval };
+        Demand::datagrams(2.0 * times(span, cycle, self.count))
     }
 
     fn start_spread(&self) -> Duration {
@@ -66,16 +88,18 @@ impl Params for PingParams {
     }
 
     fn build(&self) -> Ping {
-        Ping { params: self.clone(), start: Time::ZERO, next: 0 }
+        Ping { params: self.clone(), start: Time::ZERO, next: 0, sent: Time::ZERO }
     }
 }
 
-/// The machine of [`PingParams`]. It keeps nothing per probe: when number k left follows from k.
+/// The machine of [`PingParams`]. It keeps nothing per probe: when number k left follows from k, or there is one at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
     start: Time,
     next: u64,
+    /// When the last one left.
+    sent: Time,
 }
 
 impl Ping {
@@ -83,7 +107,11 @@ impl Ping {
         host.probe(self.next, None);
         host.datagram(0, Side::Client, self.params.size.0 as u16, self.next);
         self.next += 1;
-        if self.params.count.is_none_or(|n| self.next < n) {
+        self.sent = host.now();
+        if self.params.after_answer {
+            // of this number: a timer whose request was answered finds a later one
+            host.timer(host.now() + self.params.timeout, self.next);
+        } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);
         }
     }
@@ -95,13 +123,25 @@ impl Application for Ping {
         self.send(host);
     }
 
-    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
-        self.send(host);
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        if token == 0 || token == self.next && self.params.count.is_none_or(|n| self.next < n) {
+            self.send(host);
+        }
     }
 
     fn datagram_received<H: Host>(&mut self, side: Side, number: u64, host: &mut H) {
         match side {
             Side::Server => host.datagram(0, Side::Server, self.params.size.0 as u16, number),
+            Side::Client if self.params.after_answer => {
+                // one that comes after its timeout is no answer any more
+                if number + 1 == self.next {
+                    host.probe(number, Some(host.now().since(self.sent)));
+                    // by a timer: the host delivers none after the application's stop
+                    if self.params.count.is_none_or(|n| self.next < n) {
+                        host.timer(host.now(), 0);
+                    }
+                }
+            }
             Side::Client => {
                 let sent = self.start + self.params.interval * number;
                 host.probe(number, Some(host.now().since(sent)));
@@ -145,10 +185,34 @@ mod tests {
     }
 
     #[test]
+    fn the_next_request_waits_for_the_answer_or_its_timeout() {
+        // 50 ms there and back. Requests 0, 50, 100 ms; the third is lost (datagram 4): the next leaves at 100 + 300 ms
+        let mut fake = Fake::new(&[50 * MS]);
+        fake.lost = [4].into();
+        let params = PingParams {
+            after_answer: true,
+            timeout: Duration::from_millis(300),
+            count: Some(5),
+            ..Default::default()
+        };
+        fake.run(&mut params.build(), Time(10_000 * MS));
+        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Side::Client).map(|d| d.0.0 / MS).collect();
+        assert_eq!(requests, [0, 50, 100, 400, 450]);
+        let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
+        assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);
+        // an answer after its timeout is none
+        let mut fake = Fake::new(&[50 * MS]);
+        let params = PingParams { timeout: Duration::from_millis(40), count: Some(3), ..params };
+        fake.run(&mut params.build(), Time(10_000 * MS));
+        assert!(fake.probes.iter().all(|p| p.1.is_none() || p.0 == 2), "{:?}", fake.probes);
+    }
+
+    #[test]
     fn refusals_name_the_field() {
         let bad = |p: PingParams| p.validate().unwrap_err().path;
         assert_eq!(bad(PingParams { interval: Duration::ZERO, ..Default::default() }), "interval");
         assert_eq!(bad(PingParams { size: Bytes(70_000), ..Default::default() }), "size");
         assert_eq!(bad(PingParams { count: Some(0), ..Default::default() }), "count");
+        assert_eq!(bad(PingParams { timeout: Duration::ZERO, ..Default::default() }), "timeout");
     }
 }

@@ -8,6 +8,7 @@ its sources; `data/` holds those that come with bloatlab.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,8 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
+
+from bloatlab import workloads
 
 Kind = Literal["device", "load", "objective"]
 
@@ -151,6 +154,9 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     """The name and the data of what is given: a packaged one by name, or a file. Raises `AdviceError`, `OSError`."""
     if given in names(kind):
         return given, tomllib.loads(_folder(kind).joinpath(f"{given}.toml").read_text(encoding="utf-8"))
+    workload = workloads.find(given) if kind == "load" else None
+    if workload is not None:
+        return given, json.loads(workload.build()[0])
     path = Path(given)
     if path.suffix != ".toml" and not path.exists():
         known = names(kind)

@@ -15,6 +15,7 @@ from rich.console import Console
 from bloatlab.scenario import Override, Scenario, load
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
+from bloatlab.workloads.names import near
 
 T = TypeVar("T")
 
@@ -45,7 +46,8 @@ def reading(path: Path, read: Callable[[], T]) -> T:
     try:
         return read()
     except OSError as error:
-        raise BadInput(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        hint = near(path) if isinstance(error, FileNotFoundError) else ""
+        raise BadInput(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not a text file") from None
 

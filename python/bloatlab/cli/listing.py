@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from bloatlab.scenario import catalogue
 from bloatlab.studies import PUBLICATIONS, study
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show, wrapped
+from bloatlab.workloads import WORKLOADS
 
 Entry = dict[str, Any]
 
@@ -25,16 +27,16 @@ def command(
     *,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
 ) -> int:
-    """List queue disciplines, applications, TCP presets and studies; or one of them, with its parameters.
+    """List queue disciplines, applications, TCP presets, workloads and studies; or one of them, with its parameters.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, apps, tcp, studies), or the name of one entry: codel, voip, linux-6, ...
+        One kind (qdiscs, apps, tcp, workloads, studies), or the name of one entry: codel, voip, linux-6, ...
     form
         text for people, json for programs.
     """
-    kinds: dict[str, list[Entry]] = {**catalogue(), "studies": _studies()}
+    kinds: dict[str, list[Entry]] = {**catalogue(), "workloads": _workloads(), "studies": _studies()}
     chosen = _chosen(what, kinds)
     if form == "json":
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
@@ -44,7 +46,8 @@ def command(
         for place, (kind, entries) in enumerate(chosen.items()):
             if place:
                 console.print()
-            show(_overview(kind, entries), console)
+            brief = {"tcp": _brief, "workloads": _families}.get(kind) if what is None else None
+            show(_overview(kind, brief(entries) if brief else entries), console)
         console.print()
         _say("bloatlab list NAME shows one of these with its parameters.", console)
         return 0
@@ -59,6 +62,7 @@ _TITLES = {
     "qdiscs": ("Queue disciplines", "link.NAME.queue"),
     "apps": ("Applications", "app.NAME.traffic"),
     "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
+    "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),
     "studies": ("Studies", "bloatlab reproduce NAME"),
 }
 
@@ -93,6 +97,51 @@ def _studies() -> list[Entry]:
         }
         for name, of in PUBLICATIONS.items()
     ]
+
+
+def _workloads() -> list[Entry]:
+    return [
+        {
+            "name": of.name,
+            "doc": of.words,
+            "source": of.source,
+            "params": dict(of.parameters),
+        }
+        for of in WORKLOADS.values()
+    ]
+
+
+#: Entries of a row in the list of everything, by how their names begin; and what the row is called.
+_FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
+
+
+def _families(entries: Iterable[Entry]) -> list[Entry]:
+    """Workloads in a row for each source: those of a row that differ in a number alone as one."""
+    rows: dict[str, list[str]] = {}
+    for entry in entries:
+        begins = next(b for b in _FAMILY_OF if entry["name"].startswith(b))
+        words = rows.setdefault(_FAMILY_OF[begins], [])
+        numbered = re.sub(r"^tcp_\d+(up|down)$", "tcp_1up to tcp_12down", entry["name"])
+        short = entry["name"].removeprefix(begins) if words else entry["name"]
+        if (word := short if numbered == entry["name"] else numbered) not in words:
+            words.append(word)
+    return [{"name": name, "doc": ", ".join(words)} for name, words in rows.items()]
+
+
+def _brief(entries: Iterable[Entry]) -> list[Entry]:
+    """Each in a line: its words up to the last comma or colon that fits into 80 columns."""
+    entries = list(entries)
+    room = 80 - 2 - max(len(e["name"]) for e in entries)
+    return [{"name": e["name"], "doc": _cut(_what(e), room)} for e in entries]
+
+
+def _cut(text: str, room: int) -> str:
+    ends = [m.start() for m in re.finditer(r"[,:(]", text) if m.start() <= room and _closed(text[: m.start()])]
+    return text if len(text) <= room or not ends else text[: ends[-1]].rstrip()
+
+
+def _closed(text: str) -> bool:
+    return text.count("(") == text.count(")")
 
 
 def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:

@@ -1,6 +1,6 @@
 """A grid in a file: a scenario, axes over its values, seeds.
 
-scenario = "home-upload.toml"            # beside this file
+scenario = "home-upload.toml"            # beside this file; or a workload, "rrul"
 seeds = 10                               # 1 to 10; or a list of them
 columns = ["links.up.sojourn_ms.p99"]    # of the summary, what the table shows; * stands for anything
 until = { "apps.call.voip.mos" = "2%" }  # more seeds until the mean is known so well, at most `most_seeds`
@@ -22,10 +22,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from bloatlab import warm_up
-from bloatlab.scenario import Override, Scenario, parse
+from bloatlab import warm_up, workloads
+from bloatlab.scenario import Override, Scenario, opened
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, Axes, GridError, known, overrides, toml
@@ -76,8 +76,7 @@ def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], ask
     if not isinstance(base, str):
         raise GridError('scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
     scenario = path.parent / base
-    text = scenario.read_text(encoding="utf-8")
-    form: Literal["toml", "json"] = "json" if scenario.suffix == ".json" else "toml"
+    read = opened(base if workloads.find(base) is not None and not scenario.is_file() else scenario)
     fixed, auto = warm_up.asked(overrides("set", data.get("set", {})))
     sets, auto_too = warm_up.asked(sets)
     auto = auto_too or (auto and all(path != warm_up.PATH for path, _ in sets))
@@ -93,7 +92,7 @@ def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], ask
         chosen = [override for axis, value in at.items() for override in axes.sets[axis][value]]
         where = " ".join(f"{axis}={value}" for axis, value in at.items())
         every = [("seed", str(seed)), *fixed, *chosen, *sets]
-        return parse(text, form=form, source=f"{path} ({where})", sets=every, folder=scenario.parent)
+        return read(every, f"{path} ({where})")
 
     grid = Grid(axes.values(), build, seeds, given=axes.places)
     return Declared(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)

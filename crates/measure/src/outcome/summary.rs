@@ -196,6 +196,13 @@ impl Account<'_> {
                 "induced_ms": ms(induced), "grade": induced.map(grade),
             });
         }
+        if let Some(probes) = app.probes.as_ref().filter(|_| app.one_by_one) {
+            let over_time = |p: f64| ms(probes.rtt().percentile_of_time(p));
+            v["ping"]["rtt_over_time_ms"] = json!({
+                "mean": ms(probes.rtt().mean_of_time()), "p50": over_time(50.0), "p95": over_time(95.0),
+                "p99": over_time(99.0), "p99_9": over_time(99.9),
+            });
+        }
         if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
             v[app.kind] = figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
             for (name, word) in self.words.get(i).into_iter().flatten() {

@@ -1,0 +1,160 @@
+"""What a workload is, and the pieces of which scenarios are built: plain values, no simulation."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from bloatlab import _core
+
+#: A scenario's values, or a part of them.
+Data = dict[str, Any]
+#: (path, value) laid over a scenario.
+Override = tuple[str, str]
+
+#: What a scenario of 1500-byte packets counts in.
+PACKET = 1500
+
+#: DSCP by the names that tests use.
+DSCP: Mapping[str, int] = {
+    **{f"CS{n}": 8 * n for n in range(8)},
+    "BE": 0,
+    "BK": 8,
+    "EF": 46,
+}
+
+
+class WorkloadError(ValueError):
+    """A parameter that a workload cannot have; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Values of a workload's parameters, as texts."""
+
+    workload: str
+    values: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """As it was given, without quotes."""
+        return self.values[name].strip().strip("\"'")
+
+    def quantity(self, name: str, kind: Literal["duration", "rate"]) -> float:
+        """A duration in s, or a rate in bit/s, more than 0. Raises `WorkloadError`."""
+        found = _core.quantity(self.text(name))
+        if found is None or found[0] != kind or found[1] <= 0:
+            example = "60s" if kind == "duration" else "10mbit"
+            raise self._no(name, f"is no {kind}; for example {example}")
+        return found[1] / 1e9 if kind == "duration" else float(found[1])
+
+    def number(self, name: str, least: int, most: int) -> int:
+        """A whole number within bounds. Raises `WorkloadError`."""
+        text = self.text(name)
+        if not text.isascii() or not text.isdigit() or not least <= int(text[:12]) <= most:
+            raise self._no(name, f"is not valid; expected {least} to {most}")
+        return int(text)
+
+    def queue(self, name: str = "queue") -> Any:
+        """A queue as a scenario has it: a word, or a table."""
+        try:
+            return tomllib.loads(f"queue = {self.values[name]}")["queue"]
+        except tomllib.TOMLDecodeError:
+            return self.text(name)
+
+    def _no(self, name: str, why: str) -> WorkloadError:
+        return WorkloadError(f"{self.workload}: {name}: {json.dumps(self.text(name)[:80])} {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A scenario by name: what it is, its parameters with their defaults, and how it is built.
+
+    `series` is what flent calls the flows and probes of its applications.
+    """
+
+    name: str
+    words: str
+    source: str
+    parameters: Mapping[str, str]
+    make: Callable[[Parameters], Data]
+    series: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def build(self, sets: Sequence[Override] = ()) -> tuple[str, list[Override]]:
+        """Its scenario as JSON, with those of `sets` that are its parameters; and the rest. Raises `WorkloadError`."""
+        given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
+        rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
+        data = self.make(Parameters(self.name, {**self.parameters, **given}))
+        return json.dumps({"name": self.name, **data}, ensure_ascii=False), rest
+
+
+# ------------------------------------------------------------------------------------------------------------- pieces
+
+
+def ms(seconds: float) -> str:
+    """A duration as a scenario's text."""
+    return f"{round(seconds * 1e9)}ns"
+
+
+def bps(rate: float) -> str:
+    """A rate as a scenario's text."""
+    return f"{round(rate)}bit"
+
+
+def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:
+    """A link from `a` to `b`."""
+    made: Data = {"from": a, "to": b, "delay": ms(delay)}
+    if rate is not None:
+        made["rate"] = bps(rate)
+    if queue is not None:
+        made["queue"] = queue
+    return made
+
+
+def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
+    """An application between (from, to)."""
+    return {"from": ends[0], "to": list(ends[1]), **more, "traffic": traffic}
+
+
+def buffered(queue: Any, packets: int) -> Any:
+    """A queue given by a word alone, with a buffer of so many packets; others stay as they are."""
+    if isinstance(queue, str) and queue in _limited():
+        return {queue: {"limit": f"{packets}p"}}
+    return queue
+
+
+def marking(queue: Any) -> Any:
+    """The same queue with ECN where it has it."""
+    if isinstance(queue, Mapping) and len(queue) == 1:
+        ((name, values),) = queue.items()
+        if name in _with("ecn") and isinstance(values, Mapping):
+            return {name: {**values, "ecn": True}}
+    return queue
+
+
+@cache
+def _with(parameter: str) -> frozenset[str]:
+    """Disciplines that have a parameter of this name."""
+    entries = json.loads(_core.catalogue())["qdiscs"]
+    return frozenset(e["name"] for e in entries if any(p["name"] == parameter for p in e.get("params") or []))
+
+
+def _limited() -> frozenset[str]:
+    return _with("limit")
+
+
+def bdp(rate: float, rtt: float) -> int:
+    """Packets of a bandwidth-delay product, at least 2."""
+    return max(2, math.ceil(rate * rtt / 8 / PACKET - 1e-9))
+
+
+def flows_for(loss: float, segments: float) -> int:
+    """How many Reno flows lose this share of their packets, at least 1.   Source: RFC 7928 §8.2.1.
+
+    `segments` is the bandwidth-delay product and the buffer: loss = 0.76 n² / segments².
+    """
+    return max(1, round(segments * math.sqrt(loss / 0.76)))

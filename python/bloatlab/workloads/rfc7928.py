@@ -1,0 +1,222 @@
+"""The scenarios of RFC 7928, which characterizes AQM schemes: a dumbbell, and what crosses it.
+
+    senders --- left ===bottleneck=== right --- receivers        one round trip for all unless said
+
+The AQM at the bottleneck has its defaults; its buffer is the bandwidth-delay product of the largest round trip. TCP is
+Reno with SACK and an initial window of 3 segments unless said. `loss` of n flows: 0.76 n² / S², S the bandwidth-delay
+product and the buffer in packets, so n = 1.147 S sqrt(loss): 0.1 % mild, 0.5 % medium, 1 % heavy.
+
+Departs, where the RFC leaves the choice or the program has no such thing: sizes of the web pages of 7.2 and 9 (50
+objects, 12 kB); the five sizes of the short flows of 5.1.2 (11 to 99 packets) repeat side by side; LEDBAT's gain is 1,
+the most of RFC 6817, not 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bloatlab.workloads.build import Data, Parameters, Workload, app, bdp, bps, buffered, flows_for, link, marking, ms
+
+_LINE = {"rate": "10mbit", "rtt": "100ms", "queue": "droptail", "length": "60s"}
+#: Payload of a segment.
+_SEGMENT = 1448
+#: Loss of the levels of congestion.   Source: RFC 7928 §8.2.
+LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}
+
+_RENO: Data = {"preset": "rfc", "initial_window": {"segments": 3}}
+_TCP: Data = {
+    "reno": _RENO,
+    "iw10": {"preset": "rfc", "initial_window": {"segments": 10}},
+    "cubic": {"preset": "rfc", "initial_window": {"segments": 3}, "congestion_control": "cubic"},
+}
+
+
+def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
+    """The bottleneck and its way back, which has ten times the rate; `longest` is the largest round trip, s."""
+    rate, rtt = p.quantity("rate", "rate"), p.quantity("rtt", "duration")
+    queue = buffered(p.queue(), bdp(rate, longest or rtt))
+    links = {
+        "bottleneck": link("left", "right", rate, rtt / 2, queue),
+        "back": link("right", "left", 10.0 * rate, rtt / 2),
+    }
+    used = {str(of.get("tcp")) for of in apps.values()}
+    tcp = {name: of for name, of in _TCP.items() if name in used}
+    return {"duration": ms(p.quantity("length", "duration")), "link": links, "tcp": tcp, "app": apps, **more}
+
+
+def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
+    return app(("left", ["right"]), {"ftp": {"flows": flows}}, **{"tcp": tcp, **more})
+
+
+def _files(packets: int, tcp: str) -> Data:
+    size = f"{packets * _SEGMENT}B"
+    return app(("left", ["right"]), {"ftp": {"size": size, "pause": "100ms"}}, tcp=tcp)
+
+
+def _segments(p: Parameters) -> float:
+    """Bandwidth-delay product and buffer, packets."""
+    return 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration"))
+
+
+def _level(p: Parameters, level: str) -> int:
+    return flows_for(LEVELS[level], _segments(p))
+
+
+def _packet_sizes(p: Parameters) -> Data:
+    made = _dumbbell(p, {"large": _bulk(), "small": _bulk(tcp="small")})
+    made["tcp"]["small"] = {**_RENO, "mss": 536}
+    return made
+
+
+def _ecn(p: Parameters) -> Data:
+    made = _dumbbell(p, {"bulk": _bulk(tcp="ecn"), "deaf": _bulk()})
+    made["tcp"]["ecn"] = {**_RENO, "ecn": True}
+    made["link"]["bottleneck"]["queue"] = marking(made["link"]["bottleneck"]["queue"])
+    return made
+
+
+def _short(p: Parameters) -> Data:
+    window = "iw10" if p.number("iw", 3, 10) == 10 else "reno"
+    files = {f"short_{n}": _files(n, window) for n in (11, 33, 55, 77, 99)}
+    return _dumbbell(p, {"bulk": _bulk(), **files})
+
+
+def _aggressive(p: Parameters) -> Data:
+    return _dumbbell(p, {"bulk": _bulk(), "cubic": _bulk(tcp="cubic")})
+
+
+def _ledbat(p: Parameters) -> Data:
+    made = _dumbbell(p, {"bulk": _bulk(), "background": _bulk(tcp="scavenger")})
+    made["tcp"]["scavenger"] = {"preset": "ledbat", "ledbat": {"target": "5ms"}}
+    return made
+
+
+def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]:
+    def make(p: Parameters) -> Data:
+        rate = bps(share * p.quantity("rate", "rate"))
+        apps = {"udp": app(("left", ["right"]), {"cbr": {"rate": rate, "size": 1500}})}
+        return _dumbbell(p, apps | ({"bulk": _bulk()} if beside else {}))
+
+    return make
+
+
+def _rtts(p: Parameters) -> Data:
+    """Two groups, one at `rtt`, one at `other`, whose servers stand so far behind the bottleneck."""
+    near, far = p.quantity("rtt", "duration"), p.quantity("other", "duration")
+    flows = p.number("flows", 1, 1000)
+    apps = {
+        "fixed": app(("left", ["at_rtt"]), {"ftp": {"flows": flows}}, tcp="reno"),
+        "other": app(("left", ["at_other"]), {"ftp": {"flows": flows}}, tcp="reno"),
+    }
+    made = _dumbbell(p, apps, longest=max(near, far))
+    for of in made["link"].values():
+        of["delay"] = "0s"
+    for node, rtt in (("at_rtt", near), ("at_other", far)):
+        made["link"][node] = {**link("right", node, None, rtt / 2), "both_ways": True}
+    return made
+
+
+def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
+    """Video, web, CBR and bulk, as they cross the bottleneck: servers are at the left."""
+    page = {"uniform": {"html": "12KB", "per_server": 50, "size": "12KB"}}
+    users = {
+        f"web_{n}": app(
+            ("right", ["left"]),
+            {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}},
+            tcp="iw10",
+        )
+        for n in range(1, web + 1)
+    }
+    ways = {"call": "up", "call_back": "down"} if calls else {}
+    call = {name: app(("left", ["right"]), {"voip": {"direction": way}}) for name, way in ways.items()}
+    apps = {
+        "video": app(("right", ["left"]), {"video": {}}, tcp="iw10"),
+        **users,
+        "cbr": app(("left", ["right"]), {"cbr": {"rate": bps(0.05 * p.quantity("rate", "rate")), "size": 1000}}),
+        "bulk": _bulk(bulk),
+        **call,
+    }
+    return _dumbbell(p, apps)
+
+
+def _congested(level: str) -> Callable[[Parameters], Data]:
+    return lambda p: _dumbbell(p, {"bulk": _bulk(_level(p, level))})
+
+
+def _varying(p: Parameters) -> Data:
+    """A third of the run each: mild, then as many more as medium, then as heavy needs."""
+    third = p.quantity("length", "duration") / 3.0
+    apps: Data = {}
+    before = 0
+    for place, level in enumerate(LEVELS):
+        flows = _level(p, level)
+        if flows > before:
+            apps[level] = _bulk(flows - before, start=ms(third * place))
+        before = max(before, flows)
+    return _dumbbell(p, apps)
+
+
+def _capacity(p: Parameters) -> Data:
+    """The rate falls to a tenth and rises again, each `period`."""
+    rate, period = p.quantity("rate", "rate"), p.quantity("period", "duration")
+    length = p.quantity("length", "duration")
+    made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
+    times = range(1, min(100_000, int(length / period - 1e-9) + 1))
+    made["link"]["bottleneck"]["changes"] = [
+        {"at": ms(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times
+    ]
+    return made
+
+
+def _both_ways(p: Parameters) -> Data:
+    """The mix of 9.1 one way, mild congestion the other: both links are bottlenecks with the same queue."""
+    made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
+    forward = made["link"]["bottleneck"]
+    made["link"]["back"] |= {"rate": forward["rate"], "queue": forward["queue"]}
+    made["app"]["bulk_back"] = app(("right", ["left"]), {"ftp": {"flows": _level(p, "mild")}}, tcp="reno")
+    return made
+
+
+def _series_of_two(p: Parameters) -> Data:
+    """Two bottlenecks, one after the other; the second has 9/10 of the rate and a queue of its own."""
+    apps = {
+        "through": app(("left", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
+        "first": _bulk(5),
+        "second": app(("right", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
+    }
+    made = _dumbbell(p, apps)
+    rate = 0.9 * p.quantity("rate", "rate")
+    queue = buffered(p.queue("queue2"), bdp(rate, p.quantity("rtt", "duration")))
+    made["link"]["second"] = link("right", "end", rate, 0.001, queue)
+    made["link"]["back2"] = link("end", "right", 10.0 * rate, 0.001)
+    return made
+
+
+def _named(section: str, words: str, make: Callable[[Parameters], Data], **more: str) -> Workload:
+    return Workload(f"rfc7928-{section}", words, f"RFC 7928 §{section.partition('-')[0]}", {**_LINE, **more}, make)
+
+
+FAMILY: tuple[Workload, ...] = (
+    _named("4.4", "two flows, of segments of 1448 and 536 bytes", _packet_sizes),
+    _named("4.5", "a flow with ECN beside one without", _ecn),
+    _named("5.1.1", "one long flow", lambda p: _dumbbell(p, {"bulk": _bulk()})),
+    _named("5.1.2", "a long flow and repeated short ones, of 11 to 99 packets", _short, iw="3"),
+    _named("5.2", "CUBIC beside Reno", _aggressive),
+    _named("5.3", "UDP at 1.2 times the capacity", _unresponsive(1.2, beside=False)),
+    _named("5.3-tcp", "UDP at 0.75 of the capacity, and a Reno flow", _unresponsive(0.75, beside=True)),
+    _named("5.4", "LEDBAT (target 5 ms) beside Reno", _ledbat),
+    _named(
+        "6.2", "two groups of flows: round trips of `rtt` and of `other` (5 to 560 ms)", _rtts, other="20ms", flows="1"
+    ),
+    _named("7.2", "video, web, CBR and bulk", lambda p: _mix(p, bulk=1, web=1, calls=False)),
+    *(
+        _named(f"8.2.{n}", f"{level} congestion: flows for {LEVELS[level] * 100:g} % of loss", _congested(level))
+        for n, level in enumerate(LEVELS, 2)
+    ),
+    _named("8.2.5", "mild, medium and heavy congestion, a third of the run each", _varying),
+    _named("8.2.6", "the capacity falls to a tenth and rises, each `period`", _capacity, rate="100mbit", period="20s"),
+    _named("9.1", "a call, 6 web users, CBR, video and 5 bulk flows", lambda p: _mix(p, bulk=5, web=6, calls=True)),
+    _named("9.2", "9.1 with mild congestion in both directions", _both_ways),
+    _named("10", "two AQMs in series; the second is `queue2`", _series_of_two, queue2="droptail"),
+)

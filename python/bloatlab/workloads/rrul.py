@@ -1,0 +1,276 @@
+"""The tests of flent (flent.org): Realtime Response Under Load and its family, by flent's own names.
+
+A client loads both directions of a line to a server, 5 s after the probes begin, for `length`. Probes are UDP request
+and response (the next request leaves when the answer comes) and ICMP echo each 0.2 s. Marks are DSCPs of both ways.
+
+Source: flent/tests/*.conf of flent 2. Departs: a transfer without end does not stop before the run does, so the 5 s of
+silence after the load are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, link, ms
+
+_SOURCE = "flent 2, flent/tests/{}.conf"
+#: Silence before the load, s.
+SILENCE = 5.0
+#: Bytes of a UDP probe of one byte: IPv4, UDP and it.
+_UDP_PROBE = "29B"
+
+#: The line: down and up, the base round trip, the queue in front of both, the senders' TCP, how long the load lasts.
+_LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "tcp": "linux-6", "length": "60s"}
+
+#: The marks of RRUL's flows, and their names there.
+_CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
+
+
+def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, after: float = 0.0) -> Data:
+    """The line and how long it runs; with `servers` each behind the line at a round trip of its own."""
+    queue, rtt = p.queue(), p.quantity("rtt", "duration")
+    rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
+    length = SILENCE + p.quantity("length", "duration") + after
+    far = "server" if servers is None else "router"
+    delay = rtt / 2 if servers is None else 0.0
+    links: Data = {
+        "down": link(far, "client", rate, delay, queue),
+        "up": link("client", far, up, delay, queue),
+    }
+    for name, of in (servers or {}).items():
+        links[f"to_{name}"] = {**link("router", name, None, of / 2), "both_ways": True}
+    return {"duration": ms(length), "start_spread": "0s", "link": links, "record": {"interval": "200ms"}}
+
+
+def _ends(server: str = "server") -> tuple[str, Sequence[str]]:
+    return "client", [server]
+
+
+def _tcp(p: Parameters, way: str, *, flows: int = 1, mark: str = "CS0", server: str = "server", **more: object) -> Data:
+    traffic = {"ftp": {"flows": flows, "direction": way}}
+    given: Data = {"start": ms(SILENCE), "tcp": p.text("tcp"), "dscp": DSCP[mark], **more}
+    return app(_ends(server), traffic, **given)
+
+
+def _udp(mark: str) -> Data:
+    return app(_ends(), {"ping": {"after_answer": True, "size": _UDP_PROBE}}, dscp=DSCP[mark])
+
+
+def _icmp(server: str = "server") -> Data:
+    return app(_ends(server), {"ping": {"interval": "200ms", "size": "84B"}})
+
+
+def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
+    """A flow of each mark up and down, UDP probes with theirs, ICMP: applications by the names of `_series`."""
+    apps: Data = {}
+    for way in ("up", "down"):
+        for name, mark in marks:
+            apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark)
+    for name, mark in probes:
+        apps[f"udp_{name}"] = _udp(mark)
+    return {**_line(p), "app": {**apps, "ping": _icmp()}}
+
+
+def _series(marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found = {f"{way}load_{name}": f"TCP {way}load {name}" for way in ("up", "down") for name, _ in marks}
+    return {**found, **{f"udp_{name}": f"Ping (ms) UDP {name}" for name, _ in probes}, "ping": "Ping (ms) ICMP"}
+
+
+def _family(
+    name: str,
+    words: str,
+    marks: Sequence[tuple[str, str]],
+    probes: Sequence[tuple[str, str]],
+) -> Workload:
+    return Workload(name, words, _SOURCE.format(name), _LINE, lambda p: _both(p, marks, probes), _series(marks, probes))
+
+
+_PROBES = (("EF", "EF"), ("BK", "CS1"), ("BE", "CS0"))
+_BE = (("BE", "CS0"), ("BE2", "CS0"), ("BE3", "CS0"), ("BE4", "CS0"))
+_BE_PROBES = (("BE1", "CS0"), ("BE2", "CS0"), ("BE3", "CS0"))
+_CS8 = tuple((f"CS{n}", f"CS{n}") for n in range(8))
+
+
+def _torrent(p: Parameters) -> Data:
+    made = _both(p, (("BE", "CS0"),), _PROBES)
+    for way in ("up", "down"):
+        made["app"][f"{way}load_Torrent"] = {**_tcp(p, way, flows=6, mark="CS1"), "tcp": "ledbat"}
+    return made
+
+
+def _one_way(p: Parameters, way: str, flows: int) -> Data:
+    return {**_line(p), "app": {f"{way}load": _tcp(p, way, flows=flows), "ping": _icmp()}}
+
+
+def _flows(way: str) -> Callable[[Parameters], Data]:
+    return lambda p: _one_way(p, way, p.number("flows", 1, 1000))
+
+
+def _fixed(way: str, flows: int) -> Callable[[Parameters], Data]:
+    return lambda p: _one_way(p, way, flows)
+
+
+def _nflows(p: Parameters) -> Data:
+    flows = p.number("flows", 1, 1000)
+    loads = {f"{way}load": _tcp(p, way, flows=flows) for way in ("up", "down")}
+    return {**_line(p), "app": {**loads, "ping": _icmp()}}
+
+
+#: Servers of RTT fairness: their names, marks, and their round trips as multiples of `rtt`.
+_FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS1", 2.0), ("s4", "BK2", "CS1", 4.0))
+
+
+def _rtt_fair(p: Parameters) -> Data:
+    rtt = p.quantity("rtt", "duration")
+    apps: Data = {}
+    for way in ("up", "down"):
+        for server, name, mark, _ in _FAIR:
+            apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark, server=server)
+    for place, (server, *_) in enumerate(_FAIR, 1):
+        apps[f"icmp{place}"] = _icmp(server)
+    return {**_line(p, {server: rtt * of for server, *_, of in _FAIR}), "app": apps}
+
+
+def _fair_series() -> dict[str, str]:
+    flows = {f"{w}load_{name}": f"TCP {w}load {name} {server}" for w in ("up", "down") for server, name, *_ in _FAIR}
+    return {**flows, **{f"icmp{n}": f"Ping (ms) ICMP{n} {server}" for n, (server, *_) in enumerate(_FAIR, 1)}}
+
+
+#: The flows of the square wave: name, controller, and when each starts, in delays of 5 s.
+_SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5), ("bbr_4", "bbr", 3))
+
+
+def _squarewave(p: Parameters) -> Data:
+    """Each flow lasts until the end here; flent's end after `length` each."""
+    apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ms(SILENCE * at)} for name, tcp, at in _SQUARE}
+    return {**_line(p, after=SILENCE * 4), "app": {**apps, "ping": _icmp()}}
+
+
+def _voip(p: Parameters) -> Data:
+    made = _both(p, _BE, _BE_PROBES)
+    made["app"]["VoIP"] = app(_ends(), {"voip": {}})
+    return made
+
+
+def _http(p: Parameters) -> Data:
+    made = _both(p, _BE, _BE_PROBES)
+    page = {"uniform": {"html": "100KB", "per_server": 100, "size": "12KB"}}
+    made["app"]["HTTP"] = app(_ends(), {"web": {"servers": 1, "page": page, "think": "1s"}}, tcp=p.text("tcp"))
+    return made
+
+
+def _bursts(p: Parameters) -> Data:
+    """UDP at once, each 10 s, beside the probes."""
+    bursts = app(_ends(), {"burst": {"bytes": "150KB", "interval": "10s", "transport": "udp"}}, start=ms(SILENCE))
+    return {**_both(p, (), _PROBES), "app": {**_both(p, (), _PROBES)["app"], "burst": bursts}}
+
+
+def _flood(p: Parameters) -> Data:
+    rate = 1.2 * p.quantity("up", "rate")
+    flood = app(_ends(), {"cbr": {"rate": f"{round(rate)}bit", "size": 1500}}, start=ms(SILENCE))
+    return {**_line(p), "app": {"flood": flood, "ping": _icmp()}}
+
+
+def _ping_only(p: Parameters) -> Data:
+    return {**_line(p), "app": {"ping": _icmp()}}
+
+
+_N = {**_LINE, "flows": "4"}
+_ICMP = {"ping": "Ping (ms) ICMP"}
+
+FAMILY: tuple[Workload, ...] = (
+    _family("rrul", "4 TCP down and 4 up in four classes; UDP probes in three, ICMP", _CLASSES, _PROBES),
+    _family("rrul_be", "the same, all best effort", _BE, _BE_PROBES),
+    Workload(
+        "rrul_noclassification",
+        "rrul, its TCP all best effort, its probes marked",
+        _SOURCE.format("rrul_noclassification"),
+        _LINE,
+        lambda p: _both(p, _BE, _PROBES),
+        _series(_BE, _PROBES),
+    ),
+    _family("rrul_cs8", "8 TCP down and 8 up, CS0 to CS7", _CS8, _PROBES),
+    Workload(
+        "rrul_torrent",
+        "one best effort and 6 LEDBAT (CS1) each way",
+        _SOURCE.format("rrul_torrent"),
+        _LINE,
+        _torrent,
+        {
+            **_series((("BE", "CS0"),), _PROBES),
+            "upload_Torrent": "TCP upload Torrent",
+            "download_Torrent": "TCP download Torrent",
+        },
+    ),
+    Workload(
+        "rrul_be_nflows",
+        "`flows` TCP each way, ICMP",
+        _SOURCE.format("rrul_be_nflows"),
+        _N,
+        _nflows,
+        {"upload": "TCP upload BE", "download": "TCP download BE", **_ICMP},
+    ),
+    Workload(
+        "tcp_nup",
+        "`flows` TCP up, ICMP",
+        _SOURCE.format("tcp_nup"),
+        _N,
+        _flows("up"),
+        {"upload": "TCP upload", **_ICMP},
+    ),
+    Workload(
+        "tcp_ndown",
+        "`flows` TCP down, ICMP",
+        _SOURCE.format("tcp_ndown"),
+        _N,
+        _flows("down"),
+        {"download": "TCP download", **_ICMP},
+    ),
+    *(
+        Workload(
+            f"tcp_{n}{way}",
+            f"{n} TCP {way}, ICMP",
+            _SOURCE.format(f"tcp_{n}{way}"),
+            _LINE,
+            _fixed(way, n),
+            {f"{way}load": f"TCP {way}load", **_ICMP},
+        )
+        for way in ("up", "down")
+        for n in (1, 2, 4, 6, 8, 12)
+    ),
+    Workload(
+        "rtt_fair",
+        "4 servers at 0.5, 1, 2 and 4 `rtt`, a flow each way to each",
+        _SOURCE.format("rtt_fair"),
+        _LINE,
+        _rtt_fair,
+        _fair_series(),
+    ),
+    Workload(
+        "tcp_4up_squarewave",
+        "4 uploads, BBR and CUBIC, one after the other",
+        _SOURCE.format("tcp_4up_squarewave"),
+        _LINE,
+        _squarewave,
+        {**{name: f"TCP {name.replace('_', ' ')}" for name, *_ in _SQUARE}, **_ICMP},
+    ),
+    Workload("voip-rrul", "rrul_be and a call", _SOURCE.format("voip-rrul"), _LINE, _voip, _series(_BE, _BE_PROBES)),
+    Workload(
+        "http-rrul",
+        "rrul_be and a web user (page sizes ours)",
+        _SOURCE.format("http-rrul"),
+        _LINE,
+        _http,
+        _series(_BE, _BE_PROBES),
+    ),
+    Workload(
+        "bursts",
+        "150 kB of UDP up at once each 10 s (size ours); UDP probes, ICMP",
+        _SOURCE.format("bursts"),
+        _LINE,
+        _bursts,
+        _series((), _PROBES),
+    ),
+    Workload("udp_flood", "UDP at 1.2 times `up`, ICMP", _SOURCE.format("udp_flood"), _LINE, _flood, _ICMP),
+    Workload("ping", "ICMP on the idle line", _SOURCE.format("ping"), _LINE, _ping_only, _ICMP),
+)

@@ -1,0 +1,149 @@
+"""Scenarios by name: what they are built of, and that a name serves wherever a file does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import flent
+from bloatlab.cli.main import call
+from bloatlab.expectations import check
+from bloatlab.scenario import load
+from bloatlab.workloads import WORKLOADS
+from bloatlab.workloads.build import flows_for
+
+#: The smallest run of each: a slow line, and a little longer than the silence before the load.
+SHORT = {"rate": "2mbit", "length": "3s"}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_runs_and_carries_something(name: str):
+    result = bloatlab.run(name, sets=SHORT)
+    assert result.scenario.name == name
+    assert sum(link["delivered_packets"] for link in result.summary["links"].values()) > 0
+    for app, of in result.summary["apps"].items():
+        assert of["packets"] + of["packets_reverse"] > 0 or result.scenario.data["app"][app]["start"] != "0s", app
+
+
+def test_flows_for_a_loss_are_those_of_the_rfc():
+    # n = 1.147 S sqrt(l), S = 166: 6.02, 13.46, 19.04
+    assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
+    assert flows_for(0.001, 2) == 1
+    # 10 Mbit/s x 100 ms are 83.3 packets, with as much buffer 2 x 84 = 168
+    for name, flows in (("rfc7928-8.2.2", 6), ("rfc7928-8.2.3", 14), ("rfc7928-8.2.4", 19)):
+        data = load(name).data
+        assert data["app"]["bulk"]["traffic"]["ftp"]["flows"] == flows
+        assert data["link"]["bottleneck"]["queue"]["droptail"]["limit"] == "84p"
+    data = load("rfc7928-8.2.5").data["app"]
+    assert [data[level]["traffic"]["ftp"]["flows"] for level in ("mild", "medium", "heavy")] == [6, 8, 5]
+    assert [data[level]["start"] for level in ("mild", "medium", "heavy")] == ["0s", "20s", "40s"]
+
+
+def test_the_buffer_is_that_of_the_largest_round_trip():
+    data = load("rfc7928-6.2", {"queue": "codel", "other": "560ms"}).data
+    # 10 Mbit/s x 560 ms / 12000 bit = 466.7
+    assert data["link"]["bottleneck"]["queue"]["codel"]["limit"] == "467p"
+    given = load("rfc7928-5.1.1", {"queue": '{ codel = { limit = "50p" } }'}).data
+    assert given["link"]["bottleneck"]["queue"]["codel"]["limit"] == "50p"
+    both = load("rfc7928-4.5", {"queue": "codel"}).data
+    assert both["link"]["bottleneck"]["queue"]["codel"]["ecn"]
+    turns = load("rfc7928-8.2.6").data["link"]["bottleneck"]["changes"]
+    assert [(c["at"], c["rate"]) for c in turns] == [("20s", "10mbit"), ("40s", "100mbit")]
+
+
+def test_rrul_has_four_classes_each_way():
+    data = load("rrul", {"rate": "20mbit", "up": "5mbit", "rtt": "30ms", "queue": "fq_codel"}).data
+    loads = {name: app for name, app in data["app"].items() if "load_" in name}
+    assert sorted((a["traffic"]["ftp"]["direction"], a["dscp"]) for a in loads.values()) == [
+        (way, dscp) for way in ("down", "up") for dscp in (0, 8, 40, 46)
+    ]
+    assert {a["start"] for a in loads.values()} == {"5s"}
+    assert [data["link"][way][key] for way in ("down", "up") for key in ("rate", "delay")] == [
+        "20mbit", "15ms", "5mbit", "15ms"
+    ]  # fmt: skip
+    assert [data["app"][f"udp_{name}"]["dscp"] for name in ("EF", "BK", "BE")] == [46, 8, 0]
+    assert {app["dscp"] for name, app in load("rrul_cs8").data["app"].items() if "load_" in name} == {
+        8 * n for n in range(8)
+    }
+
+
+def test_the_idle_line_answers_request_and_response_at_its_round_trip():
+    result = bloatlab.run("rrul", sets={"length": "1ms"})
+    ping = result.summary["apps"]["udp_BE"]["ping"]
+    # 40 ms, 29 bytes at 50 and at 10 Mbit/s: 28 us; in 5 s about 125 of them, one after the other
+    assert ping["rtt_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
+    assert 120 <= ping["answered"] <= 125
+    assert ping["rtt_over_time_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
+
+
+def test_probes_over_time_say_more_of_the_queue_than_samples():
+    result = bloatlab.run("rrul", sets={"length": "20s"})
+    ping = result.summary["apps"]["udp_BE"]["ping"]
+    rtts = result.table("pings").filter(pl.col("app") == "udp_BE")["rtt_ms"].drop_nans().to_list()
+    # each sample counts as long as it took: sum of squares over sum
+    assert ping["rtt_over_time_ms"]["mean"] == pytest.approx(sum(x * x for x in rtts) / sum(rtts), rel=0.01)
+    assert ping["rtt_over_time_ms"]["mean"] > 1.1 * ping["rtt_ms"]["mean"]
+    ordered, seen = sorted(rtts), 0.0
+    for x in ordered:
+        seen += x
+        if seen >= sum(rtts) / 2:
+            assert ping["rtt_over_time_ms"]["p50"] == pytest.approx(x, rel=0.02)
+            break
+
+
+def test_a_name_is_the_base_of_a_sweep_and_of_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    sweep = tmp_path / "s.toml"
+    sweep.write_text(
+        'scenario = "rrul"\ncolumns = ["links.down.utilisation"]\n[set]\nlength = "2s"\n'
+        '[axes]\nqueue = ["droptail", "fq_codel"]\nrtt = ["20ms", "40ms"]\n'
+    )
+    assert call(["sweep", str(sweep), "--no-store", "-o", str(tmp_path / "out.csv")]) == 0
+    assert "fq_codel" in capsys.readouterr().out
+    judged = check(Path("tcp_1up"), sets=[("length", "2s"), ('expect."links.up.dropped_packets"', ">= 0")])
+    assert judged.kept
+    assert (
+        call(["run", "tcp_2down", "--set", "length=2s", "--set", "link.down.delay=1ms", "-o", str(tmp_path / "r")]) == 0
+    )
+    kept = json.loads((tmp_path / "r" / "scenario.resolved.json").read_text())
+    assert (kept["name"], kept["link"]["down"]["delay"], kept["link"]["up"]["delay"]) == ("tcp_2down", "1ms", "20ms")
+
+
+def test_a_file_of_that_name_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rrul").write_text('name = "mine"\nduration = "1s"\n[link.a]\nfrom = "x"\nto = "y"\n')
+    assert load("rrul").name == "mine"
+
+
+def test_refusals_are_one_line(capsys: pytest.CaptureFixture[str]):
+    for words, told in (
+        (["run", "rrull"], 'rrull: no such file or directory; did you mean "rrul"?'),
+        (["run", "rrul", "--set", "rate=fast"], 'rrul: rate: "fast" is no rate; for example 10mbit'),
+        (["run", "rrul", "--set", "length=0s"], 'rrul: length: "0s" is no duration; for example 60s'),
+        (["run", "tcp_nup", "--set", "flows=0"], 'tcp_nup: flows: "0" is not valid; expected 1 to 1000'),
+        (["run", "rfc7928-5.1.2", "--set", "iw=x"], 'rfc7928-5.1.2: iw: "x" is not valid; expected 3 to 10'),
+        (["run", "rrul", "--set", "queue=fq_codle"], 'did you mean "fq_codel"?'),
+        (["run", "rrul", "--set", "rtx=1s"], "rtx"),
+    ):
+        assert call(words) != 0
+        err = capsys.readouterr().err
+        assert told in err, err
+        assert len(err.splitlines()) == 1, err
+
+
+def test_results_are_flents_own_tests(tmp_path: Path):
+    for name, flows in (("rrul", 8), ("rrul_be", 8), ("rrul_torrent", 14), ("tcp_1up", 1), ("tcp_4up", 4)):
+        result = bloatlab.run(name, sets=SHORT)
+        data = json.loads(gzip.decompress(flent.write(result, tmp_path / "x.flent.gz").read_bytes()))
+        assert data["metadata"]["NAME"] == name
+        tcp = [s for s in data["results"] if s.startswith("TCP") and not s.endswith(("avg", "sum", "totals"))]
+        assert len(tcp) == flows, tcp
+    series = flent.document(bloatlab.run("rrul", sets=SHORT))["results"]
+    for expected in ("TCP upload BE", "TCP download CS5", "Ping (ms) UDP EF", "Ping (ms) ICMP", "TCP totals"):
+        assert expected in series
+        assert any(v is not None and math.isfinite(v) for v in series[expected])
