@@ -128,7 +128,7 @@ def _word(path: str) -> Callable[[Of], str | None]:
 
 def _of(group: str, path: str, digits: int, *keys: str) -> list[_Field]:
     """The statistics `keys` of what is at `path`, under one heading."""
-    return [_Field(group, key, digits, _at(f"{path}.{key}")) for key in keys]
+    return [_Field(group, key.replace("_", "."), digits, _at(f"{path}.{key}")) for key in keys]
 
 
 _LINK = [
@@ -182,7 +182,7 @@ _PING = [
     _Field("", "sent", 0, _at("ping.sent")),
     _Field("", "answered", 0, _at("ping.answered")),
     _Field("", "lost %", 2, _at("ping.lost_percent")),
-    *_of("round trip ms", "ping.rtt_ms", 2, "min", "p50", "p99", "max"),
+    *_of("round trip ms", "ping.rtt_ms", 2, "min", "p50", "p99", "p99_9", "max"),
     _Field("load", "adds ms", 2, _at("ping.induced_ms")),
     _Field("load", "grade", 0, _word("ping.grade")),
 ]
@@ -211,6 +211,7 @@ _FILES = [
             ("median", "median_s"),
             ("p95", "p95_s"),
             ("p99", "p99_s"),
+            ("p99.9", "p99_9_s"),
             ("max", "max_s"),
         )
     ),
@@ -221,7 +222,7 @@ _PAGES = [
     _Field("", "given up", 0, _at("web.abandoned"), some=True),
     _Field("load time s", "median", 3, _at("web.page_load_s.median")),
     _Field("load time s", "MAD", 3, _at("web.page_load_s.mad")),
-    *_of("load time s", "web.page_load_s", 3, "mean", "p95", "min", "max"),
+    *_of("load time s", "web.page_load_s", 3, "mean", "p95", "p99", "p99_9", "min", "max"),
 ]
 
 _VIDEO = [
