@@ -248,7 +248,9 @@ impl Change {
         if self.max_sustained_rate.is_some() && follows_link {
             return refuse("max_sustained_rate", "this htb has the link's rate; expected a change of rate");
         }
-        if let (Service::Docsis31(p), Some(rate)) = (&spec.service, self.max_sustained_rate) {
+        if let (Service::Docsis31(p), Some(rate)) = (&spec.service, self.max_sustained_rate)
+            && p.validate().is_ok()
+        {
             p.check_rate("max_sustained_rate", rate)?;
         }
         match self.max_grant {
