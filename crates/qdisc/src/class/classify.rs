@@ -1,4 +1,4 @@
-//! Which class a packet belongs to, from its protocol, code point, ports, addresses or flow.
+//! Which class a packet belongs to, from its protocol, code point, ECN field, ports, addresses or flow.
 //!
 //! ```text
 //!   a match holds a packet   iff   every list that it gives contains the packet's value
@@ -43,6 +43,29 @@ impl Transport {
     }
 }
 
+/// ECN fields by name.   Source: RFC 3168 §5; RFC 9331 §2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnField {
+    /// Not ECN-capable.
+    NotEct,
+    /// ECT(1): L4S.
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl EcnField {
+    /// By their two bits.
+    const ALL: [Self; 4] = [Self::NotEct, Self::Ect1, Self::Ect0, Self::Ce];
+
+    fn of(tos: u8) -> Self {
+        Self::ALL[usize::from(tos & 3)]
+    }
+}
+
 /// What a packet must be to belong to a class. A list that is left out (or empty) asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -53,6 +76,9 @@ pub struct Match {
     /// Differentiated services code points, 0 to 63.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
+    /// ECN fields: not_ect, ect0, ect1, ce. L4S traffic is ect1 and ce (RFC 9331).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ecn: Vec<EcnField>,
     /// Source ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sport: Vec<u16>,
@@ -105,10 +131,11 @@ impl Match {
         Self { protocol: list.to_vec(), ..Self::default() }
     }
 
-    /// Whether a packet with this tuple (in its own direction), code point and flow slot is held.
-    pub fn holds(&self, tuple: &FlowTuple, dscp: u8, slot: usize) -> bool {
+    /// Whether a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot is held.
+    pub fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
-            && has(&self.dscp, dscp)
+            && has(&self.dscp, tos >> 2)
+            && has(&self.ecn, EcnField::of(tos))
             && has(&self.dport, tuple.dport)
             && has(&self.sport, tuple.sport)
             && has(&self.src, tuple.src)
@@ -116,10 +143,11 @@ impl Match {
             && (self.flow.is_empty() || self.flow.iter().any(|&f| f as usize == slot))
     }
 
-    fn relations(&self, other: &Self) -> [Relation; 7] {
+    fn relations(&self, other: &Self) -> [Relation; 8] {
         [
             relate(&self.protocol, &other.protocol),
             relate(&self.dscp, &other.dscp),
+            relate(&self.ecn, &other.ecn),
             relate(&self.sport, &other.sport),
             relate(&self.dport, &other.dport),
             relate(&self.src, &other.src),
@@ -128,10 +156,10 @@ impl Match {
         ]
     }
 
-    /// Whether every packet of a protocol and code point is held: nothing else is asked for.
-    fn holds_all_of(&self, protocol: Transport, dscp: u8) -> bool {
+    /// Whether every packet of a protocol, code point and ECN field is held: nothing else is asked for.
+    fn holds_all_of(&self, protocol: Transport, dscp: u8, ecn: EcnField) -> bool {
         let free = self.sport.is_empty() && self.dport.is_empty() && self.src.is_empty() && self.dst.is_empty();
-        free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp)
+        free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp) && has(&self.ecn, ecn)
     }
 }
 
@@ -159,8 +187,8 @@ impl Classifier {
     pub fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
         let forward = cx.flows.get(packet.flow);
         let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
-        let (dscp, slot) = (packet.tos >> 2, packet.flow.slot());
-        let found = self.order.iter().find(|(_, m)| m.holds(&tuple, dscp, slot)).or(self.order.last());
+        let slot = packet.flow.slot();
+        let found = self.order.iter().find(|(_, m)| m.holds(&tuple, packet.tos, slot)).or(self.order.last());
         found.map_or(0, |(class, _)| *class)
     }
 
@@ -205,8 +233,8 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
 /// Every packet has a class. Ports, addresses and flows are never counted as complete, however many are listed.
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
-        for dscp in 0..64 {
-            if !classes.iter().any(|(_, m)| m.holds_all_of(protocol, dscp)) {
+        for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
+            if !classes.iter().any(|(_, m)| m.holds_all_of(protocol, dscp, ecn)) {
                 let name = format!("{protocol:?}").to_lowercase();
                 let message = format!(
                     "a {name} packet with code point {dscp} may have no class; add a class with match = {{}} for all others"
@@ -233,7 +261,7 @@ mod tests {
     fn class_of(texts: &[&str], tuple: FlowTuple, dscp: u8, slot: usize) -> u8 {
         let classes = named(texts);
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
-        c.order.iter().find(|(_, m)| m.holds(&tuple, dscp, slot)).unwrap().0
+        c.order.iter().find(|(_, m)| m.holds(&tuple, dscp << 2, slot)).unwrap().0
     }
 
     const DOC_003: [&str; 3] = [r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"],"dscp":[34,46]}"#, "{}"];
@@ -248,6 +276,24 @@ mod tests {
         assert_eq!(class_of(&DOC_003, tcp, 46, 0), 0);
         assert_eq!(class_of(&DOC_003, udp, 34, 0), 1);
         assert_eq!(class_of(&DOC_003, udp, 0, 0), 2);
+    }
+
+    #[test]
+    fn ecn_fields_choose_a_class() {
+        // L4S is ECT(1) and CE
+        let texts = [r#"{"ecn":["ect1","ce"]}"#, r#"{"protocol":["udp"],"dscp":[45],"ecn":["not_ect","ect0"]}"#, "{}"];
+        check(&texts).unwrap();
+        let classes = named(&texts);
+        let c = Classifier::new(classes.iter().map(|(_, m)| m));
+        let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
+        let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
+        // 00 Not-ECT, 01 ECT(1), 10 ECT(0), 11 CE; the same with code point 45
+        assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
+        assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
+        // an ECT(0) packet would have no class
+        assert_eq!(check(&[r#"{"ecn":["ect1","ce","not_ect"]}"#]).unwrap_err().path, "classes");
+        check(&[r#"{"ecn":["ect1","ce"]}"#, r#"{"ecn":["ect0","not_ect"]}"#]).unwrap();
+        assert!(serde_json::from_str::<Match>(r#"{"ecn":["ect2"]}"#).unwrap_err().to_string().contains("ect1"));
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl PrioParams {
         if !self.filters.is_empty() {
             let forward = flows.get(packet.flow);
             let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
-            let holds = |f: &&Filter| f.matches.holds(&tuple, packet.tos >> 2, packet.flow.slot());
+            let holds = |f: &&Filter| f.matches.holds(&tuple, packet.tos, packet.flow.slot());
             if let Some(filter) = self.filters.iter().find(holds) {
                 return filter.band;
             }
