@@ -5,7 +5,7 @@ import { Form, range, row, type Store } from "./form";
 import { choice, get, isTable, set, type Path } from "./paths";
 import { limit, rate, seconds, showLimit, showRate, showSeconds, STEPS, toStep, type LimitUnit, type Scale } from "./quantities";
 import type { Schema } from "./schema";
-import { baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
+import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
 import type { Description, Entry, Json, Tree } from "./types";
 
 /** What the controls work on. */
@@ -224,18 +224,19 @@ export class Controls {
   /** What serves the queue: the wire, a cable modem, a shaper. */
   private service(): HTMLElement {
     const base = ["link", this.key];
-    const [modem, shaper] = [this.linkField("docsis"), this.linkField("shaper")];
-    const now = isTable(this.table["docsis"]) ? "docsis" : this.table["shaper"] === undefined ? "" : choice(this.table["shaper"])?.name === "htb" ? "htb" : "shaper";
+    const modem = MODEMS.find((key) => isTable(this.table[key]));
+    const shaper = this.table["shaper"] === undefined ? "" : choice(this.table["shaper"])?.name === "htb" ? "htb" : "shaper";
+    const now = modem ?? shaper;
     const select = h("select", { onchange: () => this.serve(select.value) });
-    for (const [value, label] of [["", "the wire itself"], ["docsis", "cable modem (DOCSIS)"], ["shaper", "shaper: dual token bucket"], ["htb", "shaper: HTB"]] as const) {
+    for (const [value, label] of [["", "the wire itself"], ["docsis", "cable modem (DOCSIS 3.0)"], ["docsis31", "cable modem (DOCSIS 3.1)"], ["shaper", "shaper: dual token bucket"], ["htb", "shaper: HTB"]] as const) {
       select.append(h("option", { value }, label));
     }
     select.value = now;
     const field = row("served by", "What takes packets out of the queue.", ["served"], select);
-    const doc = this.schema.shape(now === "docsis" ? modem : shaper).doc;
+    const doc = this.schema.shape(this.linkField(modem ?? "shaper")).doc;
     if (now !== "") field.append(h("p", { class: "hint" }, doc));
-    const place = now === "docsis" ? [...base, "docsis"] : now === "htb" ? [...base, "shaper", "htb"] : [...base, "shaper"];
-    const params = { "": undefined, docsis: "DocsisParams", htb: "HtbParams", shaper: "ShaperParams" }[now];
+    const place = now === "htb" ? [...base, "shaper", "htb"] : [...base, modem ?? "shaper"];
+    const params = { "": undefined, docsis: "DocsisParams", docsis31: "Docsis31Params", htb: "HtbParams", shaper: "ShaperParams" }[now];
     if (params !== undefined) field.append(details(`service-${now}`, "its parameters", ...this.form.fields(this.schema.definition(params), place)));
     return field;
   }
@@ -243,9 +244,12 @@ export class Controls {
   private serve(kind: string): void {
     const { table } = this;
     const sustained = showRate(this.speed() || 5e6);
-    delete table["docsis"];
-    delete table["shaper"];
-    if (kind === "docsis") {
+    for (const key of [...MODEMS, "shaper"]) delete table[key];
+    if (kind === "docsis31") {
+      // its channel has a rate of its own
+      delete table["rate"];
+      table["docsis31"] = { flow: { max_sustained_rate: sustained }, ...(this.queue().name === "docsis_lld" ? { low_latency: {} } : {}) };
+    } else if (kind === "docsis") {
       table["docsis"] = { flow: { max_sustained_rate: sustained } };
       // the channel is shared: what the modem may use of it is less
       if (!(linkRate(this.desk.tree, this.key) < rate(String(table["rate"] ?? "")))) table["rate"] = showRate(Math.max(1e8, 10 * rate(sustained)));
@@ -262,7 +266,7 @@ export class Controls {
 
   /** The rest of the link. */
   private wire(): HTMLElement {
-    const without = ["from", "to", "both_ways", "rate", "queue", "docsis", "shaper"];
+    const without = ["from", "to", "both_ways", "rate", "queue", ...MODEMS, "shaper"];
     return details("wire", "delay, jitter, loss, changes", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
   }
 

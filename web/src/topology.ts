@@ -27,10 +27,14 @@ export function directed(tree: Tree): Directed[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** Cable modems that a link may have, DOCSIS 3.0 and 3.1. */
+export const MODEMS = ["docsis", "docsis31"] as const;
+
 /** Where the rate is that a link carries in the long run: its modem's or shaper's, else its own. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
-  if (isTable(link["docsis"])) return [...base, "docsis", "flow", "max_sustained_rate"];
+  const modem = MODEMS.find((kind) => isTable(link[kind]));
+  if (modem !== undefined) return [...base, modem, "flow", "max_sustained_rate"];
   const shaper = link["shaper"];
   if (isTable(shaper) && "max_sustained_rate" in shaper) return [...base, "shaper", "max_sustained_rate"];
   if (isTable(shaper) && get(shaper, ["htb", "rate"]) !== undefined) return [...base, "shaper", "htb", "rate"];

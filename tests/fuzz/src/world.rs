@@ -93,6 +93,10 @@ fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range)
     if !s.chance(24) {
         link.insert("rate".into(), json!(format!("{}kbit", s.spread(64, 20_000))));
     }
+    // its channel has a rate of its own
+    if link.contains_key("docsis31") && !s.chance(24) {
+        ["rate", "shaper", "docsis"].iter().for_each(|key| drop(link.remove(*key)));
+    }
     if !s.chance(24) {
         link.insert("delay".into(), json!(format!("{}us", s.spread(10, 100_000))));
     }
