@@ -43,6 +43,7 @@ GUIDES = {
         "cluster",
         "live",
         "low-latency-docsis",
+        "links",
         "flent",
         "responsiveness",
         "workloads",

@@ -53,6 +53,27 @@ def run(
     and its columns as arrays, or as (places, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
     """
 
+class DeliveryTrace(TypedDict):
+    """A trace of mahimahi in the compact form of a scenario's `source`, and what it is like."""
+
+    compact: str
+    lines: int
+    period_ms: int
+    longest_gap_ms: int
+    gaps_over_100ms: int
+
+def delivery_trace(text: str) -> DeliveryTrace:
+    """A trace in mahimahi's format, or in the compact form.
+
+    Raises `ValueError` with two arguments: the line (of the compact form the word), and what is wrong.
+    """
+
+def delivery_file(resolved: str, link: str) -> str:
+    """What a link of a scenario lets through in its duration, under its seed, as a file of mahimahi.
+
+    Raises `ScenarioError`: no such link, one with a rate, a duration without an opportunity.
+    """
+
 class LawFailure(Exception):  # noqa: N818  it is told as a LawError
     """A law in Python broke. `args` are link, method, and what is wrong, None where the cause says it."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from bloatlab import _core, laws, workloads
+from bloatlab import _core, deliveries, laws, workloads
 
 #: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
 Override = tuple[str, str]
@@ -45,6 +45,7 @@ LinkDict = TypedDict(
         "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],
         "docsis31": Mapping[str, Any],
+        "delivery": str | Mapping[str, Any],
         "changes": Sequence[Mapping[str, Any]],
     },
     total=False,
@@ -165,11 +166,11 @@ def parse(
 ) -> Scenario:
     """The scenario that `text` describes, with `sets` laid over it.
 
-    `source` names the text in messages; from `folder`, or the working folder, the files of laws in Python are looked
-    for. Raises `ScenarioError` with one line per problem.
+    `source` names the text in messages; from `folder`, or the working folder, the files that it names are looked for:
+    laws in Python and delivery traces. Raises `ScenarioError` with one line per problem.
     """
     given = _core.resolve(text, form, source, overrides(sets))
-    whole = laws.completed(given, folder, source)
+    whole = deliveries.completed(laws.completed(given, folder, source), folder, source)
     return Scenario(given if whole is given else _core.resolve(whole, "json", source))
 
 

@@ -121,7 +121,7 @@ def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
-    assert set(lists) == {"qdiscs", "apps", "tcp", "workloads", "studies"}
+    assert set(lists) == {"qdiscs", "links", "apps", "tcp", "workloads", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]

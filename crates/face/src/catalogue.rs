@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The catalogue as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`; the law that a user brings is among the disciplines
+/// The catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...]}`; the law that a user brings is among the disciplines
 /// where `outside` says that it can be run.
 pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
@@ -30,7 +30,15 @@ pub fn catalogue(outside: bool) -> String {
         .iter()
         .map(|(name, doc)| json!({ "name": name, "doc": doc, "params": tcp::TcpParams::preset(name) }))
         .collect();
-    json!({ "qdiscs": qdiscs, "apps": apps, "tcp": tcp }).to_string()
+    let links: Vec<Value> = port::DELIVERIES
+        .iter()
+        .map(|l| {
+            json!({
+                "name": l.name, "summary": l.summary, "source": l.source, "params": properties((l.params)().as_value()),
+            })
+        })
+        .collect();
+    json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp }).to_string()
 }
 
 /// Name, default and description of every property of an object's schema.

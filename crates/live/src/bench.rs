@@ -74,8 +74,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// What it has counted so far, and what it holds.
-    pub fn counts(&self) -> LinkCounts {
+    /// What it has counted before `now`, and what it holds.
+    pub fn counts(&self, now: Time) -> LinkCounts {
         let c = self.port.counters();
         let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
         LinkCounts {
@@ -98,6 +98,7 @@ impl Link {
                 })
                 .collect(),
             grants: Vec::new(),
+            opportunities: self.port.opportunities(now),
         }
     }
 }
@@ -307,6 +308,7 @@ impl<S: Sink> Bench<S> {
     pub fn finish(&mut self, now: Time) {
         if self.begin != Time::NEVER {
             // nothing of it was to be counted
+            self.begin = self.begin.min(now);
             self.begin();
         }
         for link in &mut self.links {
@@ -318,9 +320,10 @@ impl<S: Sink> Bench<S> {
 
     /// The warm-up is over: every link begins to count.
     fn begin(&mut self) {
+        let now = self.begin;
         self.begin = Time::NEVER;
         for link in &mut self.links {
-            link.before = link.counts();
+            link.before = link.counts(now);
             if let Some(meter) = &mut link.meter {
                 meter.begin();
             }

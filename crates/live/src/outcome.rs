@@ -44,7 +44,7 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     let links = link.bench.links.iter().zip(&plan.network.links).map(|(l, link)| LinkAccount {
         name: &link.name,
         capacity: link.declared.capacity(warm_up, Duration(ended.0)),
-        total: l.counts(),
+        total: l.counts(ended),
         before: l.before.clone(),
         classes: l.port.classes().iter().map(|c| c.name).collect(),
         // a modem that tells of its grants does not run live

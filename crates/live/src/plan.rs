@@ -253,6 +253,9 @@ impl Plan {
 
 /// The highest rate that a link ever has.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
+    if let Some(delivery) = &link.delivery {
+        return Some(delivery.mean_rate());
+    }
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let flow = link.service_flow().and_then(|flow| flow.peak_traffic_rate);
     let shaped = link.shaper.as_ref().and_then(|s| s.peak_on(wire)).or(flow);

@@ -13,6 +13,6 @@ mod reading;
 
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
-pub use link::{Backlog, LinkView, MAC_HEADER, ServiceFlow, docsis_frame, ethernet_frame};
+pub use link::{Backlog, LinkView, MAC_HEADER, OpportunityCounts, ServiceFlow, docsis_frame, ethernet_frame};
 pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};
 pub use reading::{Item, Reading, Unit, Value};

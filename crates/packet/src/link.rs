@@ -91,6 +91,47 @@ impl Backlog {
     }
 }
 
+/// What became of the opportunities of a link that delivers at moments of its own. Those of one millisecond count as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpportunityCounts {
+    /// Opportunities so far.
+    pub count: u64,
+    /// Those that sent something.
+    pub used: u64,
+    /// Bytes that all could have sent.
+    pub bytes: u64,
+    /// Bytes that were sent.
+    pub used_bytes: u64,
+    /// Longest time without one.
+    pub longest_gap: Duration,
+    /// Times without one above [`OpportunityCounts::LONG_GAP`].
+    pub long_gaps: u64,
+}
+
+impl OpportunityCounts {
+    /// CoDel's interval: a longer gap looks to it like a standing queue.
+    pub const LONG_GAP: Duration = Duration::from_millis(100);
+
+    /// What was counted since `before`. The longest gap is that of the whole run.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            count: self.count - before.count,
+            used: self.used - before.used,
+            bytes: self.bytes - before.bytes,
+            used_bytes: self.used_bytes - before.used_bytes,
+            longest_gap: self.longest_gap,
+            long_gaps: self.long_gaps - before.long_gaps,
+        }
+    }
+
+    /// A time without one: from one to the next, or from the start of the run to the first.
+    pub fn gap(&mut self, gap: Duration) {
+        self.longest_gap = self.longest_gap.max(gap);
+        self.long_gaps += u64::from(gap > Self::LONG_GAP);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

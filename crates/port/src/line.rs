@@ -44,7 +44,7 @@ impl Line {
     /// A packet arrives at the queue.
     #[inline]
     pub fn offer<V: Serve, S: Sink>(&mut self, server: &mut V, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
-        self.run(server, now, V::DEPARTS_FIRST, env);
+        self.run(server, now, server.departs_first(), env);
         let view = server.view(now, self.rate);
         let mut fates = Fates { now, link: self.link, env };
         let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };

@@ -4,9 +4,9 @@ use crate::env::{Env, PortCounters};
 use crate::flight::Flight;
 use crate::line::{Line, Step};
 use crate::server::{Serve, Server};
-use crate::{Change, PortSpec};
+use crate::{Change, PortSpec, Service};
 use docsis::GrantCounts;
-use packet::{Backlog, LinkView, PacketMeta, Reading};
+use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta, Reading};
 use qdisc::{ClassProbe, Count, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
 use units::{Problem, Rng, Time};
@@ -34,12 +34,15 @@ impl Port {
     /// A port at rest.
     ///
     /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`,
-    /// `{name}.mac` and `{name}.map` under `seed`.
+    /// `{name}.mac`, `{name}.map` and `{name}.delivery` under `seed`.
     ///
     /// Errors: what [`PortSpec::validate`] finds; a queue whose law is from outside and has not been brought.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
         spec.queue.ready().map_err(|p| p.under("queue"))?;
+        if let Service::Delivery(delivery) = &spec.service {
+            delivery.ready().map_err(|p| p.under("delivery"))?;
+        }
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         let line = Line {
             link,
@@ -186,6 +189,11 @@ impl Port {
     /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
     pub fn transmit_backlog(&self, now: Time) -> Backlog {
         self.server.transmit_backlog(now)
+    }
+
+    /// What became of the opportunities before `now` of a link that has such.
+    pub fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
+        self.server.opportunities(now)
     }
 
     /// The link as the discipline sees it.

@@ -1,6 +1,6 @@
 //! What to build a port from, and how it may change while it runs.
 
-use crate::Shaper;
+use crate::{Delivery, Shaper};
 use docsis::{Docsis31Params, DocsisParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ pub enum Service {
     Docsis(DocsisParams),
     /// A DOCSIS 3.1 modem's upstream, whose channel has a rate of its own: the link has none.
     Docsis31(Docsis31Params),
+    /// Opportunities in place of a rate.
+    Delivery(Delivery),
 }
 
 /// What is added to a packet's propagation delay, drawn for each packet from percentiles such as a live run has of its own
@@ -161,6 +163,7 @@ impl PortSpec {
             Service::Plain => Ok(()),
             Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("service.shaper")),
             Service::Docsis(p) => p.validate().map_err(|p| p.under("service.docsis")),
+            Service::Delivery(p) => p.validate().map_err(|p| p.under("service.delivery")),
             Service::Docsis31(p) => {
                 p.validate().map_err(|p| p.under("service.docsis31")).and_then(|()| self.validate_docsis31(p))
             }
@@ -220,13 +223,19 @@ impl Change {
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {
-            Service::Plain => (false, false),
+            Service::Plain | Service::Delivery(_) => (false, false),
             Service::Shaper(Shaper::TokenBucket(flow)) => (flow.peak_traffic_rate.is_some(), false),
             Service::Shaper(Shaper::Htb(htb)) => (htb.ceil.is_some(), htb.rate.is_none()),
             Service::Docsis(p) => (p.flow.peak_traffic_rate.is_some(), false),
             Service::Docsis31(p) => (p.flow.peak_traffic_rate.is_some(), false),
         };
         let refuse = |path: &str, message: &str| Err(Problem::new(path, message));
+        if self.rate.is_some() && matches!(spec.service, Service::Delivery(_)) {
+            return refuse(
+                "rate",
+                "the link has opportunities (delivery) in place of a rate; expected a change of delay, jitter or loss",
+            );
+        }
         if self.rate == Some(BitRate(0)) && !plain {
             return refuse("rate", "0bit is not valid behind a shaper; expected a positive rate");
         }
@@ -234,7 +243,7 @@ impl Change {
             [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)]
         {
             match rate {
-                Some(_) if plain => {
+                Some(_) if plain || matches!(spec.service, Service::Delivery(_)) => {
                     return refuse(path, "the link is plain; expected service = shaper or docsis");
                 }
                 Some(BitRate(0)) => return refuse(path, "0bit is not valid; expected a positive rate"),

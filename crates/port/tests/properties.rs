@@ -37,6 +37,8 @@ fn specs() -> Vec<String> {
         "rate = '30mbit'\njitter = '5ms'\nloss = 0.1".to_owned(),
         "rate = '30mbit'\njitter = '5ms'\nreorder = true".to_owned(),
         format!("service = {{ shaper = {FLOW} }}"),
+        "service = { delivery = { lte = { way = 'up', handover_every = '1s' } } }".to_owned(),
+        "loss = 0.1\nservice = { delivery = { trace = { source = '+1x2 +0 +7 +31x40', start = '3ms' } } }".to_owned(),
         "rate = '5mbit'\nservice = { shaper = 'htb' }".to_owned(),
         "rate = '30mbit'\nservice = { shaper = { htb = { rate = '5mbit', ceil = '20mbit', burst = '100KB' } } }"
             .to_owned(),

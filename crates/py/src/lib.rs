@@ -4,6 +4,7 @@
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
 
 mod collisions;
+mod delivery;
 mod law;
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod live;
@@ -66,7 +67,7 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
     scenario_of(resolved)?.tc(link).map_err(|p| refuse("", &[p]))
 }
 
-/// What there is to choose from, as JSON: `{"qdiscs": [...], "apps": [...], "tcp": [...]}`.
+/// What there is to choose from, as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...]}`.
 #[pyfunction]
 fn catalogue() -> String {
     face::catalogue(true)
@@ -119,6 +120,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("LiveError", m.py().get_type::<LiveError>())?;
     m.add_function(wrap_pyfunction!(quantity::quantity, m)?)?;
     m.add("LawFailure", m.py().get_type::<law::LawFailure>())?;
+    m.add_function(wrap_pyfunction!(delivery::delivery_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(delivery::delivery_file, m)?)?;
     m.add_class::<law::LawPacket>()?;
     m.add_class::<law::LawView>()?;
     m.add_function(wrap_pyfunction!(live::live, m)?)?;

@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod declare;
+mod rate;
 #[cfg(test)]
 mod tests;
 pub(crate) mod word_error;

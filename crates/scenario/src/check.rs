@@ -1,6 +1,7 @@
 //! What a scenario must satisfy before anything is built from it.
 
 use crate::declare::{App, Link, Scenario};
+use crate::delivery_check::{check_delivery, check_sizes};
 use crate::nearest::unknown;
 use crate::network::{Network, nodes, number};
 use units::{BitRate, Duration, Problem, shown};
@@ -113,6 +114,7 @@ impl Scenario {
             Ok(network) => {
                 check_reachable(&network, problems);
                 if problems.is_empty() {
+                    check_sizes(&network, problems);
                     self.check_memory(problems);
                     self.check_work(&network, problems);
                 }
@@ -216,8 +218,13 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
             "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one",
         ));
     }
-    let rate = link.served_rate().filter(|r| r.0 > 0);
+    // a discipline that shapes is compared with the busiest moment of a link with opportunities, a limit in time with its mean
+    let peak = link.delivery.as_ref().filter(|_| link.queue.shapes().is_some()).map(port::Delivery::peak_rate);
+    let rate = peak.or(link.served_rate()).filter(|r| r.0 > 0);
     let at_rate = |()| rate.map_or(Ok(()), |rate| link.queue.validate_at(rate));
+    if let Some(delivery) = &link.delivery {
+        problems.extend(check_delivery(link, delivery));
+    }
     if let Err(p) = link.queue.validate().and_then(at_rate) {
         problems.push(p.under("queue"));
     }

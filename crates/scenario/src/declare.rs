@@ -107,6 +107,9 @@ pub struct Link {
     /// has a rate of its own, so the link has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docsis31: Option<docsis::Docsis31Params>,
+    /// Opportunities to send in place of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<port::Delivery>,
     /// Changes on a schedule, in order of time.
     #[serde(default)]
     pub changes: Vec<Change>,
@@ -167,6 +170,10 @@ impl Link {
     ///
     /// A burst is on top of a sustained rate: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
+        if self.delivery.is_some() {
+            // what a link with opportunities could carry, it counts itself
+            return None;
+        }
         let (mut rate, mut sustained) = (self.rate, self.shaped_rate());
         let mut at = from;
         let mut bits = 0.0;
@@ -182,8 +189,11 @@ impl Link {
         Some(bits)
     }
 
-    /// The sustained rate of a shaper or service flow that has one of its own.
+    /// The sustained rate of a shaper or service flow that has one of its own, the mean of a link with opportunities.
     fn shaped_rate(&self) -> Option<BitRate> {
+        if let Some(delivery) = &self.delivery {
+            return Some(delivery.mean_rate());
+        }
         let flow = self.service_flow().map(|flow| flow.max_sustained_rate);
         self.shaper.as_ref().map_or(flow, port::Shaper::own_rate)
     }
@@ -206,11 +216,12 @@ impl Link {
 
     /// As a port is built.
     pub fn for_port(&self) -> port::PortSpec {
-        let service = match (&self.shaper, &self.docsis, &self.docsis31) {
+        let service = match (&self.shaper, &self.docsis, &self.docsis31, &self.delivery) {
             (Some(shaper), ..) => port::Service::Shaper(shaper.clone()),
-            (None, Some(docsis), _) => port::Service::Docsis(docsis.clone()),
-            (None, None, Some(docsis)) => port::Service::Docsis31(docsis.clone()),
-            (None, None, None) => port::Service::Plain,
+            (None, Some(docsis), ..) => port::Service::Docsis(docsis.clone()),
+            (None, None, Some(docsis), _) => port::Service::Docsis31(docsis.clone()),
+            (None, None, None, Some(delivery)) => port::Service::Delivery(delivery.clone()),
+            (None, None, None, None) => port::Service::Plain,
         };
         port::PortSpec {
             rate: self.rate,

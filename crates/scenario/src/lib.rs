@@ -11,6 +11,7 @@
 mod check;
 mod choice;
 mod declare;
+mod delivery_check;
 mod expect;
 mod nearest;
 mod network;

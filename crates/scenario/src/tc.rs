@@ -109,6 +109,12 @@ fn server(link: &Link, verb: &str) -> Option<String> {
 /// What the server's commands do not say.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(delivery) = &link.delivery {
+        notes.push(format!(
+            "Linux has no link of recorded opportunities: nothing stands here for this one ({} in the mean); mahimahi's mm-link has",
+            delivery.mean_rate()
+        ));
+    }
     if link.service_flow().is_some() {
         notes.push(
             "Linux has no cable modem: the token bucket of its service flow stands here, without request and grant"

@@ -6,7 +6,8 @@ use units::{Duration, Problem};
 
 /// Whether a link is one of "all": it can hold a queue.
 pub fn can_queue(link: &Link) -> bool {
-    link.rate.is_some() || link.shaper.is_some() || link.service_flow().is_some()
+    let served = link.shaper.is_some() || link.service_flow().is_some() || link.delivery.is_some();
+    link.rate.is_some() || served
 }
 
 impl Scenario {

@@ -88,7 +88,7 @@ impl Scenario {
 
     /// Segments and their ACKs that a link can carry during the run.
     fn carried(&self, link: &Link) -> f64 {
-        let rate = top_rate(link).map_or(f64::INFINITY, |rate| rate.0 as f64);
+        let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
         // no segment is smaller than its headers
         4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
     }
@@ -100,7 +100,7 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.mss.min(server.mss));
-        let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to)).collect();
+        let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, self.duration)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
         let demand = app.traffic.demand(span, round);
         let mut fastest = Some((usize::MAX, BitRate(0)));
@@ -135,21 +135,24 @@ fn window(stack: &TcpParams) -> u64 {
 }
 
 /// The highest rate that a link ever has; none if serialisation takes no time.
-fn top_rate(link: &Link) -> Option<BitRate> {
+fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
+    if let Some(delivery) = &link.delivery {
+        return Some(delivery.most_in(span));
+    }
     let changed = link.changes.iter().filter_map(|c| c.rate).max();
     let channel = link.docsis31.as_ref().map(docsis::Docsis31Params::channel);
     link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate))).or(channel)
 }
 
 /// Follows the routes there and back.
-fn path(network: &Network, a: u16, b: u16) -> Path {
+fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     let mut path = Path { round: Duration::ZERO, slowest: [None, None] };
     for (direction, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
         for i in network.path(from, to).unwrap_or_default() {
             let link = &network.links[usize::from(i)].declared;
             let least = link.changes.iter().filter_map(|c| c.delay).min().map_or(link.delay, |d| d.min(link.delay));
             path.round += least;
-            if let Some(rate) = top_rate(link) {
+            if let Some(rate) = top_rate(link, span) {
                 path.round += rate.time_for(ACK);
                 if path.slowest[direction].is_none_or(|(_, known)| rate < known) {
                     path.slowest[direction] = Some((usize::from(i), rate));

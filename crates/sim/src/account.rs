@@ -7,21 +7,22 @@ use qdisc::ClassProbe;
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
+use units::Time;
 
 impl<S: Sink> World<S> {
     /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
+        // after a run the machines look back from its end, before it from the last event
+        let now = if self.over { self.end } else { self.now() };
         let links = self.core.net.links.iter().map(|l| LinkAccount {
             name: &l.name,
             capacity: capacity(scenario, &l.name),
-            total: l.counts(),
+            total: l.counts(now),
             before: l.meter.before.as_deref().cloned().unwrap_or_default(),
             classes: l.classes().iter().map(|c| c.name).collect(),
             service_flows: l.grants().iter().map(|(name, _)| *name).collect(),
             meter: l.meter.full.as_deref(),
         });
-        // after a run the machines look back from its end, before it from the last event
-        let now = if self.over { self.end } else { self.now() };
         Account {
             name: &scenario.name,
             seed: scenario.seed,
@@ -44,8 +45,8 @@ fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
 }
 
 impl Link {
-    /// What it has counted so far, and what it holds.
-    pub(crate) fn counts(&self) -> LinkCounts {
+    /// What it has counted before `now`, and what it holds.
+    pub(crate) fn counts(&self, now: Time) -> LinkCounts {
         let m = &self.meter;
         let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
         let backlog = match &self.kind {
@@ -70,6 +71,10 @@ impl Link {
                     marked: c.marked,
                 })
                 .collect(),
+            opportunities: match &self.kind {
+                Kind::Fifo(_) => None,
+                Kind::Port { port, .. } => port.opportunities(now),
+            },
             grants: self
                 .grants()
                 .iter()

@@ -406,7 +406,7 @@ impl<S: Sink> Net<S> {
             if let Kind::Fifo(fifo) = &mut link.kind {
                 fifo.settle(last, &mut link.meter);
             }
-            link.meter.before = Some(Box::new(link.counts()));
+            link.meter.before = Some(Box::new(link.counts(last + Duration(1))));
             if let Some(full) = &mut link.meter.full {
                 full.begin();
             }

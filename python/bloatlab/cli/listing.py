@@ -27,12 +27,12 @@ def command(
     *,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
 ) -> int:
-    """List queue disciplines, applications, TCP presets, workloads and studies; or one of them, with its parameters.
+    """List queue disciplines, links, applications, TCP presets, workloads and studies; or one, with its parameters.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, apps, tcp, workloads, studies), or the name of one entry: codel, voip, linux-6, ...
+        One kind (qdiscs, links, apps, tcp, workloads, studies), or the name of one entry: codel, voip, linux-6, ...
     form
         text for people, json for programs.
     """
@@ -44,8 +44,13 @@ def command(
     console = Console()
     if what is None or what in kinds:
         for place, (kind, entries) in enumerate(chosen.items()):
-            if place:
+            names_only = what is None and kind == "links"  # everything is on one page: these by name
+            if place and not names_only:
                 console.print()
+            if names_only:
+                title, where = _TITLES[kind]
+                _say(f"{title} ({where}): {', '.join(e['name'] for e in entries)}", console)
+                continue
             brief = {"tcp": _brief, "workloads": _families}.get(kind) if what is None else None
             show(_overview(kind, brief(entries) if brief else entries), console)
         console.print()
@@ -60,6 +65,7 @@ def command(
 #: Of each kind: its title, and where a scenario (or a command) names it.
 _TITLES = {
     "qdiscs": ("Queue disciplines", "link.NAME.queue"),
+    "links": ("Links without a rate", "link.NAME.delivery"),
     "apps": ("Applications", "app.NAME.traffic"),
     "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
     "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),

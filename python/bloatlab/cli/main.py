@@ -21,6 +21,7 @@ from bloatlab.cli import (
     diff,
     export,
     lab,
+    links,
     listing,
     live,
     play,
@@ -131,6 +132,7 @@ for _name, _module in (
     ("collisions", collisions),
 ):
     app.command(_module.command, name=_name, help_format="markdown")
+app.command(links.app)
 app.command(store.app)
 
 

@@ -2,7 +2,7 @@
 
 use crate::LinkMeter;
 use crate::tally::Tally;
-use packet::{Backlog, DropReason};
+use packet::{Backlog, DropReason, OpportunityCounts};
 use serde_json::Value;
 use units::Duration;
 
@@ -78,6 +78,8 @@ pub struct LinkCounts {
     pub in_flight: u64,
     /// The classes of its discipline, if it has any.
     pub classes: Vec<ClassCounts>,
+    /// The opportunities of a link that delivers at moments of its own.
+    pub opportunities: Option<OpportunityCounts>,
     /// The grants of its modem, by service flow, if that tells of them.
     pub grants: Vec<GrantCounts>,
 }
@@ -148,6 +150,7 @@ impl LinkCounts {
             in_flight: self.in_flight,
             classes: self.classes.iter().zip(earlier).map(|(now, then)| now.since(then)).collect(),
             grants: self.grants.iter().zip(granted).map(|(now, then)| now.since(then)).collect(),
+            opportunities: self.opportunities.map(|now| now.since(before.opportunities.unwrap_or_default())),
         }
     }
 }

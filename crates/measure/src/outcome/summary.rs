@@ -11,7 +11,7 @@
 use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
 use crate::{Histogram, class, grade, jain, variation};
-use packet::DropReason;
+use packet::{DropReason, OpportunityCounts};
 use serde_json::{Map, Value, json};
 use units::Duration;
 
@@ -43,6 +43,15 @@ fn grants_json(GrantCounts { requested, granted, proactive, used }: GrantCounts)
     json!({
         "requested_bytes": requested, "granted_bytes": granted, "proactive_bytes": proactive, "used_bytes": used,
         "unused_bytes": granted.saturating_sub(used),
+    })
+}
+
+/// What a link with opportunities could have sent, and what it sent.
+fn opportunities_json(o: &OpportunityCounts, time: Duration) -> Value {
+    json!({
+        "mean_mbit": mbit(o.bytes, time), "opportunities": o.count, "used": o.used, "bytes": o.bytes,
+        "used_bytes": o.used_bytes, "wasted_bytes": o.bytes - o.used_bytes, "longest_gap_ms": o.longest_gap.millis(),
+        "gaps_over_100ms": o.long_gaps,
     })
 }
 
@@ -115,6 +124,10 @@ impl Account<'_> {
         if !link.service_flows.is_empty() {
             let flows = link.service_flows.iter().zip(&m.grants);
             v["grants"] = flows.map(|(name, grants)| ((*name).to_owned(), grants_json(*grants))).collect();
+        }
+        if let Some(o) = &m.opportunities {
+            v["utilisation"] = json!((o.bytes > 0).then(|| m.delivered.bytes as f64 / o.bytes as f64));
+            v["delivery"] = opportunities_json(o, self.measured());
         }
         if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);

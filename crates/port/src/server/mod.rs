@@ -7,12 +7,13 @@ mod bucket;
 mod docsis31;
 mod granted;
 mod htb;
+mod opportunity;
 mod plain;
 mod two_queue;
 
 use crate::{Change, PortSpec, Service, Shaper};
 use docsis::{GrantCounts, Model};
-use packet::{Backlog, LinkView, PacketMeta, ServiceFlow};
+use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta, ServiceFlow};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
@@ -41,8 +42,11 @@ pub(crate) enum Asks {
 
 /// The moments of a server. `rate` is the link's own rate, if it has one.
 pub(crate) trait Serve {
-    /// A packet leaves before another arrives in the same moment.
-    const DEPARTS_FIRST: bool = false;
+    /// Whether a packet leaves before another arrives in the same moment.
+    #[inline]
+    fn departs_first(&self) -> bool {
+        false
+    }
 
     /// The link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
@@ -105,6 +109,11 @@ pub(crate) trait Serve {
     fn transmit_backlog(&self, _now: Time) -> Backlog {
         Backlog::default()
     }
+
+    /// What became of its opportunities before `now`, if it has such.
+    fn opportunities(&self, _now: Time) -> Option<OpportunityCounts> {
+        None
+    }
 }
 
 /// Any server.
@@ -116,6 +125,7 @@ pub(crate) enum Server {
     TwoQueue(Box<two_queue::TwoQueue>),
     Granted(Box<granted::Granted>),
     Docsis31(Box<docsis31::Docsis31>),
+    Opportunities(Box<opportunity::Opportunities>),
 }
 
 /// The same of whichever server it is.
@@ -128,6 +138,7 @@ macro_rules! each {
             Server::TwoQueue($it) => $do,
             Server::Granted($it) => $do,
             Server::Docsis31($it) => $do,
+            Server::Opportunities($it) => $do,
         }
     };
 }
@@ -140,6 +151,9 @@ impl Server {
             Service::Plain => Self::Plain(plain::Plain),
             Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p)),
             Service::Shaper(Shaper::Htb(p)) => Self::Htb(htb::Class::new(p, spec.rate)),
+            Service::Delivery(p) => {
+                Self::Opportunities(Box::new(opportunity::Opportunities::new(p, stream("delivery"))))
+            }
             Service::Docsis(p) => match p.model {
                 Model::TwoQueue2012 => Self::TwoQueue(Box::new(two_queue::TwoQueue::new(p, spec.rate))),
                 Model::DocsisLink2013 => Self::Granted(Box::new(granted::Granted::new(p, spec.rate))),
@@ -161,6 +175,10 @@ impl Server {
 }
 
 impl Serve for Server {
+    #[inline]
+    fn departs_first(&self) -> bool {
+        each!(self, s => s.departs_first())
+    }
     #[inline]
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView {
         each!(self, s => s.view(now, rate))
@@ -206,5 +224,8 @@ impl Serve for Server {
     }
     fn transmit_backlog(&self, now: Time) -> Backlog {
         each!(self, s => s.transmit_backlog(now))
+    }
+    fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
+        each!(self, s => s.opportunities(now))
     }
 }

@@ -10,7 +10,10 @@ use units::{BitRate, Time};
 pub(crate) struct Plain;
 
 impl Serve for Plain {
-    const DEPARTS_FIRST: bool = true;
+    #[inline]
+    fn departs_first(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn view(&self, _now: Time, rate: Option<BitRate>) -> LinkView {

@@ -35,8 +35,13 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(spec: &str) -> Self {
+        Self::named(spec, "up")
+    }
+
+    /// The same with random streams of this name.
+    pub fn named(spec: &str, name: &str) -> Self {
         let spec: PortSpec = toml::from_str(spec).unwrap();
-        let port = Port::build(&spec, LinkId(0), 1, "up").unwrap();
+        let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
         Self { port, flows: FlowTable::default(), fates: Fates::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 

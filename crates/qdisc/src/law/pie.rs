@@ -218,6 +218,13 @@ impl PieParams {
     }
 }
 
+impl PieParams {
+    /// Whether the delay comes from the rate of departures.
+    pub fn measures_departures(&self) -> bool {
+        self.config().delay == DelayEstimate::DepartureRate
+    }
+}
+
 impl LawParams for PieParams {
     type Law = Pie;
     fn validate(&self) -> Result<(), Problem> {

@@ -1,0 +1,253 @@
+//! A recorded trace as text: mahimahi's file, or the same in fewer letters.
+//!
+//! ```text
+//! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
+//! compact   words: +D is D ms after the one before, +DxN is N opportunities there ("+16 +1x3 +4")
+//! ```
+//!
+//! Source: mahimahi's link_queue.cc (facts only), SPEC-TODAY 10.1. Results and stores keep the compact form.
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use units::{Duration, shown};
+
+/// Most lines of a trace.
+pub const MOST_LINES: u64 = 100_000_000;
+/// The last time of a trace is at most this, so that sums of times fit.   Unit: ms (more than 11 days).
+pub const MOST_MS: u64 = 1_000_000_000;
+
+/// Opportunities of one millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub ms: u32,
+    pub count: u32,
+}
+
+/// The lines of a trace; none: it has not been read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lines(Arc<[Step]>);
+
+/// What is wrong with a text, and in which line (from 1; of the compact form the number of the word).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Line or word, from 1.
+    pub line: usize,
+    /// What was read and what is valid.
+    pub message: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
+
+impl Lines {
+    /// Reads a file: a number in every line.   Errors: the first line that is none, or falls; a file without lines.
+    pub fn read(text: &str) -> Result<Self, BadLine> {
+        let mut lines = Self::builder();
+        for (i, line) in text.lines().enumerate() {
+            let word = line.trim_end();
+            let bad = |message: String| BadLine { line: i + 1, message };
+            if word.is_empty() {
+                return Err(bad(format!("an empty line is not valid; {VALID}")));
+            }
+            let digits = word.bytes().all(|b| b.is_ascii_digit());
+            let ms = word.parse().ok().filter(|ms| digits && *ms <= MOST_MS);
+            let ms: u64 = ms.ok_or_else(|| bad(format!("\"{}\" is not valid; {VALID}", shown(word))))?;
+            lines.push(ms, 1).map_err(bad)?;
+        }
+        lines.done(text.lines().count())
+    }
+
+    /// Reads the compact form.   Errors: the first word that is none; nothing at all.
+    pub fn read_compact(text: &str) -> Result<Self, BadLine> {
+        let (mut lines, mut now, mut words) = (Self::builder(), 0u64, 0);
+        for (i, word) in text.split_whitespace().enumerate() {
+            let bad = |message: String| BadLine { line: i + 1, message };
+            let parts = word.strip_prefix('+').map(|rest| rest.split_once('x').unwrap_or((rest, "1")));
+            let numbers = parts.and_then(|(ms, count)| Some((ms.parse::<u64>().ok()?, count.parse::<u64>().ok()?)));
+            let fits = numbers.filter(|(ms, count)| {
+                word.bytes().filter(|b| *b == b'+').count() == 1 && *ms <= MOST_MS && (1..=MOST_LINES).contains(count)
+            });
+            let (ms, count) = fits.ok_or_else(|| {
+                bad(format!("\"{}\" is not valid; expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", shown(word)))
+            })?;
+            now += ms;
+            lines.push(now, count).map_err(bad)?;
+            words = i + 1;
+        }
+        lines.done(words)
+    }
+
+    fn builder() -> Builder {
+        Builder { steps: Vec::new(), lines: 0 }
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Whether nothing has been read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|s| u64::from(s.count)).sum()
+    }
+
+    /// Most in one millisecond.
+    pub fn most_at_once(&self) -> u64 {
+        self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
+    }
+
+    /// The time after which it repeats: its last one.
+    pub fn period(&self) -> Duration {
+        Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
+    }
+
+    /// The times without an opportunity, in order, that from the last one to the first of the next round at the end.
+    pub fn gaps(&self) -> impl Iterator<Item = Duration> {
+        let between = self.0.windows(2).map(|w| w[1].ms - w[0].ms);
+        between.chain(self.0.first().map(|s| s.ms)).map(|ms| Duration::from_millis(ms.into()))
+    }
+
+    /// The longest of them.
+    pub fn longest_gap(&self) -> Duration {
+        self.gaps().max().unwrap_or_default()
+    }
+
+    /// As mahimahi's file.
+    pub fn file(&self) -> String {
+        let mut text = String::new();
+        for step in self.0.iter() {
+            for _ in 0..step.count {
+                let _ = writeln!(text, "{}", step.ms);
+            }
+        }
+        text
+    }
+
+    /// The compact form.
+    pub fn compact(&self) -> String {
+        let (mut text, mut last) = (String::new(), 0);
+        for step in self.0.iter() {
+            let space = if text.is_empty() { "" } else { " " };
+            let _ = match step.count {
+                1 => write!(text, "{space}+{}", step.ms - last),
+                n => write!(text, "{space}+{}x{n}", step.ms - last),
+            };
+            last = step.ms;
+        }
+        text
+    }
+}
+
+/// Lines that come one by one.
+struct Builder {
+    steps: Vec<Step>,
+    lines: u64,
+}
+
+impl Builder {
+    fn push(&mut self, ms: u64, count: u64) -> Result<(), String> {
+        let last = self.steps.last().map_or(0, |s| u64::from(s.ms));
+        if ms < last {
+            return Err(format!("{ms} is not valid after {last}; times never fall"));
+        }
+        self.lines += count;
+        if self.lines > MOST_LINES || ms > MOST_MS {
+            return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
+        }
+        // both fit: they have just been compared with what does
+        let (ms, count) = (ms as u32, count as u32);
+        match self.steps.last_mut().filter(|s| s.ms == ms) {
+            Some(step) => step.count += count,
+            None => self.steps.push(Step { ms, count }),
+        }
+        Ok(())
+    }
+
+    fn done(self, line: usize) -> Result<Lines, BadLine> {
+        match self.steps.last() {
+            None => Err(BadLine { line: 1, message: format!("the trace is empty; {VALID} in each line") }),
+            Some(Step { ms: 0, .. }) => Err(BadLine {
+                line,
+                message: "the last time is 0; expected one above 0: the trace repeats after it".into(),
+            }),
+            Some(_) => Ok(Lines(self.steps.into())),
+        }
+    }
+}
+
+impl Serialize for Lines {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.compact())
+    }
+}
+
+impl<'de> Deserialize<'de> for Lines {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let read = if text.starts_with('+') { Self::read_compact(&text) } else { Self::read(&text) };
+        read.map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Lines {
+    fn schema_name() -> Cow<'static, str> {
+        "DeliveryLines".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "The lines of a trace, or \"+16 +1x3\" for 16, 17, 17, 17." })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_and_its_compact_form() {
+        let text = "0\n16\n17\n17\n17\n21\n";
+        let lines = Lines::read(text).unwrap();
+        assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
+        assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
+        assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
+        // 0 to 16; from 21 to the next round's first, at 21 + 0, there is no time
+        let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
+        assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
+        // "1" alone is an opportunity every ms; a line may end as in Windows, and the last needs no end
+        assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
+        assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn what_is_no_trace_says_its_line() {
+        let problem = |text: &str| Lines::read(text).unwrap_err();
+        assert_eq!(problem("").line, 1);
+        assert_eq!(problem("1\n\n2\n"), BadLine { line: 2, message: format!("an empty line is not valid; {VALID}") });
+        assert_eq!(problem("1\n5\n4\n").to_string(), "line 3: 4 is not valid after 5; times never fall");
+        assert_eq!(problem("0\n0\n").line, 2);
+        for bad in ["-1", "1.5", "+3", "1e3", "abc", "1000000001", "99999999999999999999999", "1 2", "\u{661}"] {
+            assert_eq!(problem(&format!("1\n{bad}\n7\n")).line, 2, "{bad}");
+        }
+        for bad in ["+", "+x", "+1x", "+1x0", "+-1", "++1", "+1x2x3", "1", "+1x100000001", "+1000000000 +1", "+0"] {
+            assert!(Lines::read_compact(bad).is_err(), "{bad}");
+        }
+    }
+}

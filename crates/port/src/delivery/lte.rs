@@ -1,0 +1,322 @@
+//! A link like LTE's: grants, blocks that are sent again, a rate that swings, and handovers.
+//!
+//! ```text
+//! each ms (TTI)      earned += rate / 8000, where the rate is drawn anew each `change_every`
+//! at a grant         a block of what was earned; it fails with probability `block_error` and is sent again `harq` later, at most
+//!                    three times; what is sent twice has to be earned twice
+//! in order           a block is delivered no earlier than those before it (RLC): behind one that failed they come in a burst
+//! handover           nothing for a while, drawn from `handover_min` to `handover_max`
+//!
+//! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
+//! ```
+//!
+//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes), SPEC-TODAY 10.3. That about a tenth of the blocks is sent again is what
+//! schedulers aim at (Sauter, From GSM to LTE, on HARQ). How often grants come and how fast and far a rate swings are round numbers of
+//! SPEC-TODAY, not measurements.
+//! Departs: no scheduling request, no other users, no bearer; the rate that a user gets is drawn, not computed.
+
+use super::moment::Opportunity;
+use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{BitRate, Duration, Prob, Problem, Rng, Time};
+
+/// Times that a block is sent again before it is given to those above, which is taken for delivered.
+const AGAIN: u32 = 3;
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// To the phone: a grant each ms.
+    #[default]
+    Down,
+    /// From the phone: a grant each 5 to 20 ms.
+    Up,
+}
+
+/// A link like LTE's. Deterministic from the scenario's seed and the link's name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LteParams {
+    /// Which way data go; it decides how often grants come.
+    pub way: Way,
+    /// Mean rate of what is granted, blocks that are sent again included.
+    pub rate: BitRate,
+    /// Largest rate over least: 10 is a factor of up to 10 from one draw to the next; 1 is a constant rate.
+    pub swing: f64,
+    /// How often the rate is drawn anew.
+    pub change_every: Duration,
+    /// Least time from grant to grant; null: 1ms (down), 5ms (up).
+    pub grant_min: Option<Duration>,
+    /// Most time from grant to grant; null: 1ms (down), 20ms (up).
+    pub grant_max: Option<Duration>,
+    /// Probability that a block fails and is sent again.
+    pub block_error: Prob,
+    /// How long after a block it is sent again.
+    pub harq: Duration,
+    /// Mean time from the end of a handover to the next (half of it to one and a half); 0s: there is none.
+    pub handover_every: Duration,
+    /// Shortest time without service in a handover.
+    pub handover_min: Duration,
+    /// Longest.
+    pub handover_max: Duration,
+}
+
+impl Default for LteParams {
+    fn default() -> Self {
+        Self {
+            way: Way::default(),
+            rate: BitRate(20_000_000),
+            swing: 10.0,
+            change_every: Duration::from_millis(500),
+            grant_min: None,
+            grant_max: None,
+            block_error: Prob::new(0.1).unwrap_or_default(),
+            harq: Duration::from_millis(8),
+            handover_every: Duration::from_secs(30),
+            handover_min: Duration::from_millis(50),
+            handover_max: Duration::from_secs(1),
+        }
+    }
+}
+
+impl LteParams {
+    fn grants(&self) -> (Duration, Duration) {
+        let (least, most) = match self.way {
+            Way::Down => (1, 1),
+            Way::Up => (5, 20),
+        };
+        let (least, most) = (Duration::from_millis(least), Duration::from_millis(most));
+        (self.grant_min.unwrap_or(least), self.grant_max.unwrap_or(most))
+    }
+
+    /// The first thing that is wrong, by field name.
+    pub fn validate(&self) -> Result<(), Problem> {
+        Rates::validate(self.rate, self.swing)?;
+        let (ms, s) = (Duration::from_millis(1), Duration::from_secs(10));
+        let grants = self.grants();
+        for (name, time, most) in [
+            ("change_every", self.change_every, s * 360),
+            ("grant_min", grants.0, s),
+            ("grant_max", grants.1, s),
+            ("harq", self.harq, s),
+            ("handover_min", self.handover_min, s),
+            ("handover_max", self.handover_max, s),
+        ] {
+            whole_ms(name, time, ms, most)?;
+        }
+        if !self.handover_every.is_zero() {
+            whole_ms("handover_every", self.handover_every, ms * 100, s * 360)?;
+        }
+        rising(("grant_min", grants.0), ("grant_max", grants.1))?;
+        rising(("handover_min", self.handover_min), ("handover_max", self.handover_max))?;
+        if self.block_error.get() > 0.9 {
+            let message = format!("{} is not valid; expected at most 0.9", self.block_error);
+            return Err(Problem::new("block_error", message));
+        }
+        Ok(())
+    }
+
+    /// What it carries in the mean.
+    pub fn mean_rate(&self) -> BitRate {
+        let p = self.block_error.get();
+        let sent = 1.0 + p + p * p + p * p * p;
+        let gap = (self.handover_min.secs() + self.handover_max.secs()) / 2.0;
+        let every = self.handover_every.secs();
+        let served = if every > 0.0 { every / (every + gap) } else { 1.0 };
+        BitRate((self.rate.0 as f64 * served / sent) as u64)
+    }
+
+    /// No draw of the rate is above it.
+    pub fn peak_rate(&self) -> BitRate {
+        Rates::new(self.rate, self.swing).most()
+    }
+
+    /// No run of so long carries more: at its start nothing is held.
+    pub fn most_in(&self, span: Duration) -> BitRate {
+        with_burst(self.peak_rate(), Duration::from_millis(1), span)
+    }
+}
+
+/// Its opportunities, ms by ms.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Lte {
+    p: LteParams,
+    rates: Rates,
+    rng: Rng,
+    /// The TTI at hand.   Unit of all times: ms.
+    now: u64,
+    /// Bytes per ms, until `drawn_until`.
+    rate: f64,
+    drawn_until: u64,
+    /// Bytes that may be granted; below zero after blocks that were sent again.
+    earned: f64,
+    grant_at: u64,
+    handover_at: u64,
+    /// Blocks, and when they are delivered: never falling.
+    blocks: VecDeque<(u64, f64)>,
+    whole: Whole,
+}
+
+impl Lte {
+    pub fn new(p: &LteParams, mut rng: Rng) -> Self {
+        let handover_at =
+            if p.handover_every.is_zero() { u64::MAX } else { between(&mut rng, Duration(MS), p.handover_every) };
+        Self {
+            p: p.clone(),
+            rates: Rates::new(p.rate, p.swing),
+            rng,
+            now: 0,
+            rate: 0.0,
+            drawn_until: 0,
+            earned: 0.0,
+            grant_at: 1,
+            handover_at,
+            blocks: VecDeque::new(),
+            whole: Whole::default(),
+        }
+    }
+
+    /// Bound: an opportunity is full after some thousands of ms at the least rate that is valid.
+    pub fn next(&mut self) -> Opportunity {
+        loop {
+            self.now += 1;
+            self.tti();
+            let mut bytes = 0.0;
+            while let Some((_, block)) = self.blocks.pop_front_if(|(at, _)| *at <= self.now) {
+                bytes += block;
+            }
+            let bytes = self.whole.take(bytes);
+            if bytes > 0 {
+                return Opportunity { at: Time(self.now.saturating_mul(MS)), bytes, later: Duration::ZERO };
+            }
+        }
+    }
+
+    fn tti(&mut self) {
+        if self.now > self.drawn_until {
+            self.rate = self.rates.draw(&mut self.rng) / 8000.0;
+            self.drawn_until = self.now - 1 + self.p.change_every.0 / MS;
+        }
+        if self.now >= self.handover_at {
+            let gap = between(&mut self.rng, self.p.handover_min, self.p.handover_max);
+            let every = self.p.handover_every;
+            let half = Duration(every.0 / 2);
+            // this ms is the gap's first
+            self.now += gap;
+            self.handover_at = self.now + between(&mut self.rng, half, every + half);
+            self.grant_at = self.grant_at.max(self.now);
+        }
+        self.earned += self.rate;
+        if self.now < self.grant_at {
+            return;
+        }
+        let (least, most) = self.p.grants();
+        self.grant_at = self.now + between(&mut self.rng, least, most);
+        if self.earned <= 0.0 {
+            return;
+        }
+        let block = std::mem::take(&mut self.earned);
+        let mut again = 0;
+        while again < AGAIN && self.rng.chance(self.p.block_error.get()) {
+            again += 1;
+        }
+        self.earned -= block * f64::from(again);
+        let at = self.now + u64::from(again) * (self.p.harq.0 / MS);
+        let at = self.blocks.back().map_or(at, |(before, _)| at.max(*before));
+        self.blocks.push_back((at, block));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opportunities(p: &LteParams, ms: u64) -> Vec<(u64, u64)> {
+        p.validate().unwrap();
+        let mut link = Lte::new(p, Rng::named(1, "link.down.delivery"));
+        let all = std::iter::from_fn(|| Some(link.next())).map(|o| (o.at.0 / MS, o.bytes));
+        all.take_while(|(at, _)| *at <= ms).collect()
+    }
+
+    fn mean(p: &LteParams, ms: u64) -> f64 {
+        opportunities(p, ms).iter().map(|o| o.1 as f64).sum::<f64>() * 8000.0 / ms as f64
+    }
+
+    fn steady() -> LteParams {
+        let block_error = Prob::default();
+        LteParams { swing: 1.0, block_error, handover_every: Duration::ZERO, ..LteParams::default() }
+    }
+
+    #[test]
+    fn without_anything_drawn_it_is_a_rate() {
+        // 20 Mbit/s are 2500 B per ms: after 1, 2, 3, 4 ms 1.66, 3.32, 4.99, 6.65 opportunities
+        let all = opportunities(&steady(), 1000);
+        assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
+        assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
+        // upwards the same bytes come in grants of 5 to 20 ms
+        let up = LteParams { way: Way::Up, ..steady() };
+        let all = opportunities(&up, 10_000);
+        let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&5), Some(&20)));
+        assert!((mean(&up, 100_000) / 20e6 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn blocks_are_sent_again_8_ms_later_and_in_order() {
+        let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
+        let all = opportunities(&p, 100_000);
+        let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
+        // the block of one ms comes 8 ms late, 9 after the one before it, and those behind it at once; the third time 25 after
+        assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
+        assert_eq!(gaps.iter().max(), Some(&25));
+        // 1 + p + p^2 + p^3 = 1.111: 18.0 Mbit/s are left
+        assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
+    }
+
+    #[test]
+    fn its_mean_and_its_swing() {
+        let p = LteParams { swing: 10.0, ..steady() };
+        // 10 h: 72 000 draws, sd of the mean 0.0026
+        assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
+        let mut by_draw = vec![0.0; 240];
+        for (at, bytes) in opportunities(&p, 120_000) {
+            by_draw[((at - 1) / 500) as usize] += bytes as f64;
+        }
+        let ratio = |w: &[f64]| (w[0] / w[1]).max(w[1] / w[0]);
+        let steps: Vec<f64> = by_draw.windows(2).map(ratio).collect();
+        assert!(steps.iter().all(|r| *r < 10.1), "no step beyond the swing");
+        // with a uniform logarithm the step exceeds 2 with probability (1 - lg 2)^2 = 0.489
+        let share = steps.iter().filter(|r| **r > 2.0).count() as f64 / steps.len() as f64;
+        assert!((share - 0.489).abs() < 0.1, "{share}");
+    }
+
+    #[test]
+    fn handovers_leave_gaps() {
+        let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
+        let all = opportunities(&p, 1_000_000);
+        let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
+        // a mean gap of 525 ms each 10.525 s: 95 in 1000 s; the gap ends with the TTI after it
+        assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
+        assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
+        assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);
+        let whole = LteParams::default();
+        assert!((mean(&whole, 10_000_000) / whole.mean_rate().0 as f64 - 1.0).abs() < 0.03);
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        let path = |p: LteParams| p.validate().unwrap_err().path;
+        assert_eq!(path(LteParams { rate: BitRate(1), ..steady() }), "rate");
+        assert_eq!(path(LteParams { swing: f64::NAN, ..steady() }), "swing");
+        assert_eq!(path(LteParams { harq: Duration(1), ..steady() }), "harq");
+        assert_eq!(
+            path(LteParams { grant_min: Some(Duration::from_millis(30)), way: Way::Up, ..steady() }),
+            "grant_min"
+        );
+        assert_eq!(path(LteParams { block_error: Prob::new(1.0).unwrap(), ..steady() }), "block_error");
+        assert_eq!(path(LteParams { handover_every: Duration(u64::MAX), ..steady() }), "handover_every");
+    }
+}

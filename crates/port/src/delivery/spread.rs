@@ -1,0 +1,102 @@
+//! What the synthetic links share: draws, and bytes in whole opportunities.
+
+use units::math::{ln, pow};
+use units::{BitRate, Duration, Problem, Rng};
+
+/// Bytes of one opportunity of a synthetic link: mahimahi's, so that each can be written as its file.
+pub(super) const OPPORTUNITY: u64 = 1504;
+/// A millisecond.   Unit: ns.
+pub(super) const MS: u64 = 1_000_000;
+
+/// Rates of a link, and least and most of them.   Unit: bit/s.
+const RATES: (u64, u64) = (100_000, 10_000_000_000);
+
+/// Draws rates whose logarithm is uniform: `mean` in the mean, the largest `swing` times the least.
+///
+/// ```text
+/// rate(u) = mean x k x swing^(u - 1/2), u in [0, 1);   k = ln swing / (swing^(1/2) - swing^(-1/2)) makes the mean 1
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rates {
+    mean: f64,
+    swing: f64,
+    k: f64,
+}
+
+impl Rates {
+    pub fn new(mean: BitRate, swing: f64) -> Self {
+        let root = pow(swing, 0.5);
+        let k = if swing > 1.0 { ln(swing) / (root - 1.0 / root) } else { 1.0 };
+        Self { mean: mean.0 as f64, swing, k }
+    }
+
+    fn at(&self, u: f64) -> f64 {
+        self.mean * self.k * pow(self.swing, u - 0.5)
+    }
+
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        self.at(rng.unit())
+    }
+
+    /// No draw is above it.
+    pub fn most(&self) -> BitRate {
+        BitRate(self.at(1.0) as u64 + 1)
+    }
+
+    /// Errors: a rate or a swing out of range.
+    pub fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
+        let (least, most) = RATES;
+        if !(least..=most).contains(&mean.0) {
+            let message = format!("{mean} is not valid; expected {} to {}", BitRate(least), BitRate(most));
+            return Err(Problem::new("rate", message));
+        }
+        if !(1.0..=100.0).contains(&swing) {
+            return Err(Problem::new("swing", format!("{swing} is not valid; expected 1 (a constant rate) to 100")));
+        }
+        Ok(())
+    }
+}
+
+/// A rate that carries a burst of `extra` besides, in `span`.
+pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
+    if span.is_zero() {
+        return rate;
+    }
+    BitRate((rate.0 as f64 * (1.0 + extra.0 as f64 / span.0 as f64)) as u64)
+}
+
+/// Bytes that become opportunities as soon as there are enough for one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Whole(f64);
+
+impl Whole {
+    /// Bytes of whole opportunities, now that `bytes` more have come.
+    pub fn take(&mut self, bytes: f64) -> u64 {
+        self.0 += bytes;
+        let count = (self.0 / OPPORTUNITY as f64) as u64;
+        self.0 -= (count * OPPORTUNITY) as f64;
+        count * OPPORTUNITY
+    }
+}
+
+/// A whole number of ms between two times, both included.
+pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
+    let (least, most) = (least.0 / MS, most.0 / MS);
+    least + rng.below(most.saturating_sub(least) + 1)
+}
+
+/// Errors: a time out of range, or not in whole ms.
+pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
+    if (least..=most).contains(&time) && time.0.is_multiple_of(MS) {
+        return Ok(());
+    }
+    Err(Problem::new(name, format!("{time} is not valid; expected {least} to {most}, in whole ms")))
+}
+
+/// Errors: a least time above the most.
+pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
+    if least.1 <= most.1 {
+        return Ok(());
+    }
+    Err(Problem::new(least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1)))
+}

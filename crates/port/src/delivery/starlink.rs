@@ -1,0 +1,208 @@
+//! A link like Starlink's: every 15 s another satellite or beam, with another rate and another delay, and now and then nothing.
+//!
+//! ```text
+//! each frame (1/750 s)   rate / 8 / 750 bytes, delivered at the next whole ms
+//! each `interval`        rate and added delay are drawn anew; with probability `outage` nothing for a while first
+//!
+//! mean carried = rate x (1 - outage x mean outage / interval)
+//! ```
+//!
+//! Source: links are set anew every 15 s, worldwide at the same moments, and latency and throughput step then (Mohan et al., A
+//! Multifaceted Look at Starlink Performance, WWW 2024, abstract); SPEC-TODAY 10.3. Frames of 1/750 s: Humphreys et al., Signal
+//! Structure of the Starlink Ku-Band Downlink, 2023.
+//! Unverified, round numbers of ours: how far rate and delay step, how often and how long there is nothing. Set them to what you measure.
+//! Departs: seeds draw where in an interval the run starts; nothing changes within one; a user has a part of every frame.
+
+use super::moment::Opportunity;
+use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Duration, Prob, Problem, Rng, Time};
+
+/// Frames per second.
+const FRAMES: u64 = 750;
+
+/// A link like Starlink's. Deterministic from the scenario's seed and the link's name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StarlinkParams {
+    /// Mean of the rates of the intervals.
+    pub rate: BitRate,
+    /// Largest rate over least; 1 is a constant rate.
+    pub swing: f64,
+    /// How long rate and delay stay.
+    pub interval: Duration,
+    /// Most that is added to the link's delay: uniform between nothing and this, drawn for each interval.
+    pub delay_swing: Duration,
+    /// Probability that an interval begins without service.
+    pub outage: Prob,
+    /// Shortest time without service.
+    pub outage_min: Duration,
+    /// Longest.
+    pub outage_max: Duration,
+}
+
+impl Default for StarlinkParams {
+    fn default() -> Self {
+        Self {
+            rate: BitRate(100_000_000),
+            swing: 4.0,
+            interval: Duration::from_secs(15),
+            delay_swing: Duration::from_millis(15),
+            outage: Prob::new(0.1).unwrap_or_default(),
+            outage_min: Duration::from_millis(50),
+            outage_max: Duration::from_secs(1),
+        }
+    }
+}
+
+impl StarlinkParams {
+    /// The first thing that is wrong, by field name.
+    pub fn validate(&self) -> Result<(), Problem> {
+        Rates::validate(self.rate, self.swing)?;
+        let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
+        whole_ms("interval", self.interval, ms * 100, s * 3600)?;
+        if self.delay_swing > s {
+            return Err(Problem::new(
+                "delay_swing",
+                format!("{} is not valid; expected at most {s}", self.delay_swing),
+            ));
+        }
+        for (name, time) in [("outage_min", self.outage_min), ("outage_max", self.outage_max)] {
+            whole_ms(name, time, ms, s * 60)?;
+        }
+        rising(("outage_min", self.outage_min), ("outage_max", self.outage_max))?;
+        if self.outage_max >= self.interval {
+            let message =
+                format!("{} is not valid; expected less than the interval, {}", self.outage_max, self.interval);
+            return Err(Problem::new("outage_max", message));
+        }
+        Ok(())
+    }
+
+    /// What it carries in the mean.
+    pub fn mean_rate(&self) -> BitRate {
+        let outage = (self.outage_min.secs() + self.outage_max.secs()) / 2.0;
+        BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
+    }
+
+    /// No draw of the rate is above it.
+    pub fn peak_rate(&self) -> BitRate {
+        Rates::new(self.rate, self.swing).most()
+    }
+
+    /// No run of so long carries more: a frame may fall on its start.
+    pub fn most_in(&self, span: Duration) -> BitRate {
+        with_burst(self.peak_rate(), Duration::from_millis(2), span)
+    }
+}
+
+/// Its opportunities, frame by frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Starlink {
+    p: StarlinkParams,
+    rates: Rates,
+    rng: Rng,
+    frame: u64,
+    /// Of the interval at hand: its end, when service begins (both in ms), bytes per frame, added delay.
+    ends: u64,
+    serves: u64,
+    bytes: f64,
+    later: Duration,
+    whole: Whole,
+}
+
+impl Starlink {
+    pub fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
+        // where in an interval the run starts; that interval has its service from its beginning on
+        let ends = between(&mut rng, Duration(MS), p.interval);
+        let rates = Rates::new(p.rate, p.swing);
+        let mut link = Self {
+            p: p.clone(),
+            rates,
+            rng,
+            frame: 0,
+            ends,
+            serves: 0,
+            bytes: 0.0,
+            later: Duration::ZERO,
+            whole: Whole::default(),
+        };
+        link.draw();
+        link
+    }
+
+    fn draw(&mut self) {
+        self.bytes = self.rates.draw(&mut self.rng) / 8.0 / FRAMES as f64;
+        self.later = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
+    }
+
+    /// Bound: an opportunity is full after some thousands of frames at the least rate that is valid.
+    pub fn next(&mut self) -> Opportunity {
+        loop {
+            self.frame += 1;
+            // frame k ends after 4 k / 3 ms
+            let now = (self.frame * 4).div_ceil(3);
+            if now > self.ends {
+                let out = self.rng.chance(self.p.outage.get());
+                let outage = if out { between(&mut self.rng, self.p.outage_min, self.p.outage_max) } else { 0 };
+                self.serves = self.ends + outage;
+                self.ends += self.p.interval.0 / MS;
+                self.draw();
+            }
+            if now <= self.serves {
+                continue;
+            }
+            let bytes = self.whole.take(self.bytes);
+            if bytes > 0 {
+                return Opportunity { at: Time(now.saturating_mul(MS)), bytes, later: self.later };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opportunities(p: &StarlinkParams, seconds: u64) -> Vec<Opportunity> {
+        p.validate().unwrap();
+        let mut link = Starlink::new(p, Rng::named(1, "link.down.delivery"));
+        let all = std::iter::from_fn(|| Some(link.next()));
+        all.take_while(|o| o.at.0 <= seconds * 1_000_000_000).collect()
+    }
+
+    #[test]
+    fn rate_and_delay_step_every_15_s() {
+        let p = StarlinkParams { outage: Prob::default(), ..StarlinkParams::default() };
+        let all = opportunities(&p, 600);
+        let steps: Vec<Time> = all.windows(2).filter(|w| w[0].later != w[1].later).map(|w| w[1].at).collect();
+        assert_eq!(steps.len(), 40);
+        // the first opportunity after a multiple of 15 s from the first step: a frame of 4/3 ms later at most
+        let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
+        assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
+        assert!(all.iter().all(|o| o.later <= p.delay_swing));
+        // in each interval one rate: the bytes of its first second and of its tenth agree to an opportunity or two
+        let sent = |from: u64| -> u64 {
+            let (from, to) = (Time(from), Time(from + 1_000_000_000));
+            all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()
+        };
+        for step in &steps[..39] {
+            assert!(sent(step.0).abs_diff(sent(step.0 + 9_000_000_000)) <= 250_000, "{step}");
+            assert!((sent(step.0) * 8) as f64 <= p.peak_rate().0 as f64 * 1.01);
+        }
+    }
+
+    #[test]
+    fn its_mean_and_its_outages() {
+        let p = StarlinkParams { outage: Prob::new(0.5).unwrap(), ..StarlinkParams::default() };
+        let all = opportunities(&p, 36_000);
+        let gaps: Vec<u64> = all.windows(2).map(|w| (w[1].at.0 - w[0].at.0) / MS).filter(|g| *g > 10).collect();
+        // half of 2400 intervals, sd 24.5
+        assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
+        assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
+        let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
+        // 2400 draws with a deviation of 0.39: 0.8 % of the mean
+        assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
+    }
+}

@@ -1,0 +1,225 @@
+//! A link like Wi-Fi's: turns on the air, won against other stations, each one aggregate long.
+//!
+//! ```text
+//! contention   every station that has something to send waits AIFS, then counts down a random number of slots of 0 to CW; the first
+//!              at zero sends; of two at once both fail and double CW (EDCA, best effort: CWmin 15, CWmax 1023)
+//! a turn       RTS, CTS, an aggregate of up to `mpdus` packets that takes at most `txop`, block ACK
+//! delivery     the whole aggregate at its end, at the next whole ms
+//! ```
+//!
+//! The other stations always have something to send, with aggregates as long in time as this link's: air time is shared alike.
+//!
+//! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are a block ACK's window; 4 ms is the longest aggregate of
+//! Linux's ath9k; SPEC-TODAY 10.3. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
+//! Departs: no bit errors and no rate control; a turn is as long whether its packets are there or not, so a link that does not fill
+//! its aggregates carries less than one that would shorten them. A link is one station and has its queue: the queues of the stations of
+//! one access point are links of their own, and do not share its turns.
+
+use super::moment::Opportunity;
+use super::spread::{MS, OPPORTUNITY, with_burst};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::math::pow;
+use units::{BitRate, Duration, Problem, Rng, Time};
+
+/// Slot and SIFS of OFDM at 5 GHz, and AIFS of best effort: SIFS + 3 slots.   Unit: ns.
+const SLOT: u64 = 9_000;
+const SIFS: u64 = 16_000;
+const AIFS: u64 = SIFS + 3 * SLOT;
+/// Contention windows of best effort.
+const CW: (u64, u64) = (15, 1023);
+/// Doublings from the one to the other.
+const STAGES: i32 = 6;
+/// RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a head of 20 us, then symbols of 96 bits in 4 us; a block ACK (32) 32 us;
+/// the head of an aggregate 40 us.   Unit: ns.
+const RTS: u64 = 28_000;
+const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
+/// Both send an RTS, and wait for a CTS that does not come: SIFS, a slot and 28 us.   Unit: ns.
+const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
+/// A packet in an aggregate: MAC head, checksum and delimiter besides.   Unit: bytes.
+const MPDU: u64 = OPPORTUNITY + 36;
+
+/// A link like Wi-Fi's. Deterministic from the scenario's seed and the link's name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WifiParams {
+    /// Rate on the air while an aggregate is sent.
+    pub rate: BitRate,
+    /// Other stations that always have something to send.
+    pub stations: u32,
+    /// Longest aggregate.
+    pub txop: Duration,
+    /// Most packets of an aggregate.
+    pub mpdus: u32,
+}
+
+impl Default for WifiParams {
+    fn default() -> Self {
+        Self { rate: BitRate(150_000_000), stations: 3, txop: Duration::from_millis(4), mpdus: 64 }
+    }
+}
+
+impl WifiParams {
+    /// The first thing that is wrong, by field name.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let (least, most) = (BitRate(1_000_000), BitRate(10_000_000_000));
+        if !(least..=most).contains(&self.rate) {
+            return Err(Problem::new("rate", format!("{} is not valid; expected {least} to {most}", self.rate)));
+        }
+        if self.stations > 100 {
+            return Err(Problem::new("stations", format!("{} is not valid; expected 0 to 100", self.stations)));
+        }
+        if !(1..=1024).contains(&self.mpdus) {
+            return Err(Problem::new("mpdus", format!("{} is not valid; expected 1 to 1024", self.mpdus)));
+        }
+        let one = self.rate.time_for(MPDU);
+        if self.txop < one || self.txop > Duration::from_secs(1) {
+            let message =
+                format!("{} is not valid; expected {one}, a packet of 1504 bytes at {}, to 1s", self.txop, self.rate);
+            return Err(Problem::new("txop", message));
+        }
+        Ok(())
+    }
+
+    /// Packets of an aggregate, and how long a turn takes.   Unit: ns.
+    fn turn(&self) -> (u64, u64) {
+        let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
+        let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
+        (count, TURN + self.rate.time_for(count * MPDU).0)
+    }
+
+    /// What it carries in the mean: Bianchi's fixed point, p = 1 - (1 - tau)^n for the others.
+    pub fn mean_rate(&self) -> BitRate {
+        let n = f64::from(self.stations) + 1.0;
+        let w = CW.0 as f64 + 1.0;
+        let tau = |p: f64| {
+            let doubled: f64 = (0..STAGES).map(|i| pow(2.0 * p, f64::from(i))).sum();
+            2.0 / (1.0 + w + p * w * doubled)
+        };
+        // tau falls with p, and p rises with tau: halving finds where they meet
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let p = (low + high) / 2.0;
+            if 1.0 - pow(1.0 - tau(p), n - 1.0) > p { low = p } else { high = p }
+        }
+        let tau = tau(low);
+        let idle = pow(1.0 - tau, n);
+        let alone = n * tau * pow(1.0 - tau, n - 1.0);
+        let (count, turn) = self.turn();
+        let slot = idle * SLOT as f64 + alone * (turn + AIFS) as f64 + (1.0 - idle - alone) * (COLLISION + AIFS) as f64;
+        BitRate((alone / n * (count * OPPORTUNITY) as f64 * 8e9 / slot) as u64)
+    }
+
+    /// Its turns, one after the other.
+    pub fn peak_rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// No run of so long carries more.
+    pub fn most_in(&self, span: Duration) -> BitRate {
+        with_burst(self.rate, self.txop, span)
+    }
+}
+
+/// A station's window and what is left of its count.
+#[derive(Clone, Debug, PartialEq)]
+struct Station {
+    window: u64,
+    count: u64,
+}
+
+/// Its opportunities, turn by turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wifi {
+    packets: u64,
+    turn: u64,
+    rng: Rng,
+    /// This link is the first.
+    stations: Vec<Station>,
+    now: u64,
+}
+
+impl Wifi {
+    pub fn new(p: &WifiParams, mut rng: Rng) -> Self {
+        let (packets, turn) = p.turn();
+        let stations = (0..=p.stations).map(|_| Station { window: CW.0, count: rng.below(CW.0 + 1) }).collect();
+        Self { packets, turn, rng, stations, now: 0 }
+    }
+
+    /// Bound: in the mean as many turns as there are stations, and the collisions between.
+    pub fn next(&mut self) -> Opportunity {
+        while !self.contend() {}
+        let at = self.now.div_ceil(MS).saturating_mul(MS);
+        Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, later: Duration::ZERO }
+    }
+
+    /// The next time that somebody sends: whether it was this link, alone.
+    fn contend(&mut self) -> bool {
+        let least = self.stations.iter().map(|s| s.count).min().unwrap_or_default();
+        let alone = self.stations.iter().filter(|s| s.count == least).count() == 1;
+        let ours = alone && self.stations[0].count == least;
+        for s in &mut self.stations {
+            if s.count == least {
+                s.window = if alone { CW.0 } else { (2 * s.window + 1).min(CW.1) };
+                s.count = self.rng.below(s.window + 1);
+            } else {
+                // the slot in which somebody sends counts, too
+                s.count -= least + 1;
+            }
+        }
+        self.now = self.now.saturating_add(AIFS + least * SLOT + if alone { self.turn } else { COLLISION });
+        ours
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opportunities(p: &WifiParams, seconds: u64) -> Vec<(u64, u64)> {
+        p.validate().unwrap();
+        let mut link = Wifi::new(p, Rng::named(1, "link.down.delivery"));
+        let all = std::iter::from_fn(|| Some(link.next())).map(|o| (o.at.0, o.bytes));
+        all.take_while(|(at, _)| *at <= seconds * 1_000_000_000).collect()
+    }
+
+    #[test]
+    fn aggregates_are_bounded_by_packets_and_by_time() {
+        // 64 packets of 1540 B at 300 Mbit/s take 2.63 ms; at 50 Mbit/s 4 ms are 25 000 B, 16 packets
+        let turn = |mbit: u64| WifiParams { rate: BitRate(mbit * 1_000_000), ..WifiParams::default() }.turn();
+        assert_eq!(turn(300), (64, 176_000 + 2_628_267));
+        assert_eq!(turn(50), (16, 176_000 + 3_942_400));
+        assert_eq!(TURN, 176_000);
+    }
+
+    #[test]
+    fn alone_it_waits_for_its_own_count_only() {
+        // a turn of 64 packets each AIFS + 7.5 slots in the mean + 2.804 ms
+        let p = WifiParams { rate: BitRate(300_000_000), stations: 0, ..WifiParams::default() };
+        let all = opportunities(&p, 100);
+        let cycle = 43e3 + 7.5 * 9e3 + 2_804_267.0;
+        assert!((all.len() as f64 * cycle / 100e9 - 1.0).abs() < 0.005, "{}", all.len());
+        assert!(all.iter().all(|(at, bytes)| at % MS == 0 && *bytes == 64 * 1504));
+    }
+
+    #[test]
+    fn its_mean_is_bianchis() {
+        for stations in [0, 1, 2, 5, 10, 30] {
+            let p = WifiParams { stations, ..WifiParams::default() };
+            let seconds = 400 * (u64::from(stations) + 1);
+            let rate = opportunities(&p, seconds).iter().map(|o| o.1 as f64).sum::<f64>() * 8.0 / seconds as f64;
+            let model = p.mean_rate().0 as f64;
+            assert!((rate / model - 1.0).abs() < 0.03, "{stations}: {rate} {model}");
+        }
+    }
+
+    #[test]
+    fn more_stations_longer_gaps() {
+        let longest = |stations| {
+            let all = opportunities(&WifiParams { stations, ..WifiParams::default() }, 60);
+            all.windows(2).map(|w| (w[1].0 - w[0].0) / MS).max().unwrap()
+        };
+        let gaps = [0, 1, 5, 20].map(longest);
+        assert!(gaps.windows(2).all(|w| w[0] < w[1]), "{gaps:?}");
+    }
+}

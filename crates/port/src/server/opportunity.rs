@@ -1,0 +1,184 @@
+//! A link that sends at opportunities: each takes so many bytes of what waits at its moment, and what it does not use is lost.
+//!
+//! ```text
+//! at an opportunity of b bytes:   the packet under way goes on, then the queue is asked while bytes are left
+//!     packet of s <= left         leaves now; left = left - s
+//!     packet of s > left          is under way: s - left bytes wait for the next opportunities
+//!     nothing waits               the rest of the opportunity is lost
+//! ```
+//!
+//! While nothing waits it has no moments: opportunities that pass are counted when somebody comes, or asks.
+//!
+//! A packet that arrives at the very moment of an opportunity has missed it: there opportunities come before arrivals
+//! ([`Serve::departs_first`]).
+//!
+//! Source: mahimahi's link_queue.cc (facts only), SPEC-TODAY 10.1.
+//! Departs: times are those of the simulation, not of a clock in whole milliseconds; as the trace has whole ones, both agree.
+//! The queue is asked once when it has become empty, as any link that is free asks it: CoDel then knows.
+
+use super::{Asks, Serve, Taken};
+use crate::Change;
+use crate::delivery::{Delivery, Opportunity, Source};
+use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta};
+use qdisc::Queue;
+use units::{BitRate, Duration, Rng, Time};
+
+/// The link at its next opportunity, or within one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Opportunities {
+    source: Source,
+    /// What disciplines are told as the link's rate: the mean.
+    mean: BitRate,
+    /// The opportunity at hand, and what it has left once it has begun.
+    at_hand: Opportunity,
+    left: Option<u64>,
+    /// The packet under way, and how many of its bytes have not been sent.
+    under_way: Option<(PacketMeta, u64)>,
+    /// The queue has been asked since it became empty.
+    empty: bool,
+    /// Nothing waits, here or in the queue: opportunities pass.
+    asleep: bool,
+    /// Bytes in the queue when it was looked at last.
+    waiting: u64,
+    /// The last opportunity, where the gap began that lasts until the next.
+    last: Time,
+    counts: OpportunityCounts,
+}
+
+impl Opportunities {
+    pub fn new(delivery: &Delivery, rng: Rng) -> Self {
+        let mut source = Source::new(delivery, rng);
+        let at_hand = source.next();
+        Self {
+            source,
+            mean: delivery.mean_rate(),
+            at_hand,
+            left: None,
+            under_way: None,
+            empty: true,
+            asleep: true,
+            waiting: 0,
+            last: Time::ZERO,
+            counts: OpportunityCounts::default(),
+        }
+    }
+
+    /// The opportunity at hand begins.
+    fn begin(&mut self) -> u64 {
+        let gap = self.at_hand.at.since(self.last);
+        self.last = self.at_hand.at;
+        self.counts.gap(gap);
+        self.counts.count += 1;
+        self.counts.bytes += self.at_hand.bytes;
+        self.at_hand.bytes
+    }
+
+    /// It is over; `left` bytes of it are lost.
+    fn end(&mut self, left: u64) {
+        let used = self.at_hand.bytes - left;
+        self.counts.used_bytes += used;
+        self.counts.used += u64::from(used > 0);
+        self.left = None;
+        self.at_hand = self.source.next();
+        self.asleep = self.empty && self.waiting == 0 && self.under_way.is_none();
+    }
+
+    /// Counts the opportunities that passed unused before `now`.
+    ///
+    /// Bound: one turn for each.
+    fn pass(&mut self, now: Time) {
+        while self.at_hand.at < now && self.at_hand.at != Time::NEVER {
+            let left = self.begin();
+            self.end(left);
+        }
+    }
+}
+
+impl Serve for Opportunities {
+    fn departs_first(&self) -> bool {
+        true
+    }
+
+    fn view(&self, _now: Time, _rate: Option<BitRate>) -> LinkView {
+        LinkView::plain(self.mean)
+    }
+
+    fn change(&mut self, _now: Time, _change: &Change) -> Option<Time> {
+        None
+    }
+
+    /// It asks the queue at its own moments; until then it is told that there is something to ask for.
+    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
+        if self.asleep && waiting.packets > 0 {
+            // an arrival has missed the opportunity of its own moment, too
+            self.pass(now + Duration(1));
+            self.asleep = false;
+        }
+        true
+    }
+
+    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
+        unreachable!("it asks for itself")
+    }
+
+    fn next(&self) -> Time {
+        if self.asleep { Time::NEVER } else { self.at_hand.at }
+    }
+
+    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+        let mut left = match self.left {
+            Some(left) => left,
+            None => self.begin(),
+        };
+        if let Some((packet, rest)) = self.under_way.take() {
+            if rest <= left {
+                left -= rest;
+                depart(packet, now + self.at_hand.later);
+            } else {
+                self.under_way = Some((packet, rest - left));
+                left = 0;
+            }
+        }
+        self.waiting = queue.backlog().bytes;
+        self.empty &= self.waiting == 0;
+        if left > 0 && !self.empty {
+            self.left = Some(left);
+            return Asks::Next;
+        }
+        self.end(left);
+        Asks::Nothing
+    }
+
+    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        let left = self.left.unwrap_or_default();
+        let Some(packet) = packet else {
+            self.empty = true;
+            self.end(left);
+            return None;
+        };
+        match left.checked_sub(packet.bytes()) {
+            Some(rest) => {
+                self.left = Some(rest);
+                Some((packet, now + self.at_hand.later))
+            }
+            None => {
+                self.under_way = Some((packet, packet.bytes() - left));
+                self.left = Some(0);
+                None
+            }
+        }
+    }
+
+    fn inside(&self) -> usize {
+        usize::from(self.under_way.is_some())
+    }
+
+    fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
+        if !self.asleep {
+            return Some(self.counts);
+        }
+        let mut then = self.clone();
+        then.pass(now);
+        Some(then.counts)
+    }
+}

@@ -1,0 +1,78 @@
+//! Which disciplines mean nothing on a link without a rate.
+
+use super::Spec;
+use crate::law::list::LawSpec;
+use crate::law::pie::PieParams;
+use units::Problem;
+
+impl Spec {
+    /// What makes the discipline depend on a rate that the link does not have, as one that sends at recorded opportunities.
+    ///
+    /// Refused are estimates of the delay from a rate: DOCSIS-PIE's from the token buckets of its modem, PIE's from the rate of
+    /// departures; CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All others measure the time that packets wait, or count them.
+    /// Where RED's family ages its average, or a limit is a time, the link's mean rate stands in.
+    ///
+    /// Source: SPEC-TODAY 10.2; RFC 8034 §4.2; RFC 8033 §5.1.
+    pub fn needs_rate(&self) -> Option<Problem> {
+        let problem = match self {
+            Self::DocsisPie(_) => by_rate("docsis_pie"),
+            Self::Pie(p) if p.measures_departures() => departures(p),
+            Self::Cbq(_) => Problem::new(
+                "",
+                "its classes have shares of the link's rate, and this link has none; expected a fair discipline, \"fq_codel\"",
+            ),
+            _ if self.service_flows() => Problem::new(
+                "",
+                "its queues are those of a DOCSIS 3.1 modem (docsis31), and this link has none; expected \"dualpi2\"",
+            ),
+            _ => match self.fair()?.law {
+                LawSpec::DocsisPie(_) => by_rate("docsis_pie").under("law"),
+                LawSpec::Pie(p) if p.measures_departures() => departures(&p).under("law"),
+                _ => return None,
+            },
+        };
+        Some(problem.under(self.name()))
+    }
+}
+
+fn by_rate(name: &str) -> Problem {
+    let message = format!(
+        "{name} estimates the delay from the rate of its modem, and this link has none; expected a law that measures it, \"pie\" or \"codel\""
+    );
+    Problem::new("", message)
+}
+
+fn departures(p: &PieParams) -> Problem {
+    let path = if p.delay.is_some() { "delay" } else { "variant" };
+    Problem::new(
+        path,
+        "the delay comes from the rate of departures, and this link has none; expected delay = \"timestamp\"",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_estimates_a_delay_from_a_rate() {
+        let path = |text: &str| serde_json::from_str::<Spec>(text).unwrap().needs_rate().map(|p| p.path);
+        for (text, expected) in [
+            (r#""docsis_pie""#, Some("docsis_pie")),
+            (r#""sfq + docsis_pie""#, Some("sfq.law")),
+            (r#"{"pie":{"variant":"draft2013"}}"#, Some("pie.variant")),
+            (r#"{"pie":{"delay":"departure_rate"}}"#, Some("pie.delay")),
+            (r#"{"pie":{"variant":"draft2013","delay":"timestamp"}}"#, None),
+            (r#""cbq""#, Some("cbq")),
+            (r#""docsis_lld""#, Some("docsis_lld")),
+            (r#""codel""#, None),
+            (r#""pie""#, None),
+            (r#""fq_pie""#, None),
+            (r#""cake""#, None),
+            (r#""dualpi2""#, None),
+            (r#""red""#, None),
+        ] {
+            assert_eq!(path(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a link with opportunities in place of a rate must satisfy.
+
+use crate::declare::Link;
+use crate::network::{Network, NetworkApp};
+use traffic::Traffic;
+use units::{Bytes, Problem, shown};
+
+/// What is wrong with a link that has opportunities in place of a rate.
+pub(crate) fn check_delivery(link: &Link, delivery: &port::Delivery) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = delivery.validate().map_err(|p| p.under("delivery")).err().into_iter().collect();
+    for (key, given) in [
+        ("rate", link.rate.is_some()),
+        ("shaper", link.shaper.is_some()),
+        ("docsis", link.docsis.is_some()),
+        ("docsis31", link.docsis31.is_some()),
+    ] {
+        if given {
+            let message = format!("a link has {key} or opportunities (delivery), not both");
+            problems.push(Problem::new(key, message));
+        }
+    }
+    problems.extend(link.queue.needs_rate().map(|p| p.under("queue")));
+    problems
+}
+
+/// Refuses a link whose opportunities are smaller than a packet that an application sends over it. Options that come and go (SACK,
+/// AccECN) are not counted: a packet that they make larger goes on in the next opportunity.
+pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
+    if network.links.iter().all(|l| l.declared.delivery.is_none()) {
+        return;
+    }
+    for app in &network.apps {
+        let size = largest(app, network);
+        for server in &app.to {
+            let both = [(app.from, *server), (*server, app.from)];
+            for i in both.into_iter().flat_map(|(a, b)| network.path(a, b).unwrap_or_default()) {
+                let link = &network.links[usize::from(i)];
+                let most = link.declared.delivery.as_ref().and_then(port::Delivery::largest);
+                let Some(most) = most.filter(|most| *most < size) else { continue };
+                let name = link.name.trim_start_matches('~');
+                let message = format!(
+                    "{most} is less than a packet of app.{}, {size}; expected at least {size}, or smaller packets (`mss`, `size`)",
+                    shown(&app.name)
+                );
+                problems.push(Problem::new("delivery.trace.opportunity", message).under(name).under("link"));
+                return;
+            }
+        }
+    }
+}
+
+/// The largest packet of an application, headers included.
+fn largest(app: &NetworkApp, network: &Network) -> Bytes {
+    let traffic = &app.declared.traffic;
+    let tree = serde_json::to_value(traffic).unwrap_or_default();
+    let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
+    let datagram = ["size", "audio_size", "packet"].into_iter().filter_map(given).max();
+    let datagrams = match traffic {
+        Traffic::Voip(_) | Traffic::Ping(_) | Traffic::Cbr(_) | Traffic::Proshare(_) => true,
+        Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
+        _ => false,
+    };
+    if let Some(size) = datagram.filter(|_| datagrams) {
+        return size;
+    }
+    let stacks = app.stacks.map(|i| &network.stacks[usize::from(i)]);
+    let full = |stack: &tcp::TcpParams| stack.wire_size(&tcp::Segment::default()) as u64 + u64::from(stack.mss);
+    Bytes(stacks.map(full).into_iter().max().unwrap_or_default())
+}

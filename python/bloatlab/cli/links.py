@@ -1,0 +1,142 @@
+"""`bloatlab links`: what a link carried, from a recording; and what a delivery trace is like."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from bloatlab.cli.common import BadInput, reading, scenario, writing
+from bloatlab.deliveries import read, written
+from bloatlab.recordings import RecordingError, of_file
+from bloatlab.scenario import quantity
+
+app = App(name="links", help="Make a link of what was recorded.", help_format="markdown", result_action="return_value")
+
+
+@app.command
+def rates(
+    file: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    step: str = "1s",
+    way: Literal["upload", "download"] | None = None,
+    to: str | None = None,
+    into: Path | None = None,
+    link: str | None = None,
+) -> int:
+    """Make the rate of a link from a data file of flent or a capture.
+
+    It prints the link's rate and its changes, to be laid into a scenario; or a whole scenario, with --into:
+    bloatlab links rates home.flent.gz --into modem.toml --link up -o replay.toml. What went over a line is its rate
+    only while something filled it: record under load.
+
+    Parameters
+    ----------
+    file
+        .flent.gz, or a capture (classic pcap: tcpdump -w).
+    output
+        File to write. Default: standard output.
+    step
+        Each rate is the mean over so long.
+    way
+        Of flent's data with both: upload or download.
+    to
+        Of a capture: the address to which packets go. Default: the one that gets most bytes.
+    into
+        A scenario, whose link gets these rates.
+    link
+        The link's name. Default: line, or with --into the scenario's only link.
+    """
+    try:
+        seconds = quantity(step)
+    except ValueError:
+        raise BadInput(f'--step {step}: expected a time, such as "200ms" or "1s"') from None
+    try:
+        found = reading(file, lambda: of_file(file, step=seconds, way=way, to=to))
+        if into is None:
+            text = found.toml(link or "line")
+        else:
+            base = scenario(into, ())
+            names = list(base.data["link"])
+            if link is None and len(names) > 1:
+                raise BadInput(f"--into {into}: it has the links {', '.join(names)}; say which: --link {names[0]}")
+            text = f"# {found.about}\n{found.laid_into(base, link or names[0]).as_toml()}"
+    except RecordingError as error:
+        raise BadInput(str(error)) from None
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        writing(output, lambda: output.write_text(text, encoding="utf-8"))
+        sys.stderr.write(f"written to {output}\n")
+    return 0
+
+
+@app.command
+def write(
+    file: Path,
+    /,
+    *,
+    link: str,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+) -> int:
+    """Write what a link lets through in its scenario's duration as a delivery trace: mahimahi's format.
+
+    It needs a link with `delivery`. The trace is what the simulation plays under the scenario's seed; of a link like
+    Starlink's the delays are left out, which the format has no words for.
+
+    Parameters
+    ----------
+    file
+        The scenario, TOML or JSON.
+    link
+        The link's name.
+    output
+        File to write.
+    sets
+        Lay a value over the file before it is read: --set seed=2. May be given again.
+    """
+    text = written(scenario(file, sets).text, link)
+    writing(output, lambda: output.write_text(text, encoding="utf-8"))
+    sys.stderr.write(f"written to {output}\n")
+    return 0
+
+
+@app.command
+def show(
+    file: Path,
+    /,
+    *,
+    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+) -> int:
+    """Say what a delivery trace in mahimahi's format is like: its rate, its length, its gaps.
+
+    Parameters
+    ----------
+    file
+        The trace: one whole number of milliseconds per line.
+    form
+        text for people, json for programs.
+    """
+    trace = read(file)
+    told = {
+        "lines": trace["lines"],
+        "period_s": trace["period_ms"] / 1e3,
+        "mean_mbit": trace["lines"] * 1504 * 8e-3 / trace["period_ms"],
+        "longest_gap_ms": trace["longest_gap_ms"],
+        "gaps_over_100ms": trace["gaps_over_100ms"],
+    }
+    if form == "json":
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+    else:
+        sys.stdout.write(
+            f"{file}: {told['lines']} opportunities of 1504 bytes in {told['period_s']:g} s, "
+            f"{told['mean_mbit']:.3f} Mbit/s\n"
+            f"longest gap {told['longest_gap_ms']} ms; {told['gaps_over_100ms']} gaps over 100 ms\n"
+        )
+    return 0

@@ -1,0 +1,172 @@
+"""Links that send at opportunities: a trace is part of its scenario, and packets leave as mahimahi's rule says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab.cli.main import call
+from bloatlab.deliveries import TraceError
+from bloatlab.scenario import parse, problems
+from bloatlab.traces import packets
+
+#: 9 Mbit/s of datagrams of 1400 bytes towards a phone, through a trace.
+BLAST = """
+duration = "4s"
+trace.packets = true
+[link.down]
+from = "net"
+to = "phone"
+queue = "pfifo limit 100000"
+delivery.trace = { file = "cell.down", start = "300ms" }
+[link.up]
+from = "phone"
+to = "net"
+[app.blast]
+from = "net"
+to = ["phone"]
+start_spread = "0s"
+traffic.cbr = { rate = "9mbit", size = 1400 }
+"""
+
+#: Bursts, gaps, equal lines; an opportunity at most every ms.
+LINES = [t for t in range(1, 1500) if t % 700 < 550 and t % 7] + [1500, 1500, 1500, 1503]
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Path:
+    """The scenario, beside its trace."""
+    (tmp_path / "cell.down").write_text("".join(f"{t}\n" for t in LINES))
+    (tmp_path / "cell.toml").write_text(BLAST)
+    return tmp_path / "cell.toml"
+
+
+def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, end: int) -> list[float]:
+    """When packets (ms, bytes) leave, one opportunity after the other, by mahimahi's rule and nothing else."""
+    queue: list[tuple[float, int]] = list(arrivals)
+    left: list[float] = []
+    part = 0  # bytes of the first in the queue that have gone
+    schedule = [turn * lines[-1] + line - start for turn in range(end // lines[-1] + 2) for line in lines]
+    for time in (t for t in schedule if 0 <= t < end):
+        room = 1504
+        # a clock of whole ms: an arrival in this very ms has come too late
+        while room and queue and int(queue[0][0]) < time:
+            sent = min(room, queue[0][1] - part)
+            part, room = part + sent, room - sent
+            if part == queue[0][1]:
+                left.append(float(time))
+                queue.pop(0)
+                part = 0
+    return left
+
+
+def test_packets_leave_as_mahimahi_says(cell: Path, tmp_path: Path) -> None:
+    assert call(["run", str(cell), "-o", str(tmp_path / "out")]) == 0
+    seen = packets(tmp_path / "out").filter(pl.col("app") == "blast").collect()
+    came = seen.filter(pl.col("fate") == "enqueued").sort("t_s")
+    arrivals = list(zip((came["t_s"] * 1e3).to_list(), came["size_bytes"].to_list(), strict=True))
+    assert {size for _, size in arrivals} == {1400}
+    gone = seen.filter(pl.col("fate") == "delivered").sort("t_s")["t_s"] * 1e3
+    model = departures(arrivals, LINES, start=300, end=4000)
+    assert len(model) > 2500
+    assert gone.to_list() == pytest.approx(model, abs=1e-6)
+
+
+def test_the_lines_are_part_of_the_scenario(cell: Path, tmp_path: Path) -> None:
+    first = bloatlab.load(cell)
+    (tmp_path / "elsewhere").mkdir()
+    held = parse(first.text, form="json", folder=tmp_path / "elsewhere")
+    assert held == first, "it needs no file any more"
+    assert bloatlab.run(held).summary == bloatlab.run(cell).summary
+    toml = parse(first.as_toml(), folder=tmp_path / "elsewhere")
+    assert toml.hash == first.hash
+    # another spelling of the file is the same trace, another line another scenario
+    (tmp_path / "cell.down").write_bytes("".join(f"{t}\r\n" for t in LINES).encode())
+    assert bloatlab.load(cell).hash == first.hash
+    (tmp_path / "cell.down").write_text("".join(f"{t}\n" for t in [*LINES, 1504]))
+    assert bloatlab.load(cell).hash != first.hash
+
+
+def test_what_the_link_could_have_sent(cell: Path) -> None:
+    down = bloatlab.run(cell, sets={"app.blast.traffic.cbr.rate": "30mbit", "duration": "3006ms"}).summary["links"][
+        "down"
+    ]
+    told = down["delivery"]
+    # two periods of 1503 ms: the trace starts at 300 ms, and the end of the run is that of the second round
+    assert told["bytes"] == 2 * len(LINES) * 1504
+    assert told["used_bytes"] + told["wasted_bytes"] == told["bytes"]
+    assert told["mean_mbit"] == pytest.approx(len(LINES) * 1504 * 8 / 1503e-3 / 1e6)
+    assert told["longest_gap_ms"] == max(b - a for a, b in zip(LINES, [*LINES[1:], LINES[0] + 1503], strict=True))
+    assert down["utilisation"] == pytest.approx(down["delivered_bytes"] / told["bytes"])
+    assert down["utilisation"] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("", 1, "the trace is empty"),
+        ("1\n2\n\n3\n", 3, "an empty line is not valid"),
+        ("1\n5\n3\n", 3, "3 is not valid after 5"),
+        ("0\n0\n", 2, "the last time is 0"),
+        ("1\n2.5\n", 2, '"2.5" is not valid; expected a whole number of milliseconds'),
+    ],
+)
+def test_what_is_no_trace_is_one_line(cell: Path, text: str, line: int, what: str) -> None:
+    (cell.parent / "cell.down").write_text(text)
+    with pytest.raises(TraceError) as refused:
+        bloatlab.load(cell)
+    (said,) = problems(refused.value)
+    assert said.startswith(f"{cell}: link.down.delivery.trace.file: {cell.parent / 'cell.down'}:{line}: ")
+    assert what in said
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("link.down.delivery.trace.file", "gone", "no such file or directory"),
+        ("link.down.rate", "5mbit", "link.down.rate: a link has rate or opportunities (delivery), not both"),
+        ("link.down.queue", "docsis_pie", "link.down.queue.docsis_pie: docsis_pie estimates the delay from the rate"),
+        ("link.down.queue", "sfq + docsis_pie", "link.down.queue.sfq.law: docsis_pie estimates"),
+        ("link.down.queue", "cbq", "link.down.queue.cbq: its classes have shares of the link's rate"),
+        (
+            "link.down.queue",
+            {"pie": {"variant": "draft2013"}},
+            "link.down.queue.pie.variant: the delay comes from the rate",
+        ),
+        ("link.down.delivery.trace.opportunity", "1399B", "1399B is less than a packet of app.blast, 1400B"),
+        ("link.down.delivery.trace.opportunity", "70KB", "70KB is not valid; expected 28B to 65535B"),
+        ("link.down.changes", [{"at": "1s", "rate": "1mbit"}], "this link has no rate that could change"),
+        ("link.down.delivery", "trace", "link.down.delivery.trace.file: is missing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cell: Path, path: str, value: object, said: str) -> None:
+    with pytest.raises(bloatlab.ScenarioError) as refused:
+        bloatlab.load(cell, {path: value})
+    assert said in problems(refused.value)[0]
+
+
+def test_delay_and_loss_may_change(cell: Path) -> None:
+    changes = [{"at": "1s", "delay": "20ms"}, {"at": "2s", "loss": 0.5}]
+    down = bloatlab.run(cell, sets={"link.down.changes": changes}).summary["links"]["down"]
+    assert down["drops"]["link_loss"] > 100
+
+
+@pytest.mark.parametrize("model", ["lte", "wifi", '{ starlink = { delay_swing = "0s", rate = "20mbit" } }'])
+def test_a_model_and_the_trace_that_it_writes_are_the_same_link(cell: Path, model: str) -> None:
+    trace = cell.parent / "written.down"
+    sets = ("--set", f"link.down.delivery={model}")
+    assert call(["links", "write", str(cell), *sets, "--link", "down", "-o", str(trace)]) == 0
+    given = {"link.down.delivery": model}
+    drawn = bloatlab.run(cell, sets=given)
+    played = bloatlab.run(cell, sets={"link.down.delivery": {"trace": {"file": "written.down"}}})
+    assert drawn.summary["links"]["down"] == played.summary["links"]["down"]
+    assert bloatlab.run(cell, sets=given | {"seed": "2"}).summary["links"]["down"] != drawn.summary["links"]["down"]
+
+
+def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for link, said in (("up", 'link "up" has a rate'), ("dwn", 'unknown link "dwn" (known: down, up)')):
+        assert call(["links", "write", str(cell), "--link", link, "-o", str(cell.parent / "x")]) == 2
+        assert said in capsys.readouterr().err

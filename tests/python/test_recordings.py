@@ -1,0 +1,167 @@
+"""A link's rate from flent's data or a capture: bytes by time, by hand, and there and back through a simulation."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab import flent
+from bloatlab.cli.main import call
+from bloatlab.recordings import RecordingError, of_file
+
+#: A line that carries 10, then 4, then 8 Mbit/s, and an upload that fills it.
+LINE = """
+duration = "30s"
+[link.up]
+from = "home"
+to = "net"
+rate = "10mbit"
+delay = "5ms"
+queue = "pfifo limit 100"
+changes = [{ at = "10s", rate = "4mbit" }, { at = "20s", rate = "8mbit" }]
+[link.down]
+from = "net"
+to = "home"
+rate = "50mbit"
+delay = "5ms"
+[app.upload]
+from = "home"
+to = ["net"]
+start_spread = "0s"
+traffic.ftp = {}
+"""
+
+
+def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 101, order: str = "<") -> Path:
+    """A capture of IP packets: time, last byte of the address 10.0.0.x, size."""
+    data = struct.pack(f"{order}IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+    for t, to, size in packets:
+        head = {101: b"", 1: bytes(12) + b"\x08\x00"}[link]
+        packet = struct.pack(">BBHIBBH", 0x45, 0, size, 0, 64, 17, 0) + bytes(4) + bytes(map(int, to.split(".")))
+        kept = head + packet
+        at = (int(t), round((t - int(t)) * 1e6), len(kept), len(head) + size)
+        data += struct.pack(f"{order}IIII", *at) + kept
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(("link", "order"), [(101, "<"), (1, "<"), (101, ">")])
+def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> None:
+    # 1000 B each 10 ms for 1 s, then each 5 ms, then a last packet; answers of 40 B do not count
+    packets = [(100.0 + k * 0.01, "10.0.0.2", 1000) for k in range(100)]
+    packets += [(101.0 + k * 0.005, "10.0.0.2", 1000) for k in range(200)]
+    packets += [(100.5 + k * 0.01, "10.0.0.1", 40) for k in range(50)]
+    file = capture(tmp_path / "a.pcap", [*sorted(packets), (102.0, "10.0.0.2", 1000)], link=link, order=order)
+    found = of_file(file, step=1.0)
+    # 100 kB and 200 kB; the step of the last packet alone is not whole
+    assert list(found.rates) == [800_000, 1_600_000]
+    assert found.changes() == [{"at": "1000ms", "rate": "1600000bit"}]
+    assert list(of_file(file, step=1.0, to="10.0.0.1").rates) == [50 * 40 * 8]
+    assert list(of_file(file, step=0.5).rates) == [800_000, 800_000, 1_600_000, 1_600_000]
+
+
+def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
+    # bins of 0.5 s: silence, 4 of 14.48 Mbit/s, 4 of 7.24, silence; on the wire 15 and 7.5
+    values: list[float | None] = [None, 14.48, 14.48, 14.48, 14.48, 7.24, 7.24, 7.24, 7.24, 7.24, 7.24, None]
+    data: dict[str, Any] = {
+        "version": 4,
+        "metadata": {"STEP_SIZE": 0.5, "T0": "2026-01-01T00:00:00.0Z", "TOTAL_LENGTH": 6.0},
+        "x_values": [0.5 * k for k in range(len(values))],
+        "results": {"TCP upload::1": values},
+        "raw_values": {},
+    }
+    file = tmp_path / "home.flent.gz"
+    file.write_bytes(gzip.compress(json.dumps(data).encode()))
+    found = of_file(file, step=1.0)
+    assert found.rates == pytest.approx([15e6, 15e6, 7.5e6, 7.5e6])
+    assert "upload, payload x 1500/1448" in found.about
+
+
+@pytest.mark.parametrize("form", ["flent", "pcap"])
+def test_a_line_is_found_again(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "line.toml").write_text(LINE)
+    if form == "flent":
+        file = tmp_path / "line.flent.gz"
+        flent.write(bloatlab.run(tmp_path / "line.toml"), file)
+    else:
+        bloatlab.run(tmp_path / "line.toml", captures=tmp_path, capture_link="up")
+        file = tmp_path / "right.pcap"
+    base = tmp_path / "base.toml"
+    base.write_text(LINE.split("changes", maxsplit=1)[0] + LINE[LINE.index("[link.down]") :])
+    replay = tmp_path / "replay.toml"
+    assert call(["links", "rates", str(file), "--into", str(base), "--link", "up", "-o", str(replay)]) == 0
+    again = bloatlab.load(replay).data["link"]["up"]
+    rates = {0.0: bloatlab.scenario.quantity(again["rate"])}
+    rates |= {bloatlab.scenario.quantity(c["at"]): bloatlab.scenario.quantity(c["rate"]) for c in again["changes"]}
+    at = lambda t: rates[max(k for k in rates if k <= t)]  # noqa: E731
+    # the steps begin with the first byte, some ms after the start; where nothing changes they agree to some packets
+    for t, rate in ((5.0, 10e6), (15.0, 4e6), (25.0, 8e6)):
+        assert at(t) == pytest.approx(rate, rel=0.01)
+    first, second = (
+        bloatlab.run(f).summary["links"]["up"]["delivered_bytes"] for f in (tmp_path / "line.toml", replay)
+    )
+    assert second == pytest.approx(first, rel=0.03)
+    capsys.readouterr()
+
+
+def test_the_table_of_a_link_is_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packets = [(k * 0.01, "10.0.0.2", 1000) for k in range(200)] + [
+        (2.0 + k * 0.1, "10.0.0.2", 1000) for k in range(21)
+    ]
+    file = capture(tmp_path / "a.pcap", packets)
+    assert call(["links", "rates", str(file)]) == 0
+    text = capsys.readouterr().out
+    nodes = 'from = "a"\nto = "b"\n'
+    whole = bloatlab.scenario.parse(f'duration = "5s"\n{text.replace("[link.line]", "[link.line]" + chr(10) + nodes)}')
+    assert whole.data["link"]["line"]["rate"] == "800kbit"
+    assert [c["at"] for c in whole.data["link"]["line"]["changes"]] == ["2s"]
+
+
+def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.pcap").write_text("no capture at all, but long enough for a head")
+    both = {"TCP upload BE::1": [1.0, 1.0], "TCP download BE::1": [1.0, 1.0]}
+    data = {
+        "version": 4,
+        "metadata": {"STEP_SIZE": 1, "T0": "2026-01-01T00:00:00.0Z"},
+        "x_values": [0, 1],
+        "results": both,
+    }
+    (tmp_path / "both.flent.gz").write_bytes(gzip.compress(json.dumps(data).encode()))
+    good = capture(tmp_path / "a.pcap", [(0.0, "10.0.0.2", 1000), (2.0, "10.0.0.2", 1000)])
+    for arguments, said in (
+        ([tmp_path / "text.pcap"], "no capture; expected classic pcap"),
+        ([tmp_path / "both.flent.gz"], "say which: --way upload or --way download"),
+        ([tmp_path / "gone.pcap"], "no such file"),
+        ([good, "--to", "nobody"], "--to nobody: no address"),
+        ([good, "--to", "10.0.0.9"], "no packet goes to 10.0.0.9"),
+        ([good, "--way", "upload"], "--way is for flent's data"),
+        ([good, "--step", "soon"], "--step soon: expected a time"),
+        ([good, "--step", "1us"], "--step: expected at least 1ms"),
+    ):
+        assert call(["links", "rates", *map(str, arguments)]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert len(error.splitlines()) == 1, error
+    (tmp_path / "line.toml").write_text(LINE)
+    with pytest.raises(RecordingError, match="it has changes already"):
+        of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "up")
+    with pytest.raises(RecordingError, match=r"no such link \(down, up\)"):
+        of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "upp")
+
+
+def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.down").write_text("1\n1\n150\n200\n")
+    assert call(["links", "show", str(tmp_path / "a.down")]) == 0
+    said = capsys.readouterr().out
+    # 4 x 1504 x 8 bit in 200 ms
+    assert "4 opportunities of 1504 bytes in 0.2 s, 0.241 Mbit/s" in said
+    assert "longest gap 149 ms; 1 gaps over 100 ms" in said
+    (tmp_path / "a.down").write_text("1\nx\n")
+    assert call(["links", "show", str(tmp_path / "a.down")]) == 2
+    assert "a.down:2: " in capsys.readouterr().err.replace("\n", "")
