@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bloatlab.studies.cablelabs2012.cases import NUMBERS
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.layout import median_cell
-from bloatlab.studies.today.cases import NUMBERS, Case, Line, Stack
+from bloatlab.studies.today.cases import Case, Line, Stack
 from bloatlab.studies.today.compare import over_loads
 from bloatlab.tables import TextCell, TextTable, number
 
