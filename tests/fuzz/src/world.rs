@@ -84,8 +84,18 @@ fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range)
             |key: &str| range == Range::Wild || !["rate", "delay", "changes", "queue", "lateness"].contains(&key);
         link.extend(more.into_iter().filter(|(key, _)| keep(key)));
     }
-    if link.contains_key("docsis") && (range == Range::Usual || s.chance(200)) {
-        link.remove("shaper");
+    // one thing serves a queue
+    let served: Vec<&str> =
+        ["docsis31", "delivery", "docsis", "shaper"].into_iter().filter(|key| link.contains_key(*key)).collect();
+    if served.len() > 1 && (range == Range::Usual || s.chance(200)) {
+        let kept = s.pick(&served);
+        served.iter().filter(|key| **key != kept).for_each(|key| drop(link.remove(*key)));
+    }
+    // nobody is here to read a file: its lines stand beside it
+    if let Some(trace) = link.get_mut("delivery").and_then(|d| d.get_mut("trace"))
+        && (range == Range::Usual || s.chance(200))
+    {
+        trace["source"] = json!(s.pick(&["+1", "+16 +1x3", "+0x9 +250 +3 +0"]));
     }
     link.insert("from".into(), json!(from));
     link.insert("to".into(), json!(to));
@@ -93,9 +103,9 @@ fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range)
     if !s.chance(24) {
         link.insert("rate".into(), json!(format!("{}kbit", s.spread(64, 20_000))));
     }
-    // its channel has a rate of its own
-    if link.contains_key("docsis31") && !s.chance(24) {
-        ["rate", "shaper", "docsis"].iter().for_each(|key| drop(link.remove(*key)));
+    // these have a rate of their own
+    if (link.contains_key("docsis31") || link.contains_key("delivery")) && !s.chance(24) {
+        link.remove("rate");
     }
     if !s.chance(24) {
         link.insert("delay".into(), json!(format!("{}us", s.spread(10, 100_000))));
