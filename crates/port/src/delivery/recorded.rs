@@ -62,7 +62,7 @@ impl TraceParams {
 
     /// Bytes of one round of the trace.
     fn bytes(&self) -> u64 {
-        self.source.count() * self.opportunity.0
+        self.source.count().saturating_mul(self.opportunity.0)
     }
 
     /// 8 bytes x lines / last time.

@@ -40,7 +40,7 @@ impl Rates {
 
     /// No draw is above it.
     pub fn most(&self) -> BitRate {
-        BitRate(self.at(1.0) as u64 + 1)
+        BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
     /// Errors: a rate or a swing out of range.

@@ -85,7 +85,8 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        (count, TURN + self.rate.time_for(count * MPDU).0)
+        // a rate that is refused elsewhere may take for ever
+        (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
     /// What it carries in the mean: Bianchi's fixed point, p = 1 - (1 - tau)^n for the others.
@@ -106,7 +107,9 @@ impl WifiParams {
         let idle = pow(1.0 - tau, n);
         let alone = n * tau * pow(1.0 - tau, n - 1.0);
         let (count, turn) = self.turn();
-        let slot = idle * SLOT as f64 + alone * (turn + AIFS) as f64 + (1.0 - idle - alone) * (COLLISION + AIFS) as f64;
+        let slot = idle * SLOT as f64
+            + alone * turn.saturating_add(AIFS) as f64
+            + (1.0 - idle - alone) * (COLLISION + AIFS) as f64;
         BitRate((alone / n * (count * OPPORTUNITY) as f64 * 8e9 / slot) as u64)
     }
 
