@@ -1,19 +1,18 @@
 """The rate of a link from what somebody recorded: a data file of flent, or a capture.
 
     flent     payload of all TCP flows of one way, in bins; times 1500/1448 for the headers of full segments
-    capture   bytes of IP packets to one address, in bins (classic pcap: raw IP, Ethernet, Linux cooked)
+    capture   bytes of IP packets to one address, in bins (pcap or pcapng: raw IP, Ethernet, Linux cooked)
 
 What went over a line is the line's rate only while something filled it. So the time before the first byte and after the
 last is left out; whoever recorded answers for what lies between.
 
-Source: draft-ietf-opsawg-pcap (file), RFC 791 §3.1, RFC 8200 §3, flent's documentation.
+Source: flent's documentation; captures.py reads the packets.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,18 +20,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bloatlab import flent
+from bloatlab import captures, flent
 from bloatlab.scenario import Scenario, from_dict, quantity
 
 Way = Literal["upload", "download"]
 
 #: Bytes of a full segment on the wire and of its payload, with IPv4, TCP and time stamps.
 _WIRE, _PAYLOAD = 1500, 1448
-
-#: Bytes before the IP header, and where in them the protocol stands, by the link type of a capture.
-_LINKS: Mapping[int, tuple[int, int | None]] = {101: (0, None), 1: (14, 12), 113: (16, 14)}
-_MAGIC = {0xA1B23C4D: 1e-9, 0xA1B2C3D4: 1e-6}
-_IP = {0x0800, 0x86DD}
 
 #: Most steps of a schedule: more are a slip.
 _MOST = 100_000
@@ -110,7 +104,10 @@ def _of_flent(path: Path, step: float, way: Way | None) -> Recording:
 
 
 def _of_capture(path: Path, step: float, to: str | None) -> Recording:
-    packets = list(_packets(path))
+    try:
+        packets = [(t, bytes(one.dst), captures.size(one)) for t, one in captures.packets(path)]
+    except captures.CaptureError as error:
+        raise RecordingError(str(error)) from None
     if not packets:
         raise RecordingError(f"{path}: the capture has no IP packet")
     if to is None:
@@ -149,30 +146,3 @@ def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], 
     # the last step is seldom whole: its rate would be too low
     whole = sums[: max(1, bins - 1)]
     return [round(8.0 * total / step) for total in whole.tolist()]
-
-
-def _packets(path: Path) -> Iterator[tuple[float, bytes, int]]:
-    """Time, destination and size of the IP packets of a capture; one cut short ends there. Raises `RecordingError`."""
-    data = path.read_bytes()
-    known = "expected classic pcap (tcpdump -w) of raw IP, Ethernet or Linux cooked, or a .flent.gz"
-    order = "<" if len(data) >= 24 and struct.unpack_from("<I", data)[0] in _MAGIC else ">"
-    if len(data) < 24 or struct.unpack_from(f"{order}I", data)[0] not in _MAGIC:
-        raise RecordingError(f"{path}: no capture; {known}")
-    (magic,) = struct.unpack_from(f"{order}I", data)
-    (kind,) = struct.unpack_from(f"{order}I", data, 20)
-    if kind not in _LINKS:
-        raise RecordingError(f"{path}: a capture of link type {kind}; {known}")
-    head, protocol = _LINKS[kind]
-    at = 24
-    while at + 16 <= len(data):
-        seconds, fraction, kept, _ = struct.unpack_from(f"{order}IIII", data, at)
-        frame = data[at + 16 : at + 16 + kept]
-        at += 16 + kept
-        if protocol is not None and (len(frame) < head or struct.unpack_from(">H", frame, protocol)[0] not in _IP):
-            continue
-        packet = frame[head:]
-        time = seconds + fraction * _MAGIC[magic]
-        if len(packet) >= 20 and packet[0] >> 4 == 4:
-            yield time, packet[16:20], struct.unpack_from(">H", packet, 2)[0]
-        elif len(packet) >= 40 and packet[0] >> 4 == 6:
-            yield time, packet[24:40], 40 + struct.unpack_from(">H", packet, 4)[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import bloatlab
-from bloatlab import flent
+from bloatlab import captures, flent
 from bloatlab.cli.main import call
 from bloatlab.recordings import RecordingError, of_file
 
@@ -135,7 +135,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "both.flent.gz").write_bytes(gzip.compress(json.dumps(data).encode()))
     good = capture(tmp_path / "a.pcap", [(0.0, "10.0.0.2", 1000), (2.0, "10.0.0.2", 1000)])
     for arguments, said in (
-        ([tmp_path / "text.pcap"], "no capture; expected classic pcap"),
+        ([tmp_path / "text.pcap"], "no capture; expected pcap or pcapng"),
         ([tmp_path / "both.flent.gz"], "say which: --way upload or --way download"),
         ([tmp_path / "gone.pcap"], "no such file"),
         ([good, "--to", "nobody"], "--to nobody: no address"),
@@ -165,3 +165,31 @@ def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "a.down").write_text("1\nx\n")
     assert call(["links", "show", str(tmp_path / "a.down")]) == 2
     assert "a.down:2: " in capsys.readouterr().err.replace("\n", "")
+
+
+def pcapng(path: Path, packets: list[tuple[float, bytes]], link: int) -> Path:
+    """The same in Wireshark's format: a section, an interface with stamps in us, a block for each packet."""
+    data = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28) + struct.pack(
+        "<IIHHII", 1, 20, link, 0, 0, 20
+    )
+    for t, frame in packets:
+        padded, stamp = frame + bytes(-len(frame) % 4), round(t * 1e6)
+        head = struct.pack("<IIIIIII", 6, 32 + len(padded), 0, stamp >> 32, stamp & 0xFFFFFFFF, len(frame), len(frame))
+        data += head + padded + struct.pack("<I", 32 + len(padded))
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(("link", "head"), [(101, b""), (113, bytes(14) + b"\x08\x00"), (276, b"\x08\x00" + bytes(18))])
+def test_wireshark_s_own_format(tmp_path: Path, link: int, head: bytes) -> None:
+    ip = struct.pack(">BBHIBBH4B4B", 0x45, 0, 1000, 0, 64, 17, 0, 10, 0, 0, 1, 10, 0, 0, 2)
+    six = struct.pack(">IHBB", 6 << 28, 960, 17, 64) + bytes(15) + b"\1" + bytes(15) + b"\2"
+    frames = [(5.0 + k * 0.01, head + ip) for k in range(200)]
+    file = pcapng(tmp_path / "a.pcapng", [*frames, (7.0, head + ip), (7.5, b"")], link)
+    assert list(of_file(file, step=1.0).rates) == [800_000, 800_000]
+    if link == 101:
+        file = pcapng(tmp_path / "b.pcapng", [(k * 0.01, six) for k in range(101)], link)
+        assert list(of_file(file, step=1.0, to="::2").rates) == [800_000]
+        # cut within a packet: what was whole is read
+        (tmp_path / "c.pcapng").write_bytes(file.read_bytes()[:-30])
+        assert len(list(captures.packets(tmp_path / "c.pcapng"))) == 100

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
-from bloatlab.plots.captures import Segment, segments
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.subjects import Run, Unfit
@@ -85,7 +85,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
         seen[key] += 1
         if one.marked:
             found.marked.append(point)
-    back = (flow[2], flow[3], flow[0], flow[1])
+    back = flow[2], flow[3], flow[0], flow[1]
     found.acked = [(one.t, _since(one.acknowledged, begin)) for one in left if one.flow == back]
     return found
 

@@ -1,0 +1,109 @@
+"""IP packets of a capture, pcap or pcapng: of `bloatlab run --pcap` and `live --pcap`, of tcpdump, of Wireshark.
+
+dpkt reads the file, the frames and the headers. Of a pcapng file with several interfaces all frames are read as the
+first one's.
+
+Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import dpkt.pcap
+import dpkt.sll
+import dpkt.sll2
+
+#: Most packets of a file that are read for a picture: more are none.
+MOST = 400_000
+
+#: What is read, for messages.
+KNOWN = "expected pcap or pcapng (tcpdump -w, Wireshark) of raw IP, Ethernet or Linux cooked"
+
+# dpkt comes without types
+_reader: Any = dpkt.pcap.UniversalReader
+_ip: Any = dpkt.ip.IP
+_ip6: Any = dpkt.ip6.IP6
+_broken: Any = (dpkt.UnpackError, ValueError, IndexError)
+
+#: What reads a frame by the link type of its capture; none: it is an IP packet (LINKTYPE_RAW, and BSD's DLT_RAW).
+_FRAMES: dict[int, Any] = {
+    1: dpkt.ethernet.Ethernet,
+    12: None,
+    101: None,
+    113: dpkt.sll.SLL,
+    276: dpkt.sll2.SLL2,
+}
+
+
+class CaptureError(ValueError):
+    """No capture, or one of packets that are not read; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One TCP segment. `t` in s; `length` of payload in bytes; `flow` is who sends to whom: addresses and ports."""
+
+    t: float
+    flow: tuple[bytes, int, bytes, int]
+    sequence: int
+    acknowledged: int
+    length: int
+    marked: bool
+
+
+def packets(path: Path) -> Iterator[tuple[float, Any]]:
+    """Time in s and packet (dpkt's IP or IP6) of each IP packet, in the file's order; one cut short ends there.
+
+    Raises `CaptureError`, `OSError`.
+    """
+    with path.open("rb") as file:
+        try:
+            reader = _reader(file)
+        except _broken:
+            raise CaptureError(f"{path}: no capture; {KNOWN}") from None
+        kind = reader.datalink()
+        if kind not in _FRAMES:
+            raise CaptureError(f"{path}: a capture of link type {kind}; {KNOWN}")
+        frames = iter(reader)
+        while True:
+            try:
+                t, frame = next(frames)
+            except (StopIteration, *_broken):
+                return
+            packet = _packet(_FRAMES[kind], frame)
+            if packet is not None:
+                yield t, packet
+
+
+def _packet(of: Any, frame: bytes) -> Any:
+    """The IP packet in a frame; None where there is none."""
+    try:
+        if of is None:
+            return (_ip if frame[0] >> 4 == 4 else _ip6)(frame) if frame[0] >> 4 in {4, 6} else None
+        inside = of(frame).data
+    except _broken:
+        return None
+    return inside if isinstance(inside, (_ip, _ip6)) else None
+
+
+def size(packet: Any) -> int:
+    """Bytes of an IP packet, whatever part of it the capture kept."""
+    return packet.len if isinstance(packet, _ip) else 40 + packet.plen
+
+
+def segments(path: Path) -> Iterator[Segment]:
+    """The TCP segments of the first `MOST` packets, in order. Raises `CaptureError`, `OSError`."""
+    for t, packet in islice(packets(path), MOST):
+        tcp = packet.data
+        if isinstance(tcp, dpkt.tcp.TCP):
+            found: Any = tcp
+            marked = (packet.tos if isinstance(packet, _ip) else packet.fc) & 3 == 3
+            head = size(packet) - (4 * packet.hl if isinstance(packet, _ip) else 40)
+            flow = packet.src, found.sport, packet.dst, found.dport
+            yield Segment(t, flow, found.seq, found.ack, head - 4 * found.off, marked)
