@@ -142,7 +142,7 @@ def test_what_is_not_there_is_said(text: str, why: str):
         ({"flows": [{"n": 1, "cc": "reno", "dir": "sideways"}]}, "a flow's dir sideways"),
         ({"pings": [{"tos": 0}, {"tos": 3}]}, "sent with CE"),
         ({"up_bps": 400_000, "up_qdisc": "pfifo"}, "up_qdisc that does not shape"),
-        ({"tso": 1}, "tso 1"),
+        ({"tso": 2}, "tso 2"),
         ({"h1_qdisc": "codel"}, "h1_qdisc codel"),
         ({"gso_max_segs": "all"}, "gso_max_segs all"),
     ],
@@ -448,6 +448,20 @@ def test_explanations_are_of_cells_that_exist():
 
 
 def test_every_packaged_scenario_is_supported():
-    # no super-segments: no-split-gso keeps them whole
-    for name in ENTRIES.keys() - {"sf-B-10M-be-no-split-gso-tso-cu4"}:
-        assert queue_of(ENTRIES[name]).queue
+    for of in ENTRIES.values():
+        assert queue_of(of).queue
+        assert build(of, 1).data["app"]
+
+
+def test_packets_of_several_segments():
+    name = "sf-B-10M-be-no-split-gso-tso-cu4"
+    data = build(entry(name), 1).data
+    assert data["link"]["up"]["queue"]["cake"]["split_gso"] is False
+    assert data["tcp"]["kernel0"]["tso"] is True
+    split = build(entry(name, qdisc="ROOT cake bandwidth 10mbit besteffort split-gso"), 1).data
+    assert split["link"]["up"]["queue"]["cake"]["split_gso"] is True
+    # single segments are no packets of several; and what is neither is told
+    assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
+    with pytest.raises(NotSupportedError, match="tso 2"):
+        build(entry(name, tso=2), 1)
+    assert build(entry("sf-B-10M-be-cu4"), 1).data["tcp"]["kernel0"]["tso"] is False

@@ -69,6 +69,8 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
+    /// Of flows with segmentation offload, by slot: whose, and the size of a full segment on the wire there and back, bytes.
+    frames: Vec<(FlowId, [u16; 2])>,
 }
 
 impl FlowTable {
@@ -85,6 +87,21 @@ impl FlowTable {
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowTuple {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
+    }
+
+    /// The packets of `flow` may hold several segments each; a full one has so many bytes on the wire, there and back.
+    pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
+        let slot = flow.slot();
+        if slot >= self.frames.len() {
+            self.frames.resize(slot + 1, (FlowId::default(), [0; 2]));
+        }
+        self.frames[slot] = (flow, bytes);
+    }
+
+    /// What [`FlowTable::set_frames`] was told of this very flow.
+    #[inline]
+    pub fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
+        self.frames.get(flow.slot()).filter(|(whose, _)| *whose == flow).map(|(_, bytes)| *bytes)
     }
 }
 

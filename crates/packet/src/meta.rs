@@ -1,6 +1,6 @@
 //! One packet as queues see it.
 
-use crate::FlowId;
+use crate::{FlowId, FlowTable};
 use units::Time;
 
 /// A host or router of the network.
@@ -55,6 +55,9 @@ impl Flags {
     pub const SACK_WHOLE: Self = Self(2048);
     /// The end of what was sent at once: a burst, or all that the application wrote.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
+    /// Several segments in one packet, which a device would cut (TSO), or a queue. Its size counts the headers of each.
+    /// Source: Linux' SKB_GSO_TCPV4.
+    pub const GSO: Self = Self(8192);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 
@@ -182,6 +185,25 @@ impl PacketMeta {
         u64::from(self.size)
     }
 
+    /// Bytes on the wire of each segment but the last of a packet that holds several ([`Flags::GSO`]); of any other its size.
+    #[inline]
+    pub fn frame(&self, flows: &FlowTable) -> u16 {
+        if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }
+    }
+
+    #[cold]
+    fn frame_of_several(&self, flows: &FlowTable) -> u16 {
+        let both = flows.frames(self.flow).unwrap_or_default();
+        let bytes = both[usize::from(self.flags.has(Flags::REVERSE))];
+        if bytes == 0 { self.size } else { bytes.min(self.size) }
+    }
+
+    /// How many segments it holds.
+    #[inline]
+    pub fn segments(&self, flows: &FlowTable) -> u32 {
+        if self.flags.has(Flags::GSO) { u32::from(self.size.div_ceil(self.frame(flows).max(1))) } else { 1 }
+    }
+
     /// The ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {
@@ -263,5 +285,22 @@ mod tests {
         assert_eq!(p.ack_number(), None);
         p.flags = Flags::PURE_ACK;
         assert_eq!(p.ack_number(), Some(2921));
+    }
+
+    #[test]
+    fn segments_are_counted_by_the_frames_of_their_flow() {
+        let mut t = FlowTable::default();
+        let flow = FlowId::new(2, 9);
+        t.set_frames(flow, [1514, 600]);
+        let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
+        let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
+        // three full ones; a fourth of 66 bytes of headers and one of payload
+        assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
+        assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
+        assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));
+        assert_eq!(counted(packet(flow, 3000, Flags::default())), (1, 3000), "one large segment");
+        // a slot's last user, and a flow that never said
+        assert_eq!(counted(packet(FlowId::new(2, 8), 3000, Flags::GSO)), (1, 3000));
+        assert_eq!(counted(packet(FlowId::new(5, 0), 3000, Flags::GSO)), (1, 3000));
     }
 }

@@ -170,6 +170,13 @@ impl PortSpec {
         }
     }
 
+    /// Whether packets of several segments are cut before they come to the queue: by the discipline's wish, or because the link sends
+    /// frames of their own kind. A modem, a CMTS and a radio get frames; a plain link and HTB send what they are given.
+    pub fn cuts(&self) -> bool {
+        let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
+        !whole || self.queue.split_gso()
+    }
+
     /// What a modem of DOCSIS 3.1 and the rest of the link are to each other.
     pub fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {

@@ -28,6 +28,10 @@ pub trait Params {
     fn service_flows(&self) -> bool {
         false
     }
+    /// Whether it cuts packets of several segments when they come; else it takes each as one.
+    fn split_gso(&self) -> bool {
+        false
+    }
     /// The four parts of a fair discipline; `None` for any other.
     fn fair(&self) -> Option<FairParams> {
         None

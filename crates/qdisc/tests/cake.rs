@@ -290,6 +290,21 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 }
 
 #[test]
+fn a_packet_of_several_segments_pays_for_each() {
+    // three of 1500 bytes and one of 152 in ATM cells, 32 bytes more each: 1532 / 48 = 31.9 and 184 / 48 = 3.8, so 32, 32, 32 and 4
+    // cells of 53 bytes are 5300: 5.3 ms at 8 Mbit/s. As one packet it would be 4684 / 48 = 97.6: 98 cells, 5.194 ms
+    let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
+    home.flow(1, 1, 2);
+    home.flows.set_frames(FlowId(1), [1500, 52]);
+    for flags in [Flags::GSO, Flags::GSO, Flags::default(), Flags::default()] {
+        home.put(PacketMeta { flow: FlowId(1), size: 4652, flags, ..Default::default() });
+    }
+    home.run(Time(1_000_000_000));
+    let left: Vec<u64> = home.sent.iter().map(|(at, _, _)| at.0).collect();
+    assert_eq!(left, [0, 5_300_000, 10_600_000, 10_600_000 + 5_194_000]);
+}
+
+#[test]
 fn washing_takes_the_code_point_after_it_was_read() {
     let mut home = Home::new(r#"{"diffserv":"diffserv3","wash":true}"#);
     let p = PacketMeta { size: 100, tos: 46 << 2 | 2, ..Default::default() };

@@ -151,11 +151,11 @@ fn what_is_said_reads_back() {
         "fq_codel limit 500 flows 32 quantum 300 memory_limit 4000000 target 7ms interval 120ms noecn ce_threshold 1ms drop_batch 8 ce_threshold_selector 0x1/0x3",
         "pie limit 300 target 20ms tupdate 30ms alpha 3 beta 21 ecn bytemode dq_rate_estimator",
         "fq_pie limit 300 flows 64 quantum 1000 memory_limit 5000000 target 20ms tupdate 30ms alpha 3 beta 21 ecn_prob 30 ecn bytemode no_dq_rate_estimator",
-        "cake bandwidth 10mbit diffserv4 dual-dsthost wash ack-filter rtt 50ms overhead 18 noatm mpu 64 memlimit 5000000 ingress",
-        "cake unlimited besteffort flows nowash no-ack-filter rtt 100ms raw ptm mpu 0 egress",
+        "cake bandwidth 10mbit diffserv4 dual-dsthost wash ack-filter split-gso rtt 50ms overhead 18 noatm mpu 64 memlimit 5000000 ingress",
+        "cake unlimited besteffort flows nowash no-ack-filter no-split-gso rtt 100ms raw ptm mpu 0 egress",
         "sfq limit 200 perturb 10 quantum 3000 depth 64 divisor 256 headdrop",
         "red limit 61440 min 15360 max 46080 avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit ecn harddrop",
-        "dualpi2 limit 500 memlimit 900000 coupling_factor 3 step_thresh 5p min_qlen_step 1 overflow drop_enqueue any_ect classic_protection 20 target 10ms tupdate 8ms alpha 0.5 beta 4.5",
+        "dualpi2 limit 500 memlimit 900000 coupling_factor 3 step_thresh 5p min_qlen_step 1 overflow drop_enqueue any_ect classic_protection 20 target 10ms tupdate 8ms alpha 0.5 beta 4.5 no_split_gso",
     ] {
         let spec = read(text).unwrap();
         spec.validate().unwrap();

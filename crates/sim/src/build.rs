@@ -64,7 +64,8 @@ impl<S: Sink> World<S> {
                     let port =
                         Port::build(&link.port, link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
                     let lazy = unwatched && port.can_wait();
-                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy }
+                    let cuts = link.port.cuts();
+                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
                 },
                 meter: LinkMeter::new(link.recorded.then_some(params))?,
             });

@@ -9,7 +9,7 @@
 //! | counting ACK | the same, whose ECN bits are AccECN's counter | the ACK | the echoed stamp | its own stamp |
 //! | plain data | of a side that received only the other's SYN | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
-//! | whole | any other | its number, of a pure ACK that | [`Body`] | nothing |
+//! | whole | any other, also one that stands for several | its number, of a pure ACK that | [`Body`] | nothing |
 //!
 //! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. A
 //! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole.
@@ -21,7 +21,7 @@ use tcp::{PlainData, SackBlock, Segment};
 use units::{Duration, Time};
 
 /// Flags that make a segment more than plain data or an ACK, whatever its ECN bits are.
-const MORE: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0);
+const MORE: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0);
 /// Flags that a plain segment has none of: those, and ECN bits, which a counting one may have.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
@@ -234,6 +234,24 @@ impl Bodies {
         let Body { mut segment, sent } = self.whole.take(packet.body);
         segment.ecn = packet.ecn();
         (segment, now.since(sent))
+    }
+
+    /// The packets of the segments that a packet holds, and what they are to their sender. It is no longer here.
+    #[cold]
+    pub fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
+        let Body { mut segment, sent } = self.whole.take(packet.body);
+        segment.ecn = packet.ecn();
+        let header = (u32::from(packet.size) - segment.len) / segment.segments();
+        let direction = packet.flags.and(Flags::REVERSE);
+        let envelope = |len: u32| Envelope {
+            flow: packet.flow,
+            direction,
+            to: packet.dst,
+            dscp: packet.tos >> 2,
+            size: (header + len) as u16,
+        };
+        let one = |piece: Segment| (encode(&piece, Form::of(&piece, false), sent, &envelope(piece.len), self), piece);
+        segment.cut().map(one).collect()
     }
 
     /// Fetches the slot of a packet that will soon be delivered.

@@ -158,9 +158,10 @@ impl<S: Sink> Wire<'_, S> {
     #[inline(always)]
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);
-        let size = self.stack.wire_size(segment);
-        let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
         let form = Form::of(segment, path.ack_time);
+        // all others stand for themselves only
+        let size = if form == Form::Whole { self.stack.wire_size(segment) } else { self.stack.segment_size(segment) };
+        let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
         if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
             self.tally.syn(path.app, self.cold.number, now);
@@ -173,7 +174,7 @@ impl<S: Sink> Wire<'_, S> {
 }
 
 impl<S: Sink> Io for Wire<'_, S> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, segment: &Segment) {
         let packet = self.packet(segment);
         self.net.send(self.path.at, packet);

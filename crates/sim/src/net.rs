@@ -22,7 +22,9 @@ pub(crate) enum Kind {
     ///
     /// Where nobody takes records, the work of a port that [`Port::can_wait`] has no event while a packet is on its way: it is done
     /// with the next arrival at either end, or before the run looks at the link. Such a port is `lazy`.
-    Port { port: Box<Port>, work: Time, armed: Time, lazy: bool },
+    ///
+    /// Packets of several segments are cut before it if it `cuts`.
+    Port { port: Box<Port>, work: Time, armed: Time, lazy: bool, cuts: bool },
 }
 
 /// One link of the world.
@@ -182,7 +184,32 @@ impl<S: Sink> Net<S> {
     #[inline(never)]
     fn offer_port(&mut self, i: u16, packet: PacketMeta) {
         self.passing(i, LinkEnd::Near, &packet);
+        if packet.flags.has(Flags::GSO) && self.cut(i, &packet) {
+            return;
+        }
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
+    }
+
+    /// Offers the segments of a packet one by one, if link `i` wants that.
+    #[cold]
+    fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
+        let link = &mut self.links[usize::from(i)];
+        if !matches!(link.kind, Kind::Port { cuts: true, .. }) {
+            return false;
+        }
+        let mut packet = *packet;
+        if S::PACKETS {
+            self.tags.take(&mut packet);
+        }
+        let pieces = self.bodies.cut(&packet);
+        link.meter.offered.packets += pieces.len() as u64 - 1;
+        for (mut piece, segment) in pieces {
+            if S::PACKETS {
+                self.tags.put(&mut piece, Some(&segment));
+            }
+            self.with_port(i, |port, now, env| port.offer(now, piece, env));
+        }
+        true
     }
 
     /// Lets a port do something and then schedules what it waits for.
@@ -215,7 +242,7 @@ impl<S: Sink> Net<S> {
     #[inline]
     fn schedule(&mut self, i: u16) {
         let now = self.events.now();
-        let Kind::Port { port, work, armed, lazy } = &mut self.links[usize::from(i)].kind else { return };
+        let Kind::Port { port, work, armed, lazy, .. } = &mut self.links[usize::from(i)].kind else { return };
         if *lazy {
             if *armed != Time::NEVER {
                 return;

@@ -103,6 +103,11 @@ impl<S: Sink> Core<S> {
             dscp: path.dscp,
         };
         self.net.flows.set(flow, tuple);
+        let stacks =
+            [first_path, first_path + 1].map(|path| &self.stacks[usize::from(self.paths[usize::from(path)].stack)]);
+        if stacks.iter().any(|stack| stack.tso) {
+            self.net.flows.set_frames(flow, stacks.map(TcpParams::frame));
+        }
         if S::PROBES {
             let flow_number = row - self.tally.apps[usize::from(app)].first_row as u32;
             self.net.sink.opened(flow, Whose { app, flow: flow_number, connection: number });

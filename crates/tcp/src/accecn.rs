@@ -146,16 +146,16 @@ impl Counts {
 
     // ---------------------------------------------------------------- the receiver
 
-    fn count(&mut self, ecn: Ecn) {
+    fn count(&mut self, ecn: Ecn, packets: u32) {
         if ecn == Ecn::Ce {
-            self.cep = (self.cep + 1) % ACE as u8;
-            self.untold += 1;
+            self.cep = ((u32::from(self.cep) + packets % ACE) % ACE) as u8;
+            self.untold += packets;
         }
     }
 
     /// A packet without payload came; true if an ACK must leave at once. `waits`: data waits for one anyhow.
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
-        self.count(ecn);
+        self.count(ecn, 1);
         self.untold >= MARKS[usize::from(!waits)]
     }
 
@@ -164,9 +164,9 @@ impl Counts {
         self.last_ce != (ecn == Ecn::Ce)
     }
 
-    /// The same of a segment with so many bytes of payload.
-    pub(crate) fn on_data(&mut self, ecn: Ecn, len: u32) -> bool {
-        self.count(ecn);
+    /// The same of a packet of so many segments, with so many bytes of payload: each segment was marked.
+    pub(crate) fn on_data(&mut self, ecn: Ecn, segments: u32, len: u32) -> bool {
+        self.count(ecn, segments);
         let counter = match ecn {
             Ecn::NotEct => None,
             Ecn::Ect0 => Some(&mut self.e0b),
@@ -301,12 +301,12 @@ mod tests {
     #[test]
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
-        let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1000));
+        let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
         // nothing is acknowledged between: from the second mark on every one asks
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));
-        assert_eq!((s.flags.ace(), c.on_data(Ecn::Ce, 1000), c.on_data(Ecn::Ce, 1000)), (1, false, true));
+        assert_eq!((s.flags.ace(), c.on_data(Ecn::Ce, 1, 1000), c.on_data(Ecn::Ce, 1, 1000)), (1, false, true));
         assert_eq!((s.accecn().e0b, s.accecn().ceb, s.accecn().e1b, s.accecn().fields), (2001, 4000, 1, 3));
         c.stamp(&mut s, None);
         let at_once = [Ecn::Ce; 3].map(|ecn| c.on_control(ecn, false));
@@ -336,7 +336,7 @@ mod tests {
                     let d = 1 + rng.below(most) as u32;
                     for _ in 0..d {
                         let ecn = if rng.below(100) < share { Ecn::Ce } else { Ecn::Ect1 };
-                        r.on_data(ecn, 1448);
+                        r.on_data(ecn, 1, 1448);
                         sent += u32::from(ecn == Ecn::Ce);
                     }
                     let mut ack = Segment::default();

@@ -15,7 +15,7 @@
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3); SPEC-TODAY 6.
-//! Departs: a retransmission leaves alone, as the window lets it; R follows every ACK, not only those that change something.
+//! Departs: a retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not only those that change something.
 
 use crate::params::TcpParams;
 use units::{Duration, Time};
@@ -49,7 +49,8 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
     let segments = bytes.min(f64::from(MOST)) as u32 / p.mss;
-    segments.max(LEAST).min(p.gso_max_segs)
+    let most = if p.tso { (u32::from(u16::MAX) / u32::from(p.frame().max(1))).max(1) } else { u32::MAX };
+    segments.max(LEAST).min(p.gso_max_segs).min(most)
 }
 
 /// What a decision to wait looks at.
@@ -138,8 +139,13 @@ mod tests {
         assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
         let single = TcpParams { gso_max_segs: 1, ..p.clone() };
         assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
-        let three = TcpParams { gso_max_segs: 3, ..p };
+        let three = TcpParams { gso_max_segs: 3, ..p.clone() };
         assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
+        // a packet has 65535 bytes with the headers of all: 43 of 1500, 7 of 9000
+        let tso = TcpParams { tso: true, ..p };
+        assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
+        assert_eq!(autosize(&TcpParams { mss: 8948, ..tso.clone() }, Some(1e9), 20_000), 7);
+        assert_eq!(autosize(&TcpParams { mss: 64_000, ..tso }, Some(1e9), 20_000), 1);
     }
 
     /// Two segments of 1000 at a time; 20 ms; the oldest left 15 ms ago, the last one 0.5 ms ago; a window of 10.

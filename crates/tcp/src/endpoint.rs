@@ -111,6 +111,7 @@ impl Endpoint {
                 self.rx.set_ack_now();
             } else {
                 self.note_pause(p, segment.ts_val);
+                self.rx.await_run(segment);
                 self.rx.on_data(p, now, segment, &mut self.stats, io);
                 if segment.flags.has(Flags::PSH) {
                     self.heed_push(p);

@@ -31,6 +31,7 @@ mod delivery;
 mod detection;
 mod endpoint;
 mod feedback;
+mod offload;
 mod pacer;
 mod params;
 mod presets;

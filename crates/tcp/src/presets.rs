@@ -101,6 +101,7 @@ fn linux_6() -> TcpParams {
         paced: false,
         pacing: Pacing::LinuxInternal,
         gso_max_segs: 1,
+        tso: false,
         ledbat: LedbatParams::default(),
         reduce_from_flight: false,
         whole_segments: true,

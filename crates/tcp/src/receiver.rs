@@ -261,6 +261,14 @@ impl Receiver {
         self.schedule_ack(p, now);
     }
 
+    /// What comes stands for several segments, each of which counts; it is acknowledged as one (GRO).
+    #[inline]
+    pub(crate) fn await_run(&mut self, segment: &Segment) {
+        if segment.gso_size > 0 {
+            self.unacked = self.unacked.saturating_add((segment.segments() - 1).min(u8::MAX.into()) as u8);
+        }
+    }
+
     /// Adds `[start, end)` above a hole; false if it was there already.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         if self.held == ON_HEAP {

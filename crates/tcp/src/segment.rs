@@ -104,11 +104,14 @@ pub struct Segment {
     pub ack: u64,
     /// Bytes of payload.
     pub len: u32,
+    /// With [`Flags::GSO`]: it stands for several segments, each of which has so many bytes of payload but the last, which may have
+    /// fewer. Else 0.
+    pub gso_size: u16,
     /// Moment of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
     pub ts_val: u32,
     /// Echo of a `ts_val` of the peer, or 0 for none.
     pub ts_ecr: u32,
-    /// SYN, FIN, SACK, AE, ECE, CWR, PURE_ACK; ACE where the three in the middle are AccECN's counter.
+    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO; ACE where the three in the middle are AccECN's counter.
     pub flags: Flags,
     /// `ack` is valid (all but the first SYN).
     pub has_ack: bool,
@@ -146,6 +149,26 @@ impl Segment {
     pub(crate) fn set_accecn(&mut self, option: AccEcnOption) {
         self.sack.keep(option);
         self.flags = self.flags.with(Flags::ACCECN_OPTION);
+    }
+
+    /// How many segments it stands for.
+    #[inline]
+    pub fn segments(&self) -> u32 {
+        if self.gso_size == 0 { 1 } else { self.len.div_ceil(u32::from(self.gso_size)).max(1) }
+    }
+
+    /// The segments that it stands for, in order: the first has its CWR (RFC 3168), the last its PSH and FIN.
+    pub fn cut(self) -> impl Iterator<Item = Self> {
+        let (n, each) = (self.segments(), if self.gso_size == 0 { self.len } else { u32::from(self.gso_size) });
+        (0..n).map(move |i| {
+            let (first, last) = (i == 0, i + 1 == n);
+            let without = |flags: Flags, bits: Flags, gone: bool| if gone { Flags(flags.0 & !bits.0) } else { flags };
+            let flags = without(self.flags, Flags::GSO, true);
+            let flags = without(flags, Flags::CWR, !first && !flags.has(Flags::ACE));
+            let flags = without(flags, Flags::PSH.with(Flags::FIN), !last);
+            let seq = self.seq + u64::from(i * each);
+            Self { seq, len: (self.len - i * each).min(each), gso_size: 0, flags, ..self }
+        })
     }
 
     /// Sequence numbers it occupies: payload, and one each for SYN and FIN.
@@ -192,6 +215,9 @@ pub trait Io {
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);
     }
+    /// What was sent since the last call, or since the call into the endpoint began, was one burst of new data: what a host hands to
+    /// its device at once.
+    fn burst_ends(&mut self) {}
     /// Something happened.
     fn event(&mut self, event: Event);
 }

@@ -3,6 +3,7 @@
 mod ecn;
 mod hostile;
 mod net;
+mod offload;
 mod property;
 mod rack;
 mod script;

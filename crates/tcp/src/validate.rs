@@ -55,6 +55,10 @@ impl TcpParams {
         if !(1..=65_535).contains(&self.gso_max_segs) {
             return no("gso_max_segs", format!("{} is not valid; expected 1 to 65535 segments", self.gso_max_segs));
         }
+        if self.tso && self.gso_max_segs == 1 {
+            let message = "true is not valid with gso_max_segs = 1: bursts would be single segments; expected gso_max_segs = 65535, as Linux has it";
+            return no("tso", message.into());
+        }
         for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
             if v > 255 {
                 return no(name, format!("{v} is not valid; expected at most 255"));

@@ -28,6 +28,8 @@ ACCECN_OPTION = 12
 #: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
+#: A ping of 56 data bytes.
+PING_BYTES = 98
 
 #: The hop behind the shaper is so much faster, which keeps its queue empty.
 HOP_RATE = 1.02
@@ -113,12 +115,14 @@ def _check_hosts(entry: Entry) -> None:
     bursts = entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
     if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
+    if entry.rest.get("tso", 0) not in {0, 1}:
+        raise NotSupportedError(f"tso {str(entry.rest['tso'])[:40]}")
     if entry.rest.get("h1_qdisc", "fq") not in {"fq", "pfifo"}:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
 #: What else an entry may say; ECN's fallback matters to lost SYNs only.
-_UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "up_bps", "up_qdisc")
+_UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
@@ -212,6 +216,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
         "gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)),
         "paced": _paced(entry),
         "ack_pushed": True,
+        "tso": offloads(entry),
     }
     stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
     if accurate:
@@ -226,6 +231,11 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 def _paced(entry: Entry) -> bool:
     """Whether h1's own queue discipline paces every flow."""
     return entry.rest.get("h1_qdisc") == "fq"
+
+
+def offloads(entry: Entry) -> bool:
+    """Whether packets of several segments reach the disciplines."""
+    return bool(entry.rest.get("tso")) and entry.rest.get("gso_max_segs", GSO_MAX_SEGS) != 1
 
 
 def mss(flows: Flows) -> int:
@@ -254,7 +264,7 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
             "to": ["h2"],
             "start": _time(0.1 * _draw(entry, seed, name)),
             "stop": _time(entry.duration_s - PINGS_END_S),
-            "traffic": {"ping": {"interval": "100ms", "size": "98B"}},
+            "traffic": {"ping": {"interval": "100ms", "size": f"{PING_BYTES}B"}},
             **_marked(tos),
         }
     for i, udp in enumerate(entry.udp):

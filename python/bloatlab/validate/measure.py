@@ -3,7 +3,7 @@
 window      [warm-up, duration); pings that left in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
-drop_frac   dropped / (dropped + sent), packets of the window at the discipline
+drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
 mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: marks in L by arrivals
 ce_frac     packets marked with CE as the sender was told / its segments delivered
 retrans     segments of a group's flows that were sent again in the window
@@ -27,7 +27,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.simulation import Result
-from bloatlab.validate.build import ACKS, BIN_S, PAGE, UDP_HEADER, UP, flow_name, mss, ping_name, start_s, udp_name
+from bloatlab.validate.build import (
+    ACKS,
+    BIN_S,
+    PAGE,
+    PING_BYTES,
+    UDP_HEADER,
+    UP,
+    flow_name,
+    mss,
+    offloads,
+    ping_name,
+    start_s,
+    udp_name,
+)
+from bloatlab.validate.queues import FRAME
 from bloatlab.validate.reference import Entry
 
 Floats = NDArray[np.float64]
@@ -55,8 +69,8 @@ def measure(result: Result, entry: Entry) -> dict[str, float]:
         | flows.told()
         | (flows.beginning() if entry.group == "D" else {})
         | pings(result, entry, window)
-        | queue(result, window)
-        | marks(result, window)
+        | queue(result, entry, window)
+        | marks(result, entry, window)
         | law(result, window)
         | uplink(result, flows, window)
         | pages(result, window)
@@ -194,10 +208,10 @@ def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     return found
 
 
-def queue(result: Result, window: Window) -> dict[str, float]:
+def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     """Drops and the length of the queue under test."""
     frame = inside(result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
-    dropped, sent = float(frame["dropped_packets"].sum()), float(frame["sent_packets"].sum())
+    dropped, sent = float(frame["dropped_packets"].sum()), _sent(result, entry, frame, window)
     lengths = frame["queue_packets"].to_numpy()[_looks(frame.height, result.scenario.name, result.seed)]
     return {
         "drop_frac": dropped / (dropped + sent) if dropped + sent else math.nan,
@@ -206,12 +220,31 @@ def queue(result: Result, window: Window) -> dict[str, float]:
     }
 
 
-def marks(result: Result, window: Window) -> dict[str, float]:
+def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
+    """Packets that left the queue, as tc counts them: each segment of a packet (a drop or a mark counts the packet).
+
+    What is not the bulk flows' is subtracted: their segments are full ones.
+    """
+    packets = float(frame["sent_packets"].sum())
+    if not offloads(entry):
+        return packets
+    small = {PING_BYTES: 0.0}
+    table = result.table("pings")
+    small[PING_BYTES] += table.filter(pl.col("t_s") >= window[0], pl.col("t_s") < window[1]).height
+    for i, udp in enumerate(entry.udp):
+        size = udp.payload + UDP_HEADER
+        series = result.table("flow_series").filter(pl.col("app") == udp_name(i), pl.col("direction") == "forward")
+        small[size] = small.get(size, 0.0) + float(inside(series, window)["wire_bytes"].sum()) / size
+    others = sum(size * n for size, n in small.items())
+    return sum(small.values()) + (float(frame["sent_bytes"].sum()) - others) / FRAME
+
+
+def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     """CE marks at the discipline, and of dualpi2 those of its queues and of its two rules."""
     frame = inside(result.table("queue_series").filter(pl.col("link") == UP), window)
     if "marked_packets" not in frame.columns:
         return {}
-    marked, sent = float(frame["marked_packets"].sum()), float(frame["sent_packets"].sum())
+    marked, sent = float(frame["marked_packets"].sum()), _sent(result, entry, frame, window)
     found = {"mark_frac": marked / sent if sent else math.nan}
     classes: Mapping[str, Mapping[str, Any]] = result.summary.get("links", {}).get(UP, {}).get("classes", {})
     if "marked_packets" in classes.get("L", {}):

@@ -18,7 +18,8 @@
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); SPEC-TODAY 3.
 //! Departs: the memory limit counts bytes on the wire (Linux: of its packet buffers, some 50 % more), and `limit` counts packets
-//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq; packets come as single segments, so there is nothing to split (`split-gso`).
+//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host cuts
+//! packets of several segments (`split-gso`).
 
 mod ack_filter;
 mod flows;
@@ -58,6 +59,9 @@ impl Params for CakeParams {
     }
     fn shapes(&self) -> Option<BitRate> {
         self.bandwidth
+    }
+    fn split_gso(&self) -> bool {
+        self.split_gso
     }
 }
 
@@ -126,10 +130,16 @@ impl Cake {
         }
     }
 
-    /// Bytes that `packet` costs on the line.
+    /// Bytes that `packet` costs on the line: each of its segments its own.
     #[inline]
-    fn cost(&self, packet: &PacketMeta) -> u64 {
-        self.overhead.of(packet.bytes())
+    fn cost(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u64 {
+        if packet.flags.has(Flags::GSO) { self.cost_of_several(packet, cx) } else { self.overhead.of(packet.bytes()) }
+    }
+
+    #[cold]
+    fn cost_of_several(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u64 {
+        let (full, frame) = (u64::from(packet.segments(cx.flows)) - 1, u64::from(packet.frame(cx.flows)));
+        full * self.overhead.of(frame) + self.overhead.of(packet.bytes() - full * frame)
     }
 
     /// `packet` has left the queues of tin `t`.
@@ -160,7 +170,7 @@ impl Cake {
     fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Cx<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {
-            let cost = self.cost(packet);
+            let cost = self.cost(packet, cx);
             self.charge(t, cost, true, cx.now);
         }
         cx.fate.dropped(packet, reason, point);
@@ -257,7 +267,7 @@ impl Cake {
                 last: flow.fifo.is_empty(),
             };
             let verdict = flow.law.head(law, head, cx.rng);
-            let cost = self.cost(&packet);
+            let cost = self.cost(&packet, cx);
             self.leaves(t, &packet);
             if verdict == Verdict::Drop {
                 if self.ingress {

@@ -85,6 +85,9 @@ pub struct CakeParams {
     pub ingress: bool,
     /// Take code points off packets once they are sorted.
     pub wash: bool,
+    /// Cut packets of several segments (`tso`) when they come; false: each is one packet in its queue, with the overhead of each
+    /// segment.
+    pub split_gso: bool,
     /// How much may wait in bytes; null: four times what `bandwidth` carries in `rtt`, and at least 4 MiB.
     pub memory_limit: Option<Bytes>,
     /// How much may wait in all.
@@ -107,6 +110,7 @@ impl Default for CakeParams {
             ack_filter: AckFilter::default(),
             ingress: false,
             wash: false,
+            split_gso: true,
             memory_limit: None,
             limit: Limit::Packets(10_240),
         }

@@ -17,7 +17,7 @@
 //! Departs: the ramp sees the packet that leaves, its wait and L's length with it, as the RFC's text has it (its pseudo-code looks
 //! after removal). An empty queue takes a packet that rfc9332's limit would not. `memory_limit` counts bytes on the wire, where
 //! Linux counts the memory of its packet buffers. The clock of updates stands still while both queues are empty and p' is 0, and
-//! an update would change nothing. There are no super-segments to split (split_gso).
+//! an update would change nothing. The host cuts packets of several segments (split_gso).
 
 use super::params::{Config, Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -68,6 +68,9 @@ impl Params for Dualpi2Params {
     }
     fn limit(&self) -> Option<Limit> {
         Some(self.all())
+    }
+    fn split_gso(&self) -> bool {
+        self.split_gso
     }
 }
 

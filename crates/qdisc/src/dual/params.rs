@@ -94,6 +94,8 @@ pub struct Dualpi2Params {
     /// Packets that are in L for their code point alone are neither marked nor dropped (Linux's class 2); false: Linux treats
     /// them as L's, rfc9332 as C's.
     pub l_dscp_exempt: bool,
+    /// Cut packets of several segments (`tso`) when they come; false: each is one packet in its queue.
+    pub split_gso: bool,
 }
 
 impl Default for Dualpi2Params {
@@ -124,6 +126,7 @@ impl Default for Dualpi2Params {
             ecn_mask: 1,
             l_dscp: Vec::new(),
             l_dscp_exempt: false,
+            split_gso: true,
         }
     }
 }

@@ -91,6 +91,10 @@ macro_rules! disciplines {
             pub fn service_flows(&self) -> bool {
                 match self { $($(Self::$Variant(p) => Params::service_flows(p),)*)+ Self::$Out(p) => Params::service_flows(p) }
             }
+            /// Whether it cuts packets of several segments when they come. Its host does it: it knows what is in them.
+            pub fn split_gso(&self) -> bool {
+                match self { $($(Self::$Variant(p) => Params::split_gso(p),)*)+ Self::$Out(p) => Params::split_gso(p) }
+            }
             /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
             pub fn build(&self) -> Discipline {
                 match self {

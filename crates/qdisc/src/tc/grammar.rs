@@ -228,8 +228,8 @@ const DUALPI2: &[Word] = &[
     w("beta", "beta", Number),
     w("max_rtt", "", Absent(1)),
     w("typical_rtt", "", Absent(1)),
-    w("split_gso", "", Absent(0)),
-    w("no_split_gso", "", Absent(0)),
+    w("split_gso", "split_gso", Flag(true)),
+    w("no_split_gso", "split_gso", Flag(false)),
 ];
 
 /// tc-cake(8). Words of several parameters stand for a line's overhead, or for a round-trip time.
@@ -255,7 +255,8 @@ const CAKE: &[Word] = &[
     w("ack-filter", "ack_filter", Is("\"normal\"")),
     w("ack-filter-aggressive", "ack_filter", Is("\"aggressive\"")),
     w("no-ack-filter", "ack_filter", Is("\"off\"")),
-    w("split-gso", "", Several(&[])),
+    w("split-gso", "split_gso", Flag(true)),
+    w("no-split-gso", "split_gso", Flag(false)),
     w("rtt", "rtt", Time),
     w("raw", "overhead", Is("null")),
     w("overhead", "overhead", Signed),
@@ -288,7 +289,6 @@ const CAKE: &[Word] = &[
     line("ipoa-vcmux", &[("overhead", "8"), ("framing", "\"atm\"")]),
     line("ipoa-llcsnap", &[("overhead", "16"), ("framing", "\"atm\"")]),
     w("nat", "", Absent(0)),
-    w("no-split-gso", "", Absent(0)),
     w("autorate-ingress", "", Absent(0)),
     w("fwmark", "", Absent(1)),
     w("ether-vlan", "", Absent(0)),

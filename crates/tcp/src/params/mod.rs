@@ -87,6 +87,10 @@ pub struct TcpParams {
     /// pacing rate (TSO autosizing: 1/1024 s of it, at least two, at most 64 kB), and a sender waits for an ACK rather than send fewer.
     /// 1: single segments; Linux: 65535.   Source: ip-link(8), gso_max_segs.
     pub gso_max_segs: u32,
+    /// Segmentation offload: a burst leaves as one packet, which queues see whole, until something cuts it. It counts the headers of
+    /// each segment, and has at most 65535 bytes with them (43 segments of 1448; Linux: 45, which count one header). What is sent again
+    /// leaves so, too, as far as it follows on. Receivers acknowledge it once (GRO). Needs `gso_max_segs` above 1.
+    pub tso: bool,
     /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
     pub ecn: bool,
     /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.
@@ -215,9 +219,18 @@ pub struct TcpParams {
 }
 
 impl TcpParams {
-    /// Bytes of this segment on the wire: headers, options and payload.
-    #[inline]
+    /// Bytes of this segment on the wire: headers, options and payload. One that stands for several has the headers of each.
     pub fn wire_size(&self, segment: &Segment) -> u16 {
+        if segment.gso_size == 0 {
+            return self.segment_size(segment);
+        }
+        let header = self.segment_size(&Segment { len: 0, ..*segment });
+        (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
+    }
+
+    /// The same of one that stands for itself only.
+    #[inline]
+    pub fn segment_size(&self, segment: &Segment) -> u16 {
         let options = if segment.flags.has(Flags::SYN) {
             self.syn_option_bytes
         } else {
@@ -227,6 +240,12 @@ impl TcpParams {
             stamp + sack
         };
         self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
+    }
+
+    /// Bytes on the wire of a full segment of data, with the options that all of them have.
+    pub fn frame(&self) -> u16 {
+        let option = if self.ecn && self.accecn_option { ACCECN_BYTES } else { 0 };
+        (u32::from(self.segment_size(&Segment::default())) + option + self.mss).min(u16::MAX.into()) as u16
     }
 
     /// The first window in whole segments.

@@ -37,7 +37,7 @@ impl Receiver {
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.congestion_control == CongestionControl::Dctcp;
-            if self.counts().on_data(segment.ecn, segment.len) || changes {
+            if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
                 if changes && self.unacked > 0 {
                     self.tell_before(p, now, io);
                 }

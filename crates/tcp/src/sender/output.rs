@@ -87,9 +87,18 @@ impl Sender {
         Some((len, fin))
     }
 
-    /// Sends all that may be sent now. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    /// Sends all that may be sent now.
     #[inline]
     pub(crate) fn output<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        if self.path.is_some() && cx.p.tso {
+            return self.output_runs(cx);
+        }
+        self.output_segments(cx);
+    }
+
+    /// The same, segment by segment. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    #[inline]
+    pub(super) fn output_segments<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         if self.next == self.una {
             self.after_idle(p, now);
@@ -134,6 +143,9 @@ impl Sender {
                 }
                 allowance -= 1;
                 self.send_new(cx, len, fin, flags);
+                if gathers && burst.0 == 0 {
+                    cx.io.burst_ends();
+                }
                 sent = true;
             } else if self.state == State::Recovery
                 && matches!(self.detection, Detection::Dupack)
@@ -233,7 +245,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool, flags: Flags) {
         let mut s = Segment { seq: self.next, len, flags, ..Segment::default() };
         if cx.rx.ecn != EcnUse::Off && len > 0 {

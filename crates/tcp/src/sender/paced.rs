@@ -5,6 +5,7 @@ use crate::burst::{Sight, pacing_rate};
 use crate::cc::control::{AckSample, Drive};
 use crate::delivery::Sampler;
 use crate::detection::Detection;
+use crate::offload::Offload;
 use crate::params::TcpParams;
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Watch};
@@ -198,6 +199,17 @@ impl Sender {
         if p.paced {
             path.pacer.set(bursts.rate, bursts.size(p));
         }
+    }
+
+    /// Sends all that may be sent now, as packets of several segments.
+    #[inline(never)]
+    pub(super) fn output_runs<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+        let p = cx.p;
+        let most = self.path.as_ref().and_then(|path| path.bursts.as_ref()).map_or(1, |bursts| bursts.size(p));
+        let mut io = Offload::new(p, most, &mut *cx.io);
+        let cx = &mut Cx { p, now: cx.now, rx: &mut *cx.rx, stats: &mut *cx.stats, io: &mut io };
+        self.output_segments(cx);
+        io.flush();
     }
 
     /// A new segment of `len` bytes is to leave, of a `burst` of which (so many more leave, of so many in all). None if it waits;

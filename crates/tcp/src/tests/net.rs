@@ -12,6 +12,8 @@ pub(super) enum Fate {
     Drop,
     Late(Duration),
     Mark,
+    /// Its segments go on alone, but for those whose bit is set.
+    Cut(u64),
 }
 
 #[derive(Default)]
@@ -88,6 +90,10 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
                     self.launch(at, i, Segment { ecn, ..s });
                 }
                 Fate::Drop => {}
+                Fate::Cut(lost) => {
+                    let kept = s.cut().enumerate().filter(|(k, _)| lost >> (k % 64) & 1 == 0);
+                    kept.for_each(|(_, piece)| self.launch(at, i, piece));
+                }
             }
             if self.checked {
                 self.log.push((self.now, i, s));

@@ -1,0 +1,137 @@
+//! Packets of several segments: scripts by hand, marks, and bytes that are there once whatever is cut, lost or sent again.
+
+use super::net::{Fate, Net};
+use super::{exact, pass};
+use crate::*;
+use packet::Flags;
+use proptest::prelude::*;
+use units::{Duration, Rng};
+
+fn tso() -> TcpParams {
+    TcpParams { tso: true, gso_max_segs: 65_535, ack_pushed: true, ..exact() }
+}
+
+/// What end 0 sent of data: when (ms), first byte and bytes.
+fn data<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> Vec<(u64, u64, u32)> {
+    n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0.0 / 1_000_000, l.2.seq, l.2.len)).collect()
+}
+
+#[test]
+fn a_burst_is_one_packet_and_has_one_ack() {
+    // a round trip of 2 ms: 14 140 bytes at 2 x 10 segments in it, and 64 KB / 8: 15 segments, but half a window is 5
+    let p = tso();
+    let mut n = Net::new(&p, 1, pass);
+    n.connect(14_480, true);
+    n.run(1.0);
+    assert_eq!(data(&n), [(2, 1, 7240), (2, 7241, 7240)]);
+    let acks: Vec<u64> = n.log.iter().filter(|l| l.1 == 1 && l.2.flags == Flags::PURE_ACK).map(|l| l.2.ack).collect();
+    // the last segment has the FIN, one more
+    assert_eq!(acks, [7241, 14_482]);
+    let first = n.log.iter().find(|l| l.2.len > 0).unwrap().2;
+    assert_eq!((first.segments(), p.wire_size(&first)), (5, 5 * 1500));
+    assert!(first.flags.has(Flags::GSO.with(Flags::PSH)));
+}
+
+#[test]
+fn a_packet_is_cut_into_its_segments() {
+    let flags = Flags::GSO.with(Flags::PSH).with(Flags::FIN).with(Flags::CWR);
+    let s = Segment { seq: 101, len: 2500, gso_size: 1000, flags, ts_val: 7, ..Segment::default() };
+    let pieces: Vec<Segment> = s.cut().collect();
+    let seen: Vec<_> = pieces.iter().map(|s| (s.seq, s.len, s.gso_size, s.flags)).collect();
+    let end = Flags::PSH.with(Flags::FIN);
+    assert_eq!(seen, [(101, 1000, 0, Flags::CWR), (1101, 1000, 0, Flags::default()), (2101, 500, 0, end)]);
+    assert!(pieces.iter().all(|s| s.ts_val == 7));
+    // AccECN's counter is in each
+    let counted = Segment { flags: Flags::GSO.with(Flags::ACE).with_ace(7), ..s };
+    assert!(counted.cut().all(|s| s.flags == Flags::ACE.with_ace(7)));
+    let one = Segment { gso_size: 0, flags: end, ..s };
+    assert_eq!(one.cut().collect::<Vec<_>>(), [one]);
+    let p = TcpParams { mss: 1000, ..tso() };
+    assert_eq!(pieces.iter().map(|s| p.wire_size(s)).sum::<u16>(), p.wire_size(&s));
+}
+
+/// The first of two packets of five is lost: the second's SACK tells of all five, and PRR sends them again as the window lets it,
+/// neighbours together.
+#[test]
+fn a_lost_packet_is_five_lost_segments() {
+    let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });
+    n.connect(14_480, true);
+    n.run(5.0);
+    let again: u32 = n.log.iter().filter(|l| l.2.retransmission).map(|l| l.2.len).sum();
+    assert_eq!((again, n.ends[0].stats().retransmits), (7240, 5), "{:?}", data(&n));
+    let packets = n.log.iter().filter(|l| l.2.retransmission).count();
+    assert!(packets < 5, "{packets}: {:?}", data(&n));
+    assert_eq!(n.received[1], 14_480);
+}
+
+/// A mark on a packet is a mark on each of its segments.   Source: RFC 9768 §3.2.2 counts packets that the network would have seen.
+#[test]
+fn a_mark_counts_for_every_segment() {
+    let accecn =
+        TcpParams { ecn: true, ecn_feedback: EcnFeedback::Accecn, accecn_option: true, ..tso() }.with_options();
+    let mut n = Net::new(&accecn, 1, |from, _, s| if from == 0 && s.len > 0 { Fate::Mark } else { Fate::Pass });
+    n.connect(100 * 1436, true);
+    n.run(5.0);
+    assert!(n.log.iter().any(|l| l.2.segments() > 4), "{:?}", data(&n));
+    assert_eq!(n.ends[0].stats().ce_told, 100);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Packets are lost whole, or cut on their way and lost in part, come late, are marked: every byte arrives once, in both directions.
+    #[test]
+    fn every_byte_once(
+        seed: u64,
+        loss in 0.0..0.2f64,
+        cut in 0.0..1.0f64,
+        b in any::<[bool; 8]>(),
+        mss in prop::sample::select(vec![1_u32, 100, 536, 1448, 8948, 65_000]),
+        gso_max_segs in prop::sample::select(vec![2_u32, 3, 17, 65_535]),
+        request in 1u64..20_000,
+        answer in 0u64..200_000,
+    ) {
+        let (request, answer) = if mss == 1 { (request % 500 + 1, answer % 2000) } else { (request, answer) };
+        let congestion_control = [CongestionControl::Cubic, CongestionControl::Bbr, CongestionControl::Reno][usize::from(b[0]) + usize::from(b[1])];
+        let ecn_feedback = if b[3] { EcnFeedback::Accecn } else { EcnFeedback::Rfc3168 };
+        let p = TcpParams {
+            mss,
+            gso_max_segs,
+            congestion_control,
+            ecn: b[2],
+            ecn_feedback,
+            accecn_option: b[3] && b[4],
+            paced: b[5],
+            nagle: b[6],
+            handshake: b[7],
+            receive_window: units::Bytes(200_000),
+            retries: None,
+            syn_retries: None,
+            max_rto: Duration::from_secs(20),
+            ..tso()
+        };
+        let mut rng = Rng::named(seed, "pipe");
+        let mut n = Net::new(&p, 20, move |_, count, _| {
+            if count < 2000 && rng.chance(loss) {
+                Fate::Drop
+            } else if count < 2000 && rng.chance(cut) {
+                let lost = if rng.chance(0.5) { rng.bits() & rng.bits() } else { 0 };
+                Fate::Cut(lost)
+            } else if rng.chance(0.1) {
+                Fate::Late(Duration(rng.below(60_000_000)))
+            } else if rng.chance(0.05) {
+                Fate::Mark
+            } else {
+                Fate::Pass
+            }
+        });
+        n.answer = Some((request, answer));
+        n.connect(request, true);
+        n.run(100_000.0);
+        prop_assert_eq!(n.received, [answer, request], "{:?}", n.ends);
+        prop_assert!(n.log.iter().all(|l| l.2.segments() <= gso_max_segs));
+        for i in 0..2 {
+            prop_assert!(n.has(i, Event::Closed) && !n.has(i, Event::Failed));
+        }
+    }
+}
