@@ -106,6 +106,7 @@ fn linux_6() -> TcpParams {
         reduce_from_flight: false,
         whole_segments: true,
         reduction_end_grows: true,
+        marking_ack_reduces: true,
         recovery: Recovery::Sack,
         reduction: Reduction::Prr,
         dupthresh: 3,
@@ -150,6 +151,7 @@ fn linux_6() -> TcpParams {
         delayed_ack: Duration::from_millis(40),
         quick_acks: 16,
         quick_acks_return: true,
+        ack_cwr: true,
         ack_pushed: false,
         ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
@@ -191,6 +193,7 @@ fn ns2() -> TcpParams {
         loss_detection: LossDetection::Dupthresh,
         whole_segments: false,
         reduction_end_grows: false,
+        marking_ack_reduces: false,
         reduction: Reduction::Instant,
         limited_transmit: false,
         dsack: false,
@@ -215,6 +218,7 @@ fn ns2() -> TcpParams {
         delayed_ack: Duration::from_millis(100),
         quick_acks: 0,
         quick_acks_return: false,
+        ack_cwr: false,
         // ns-2's receivers have none; more than any window of the studies
         receive_window: Bytes(1 << 30),
         ..linux_6()
@@ -300,6 +304,7 @@ fn rfc() -> TcpParams {
         reduce_from_flight: true,
         whole_segments: false,
         reduction_end_grows: false,
+        marking_ack_reduces: false,
         reduction: Reduction::Instant,
         dsack: false,
         undo: Undo::None,
@@ -318,6 +323,7 @@ fn rfc() -> TcpParams {
         delayed_ack: Duration::from_millis(200),
         quick_acks: 0,
         quick_acks_return: false,
+        ack_cwr: false,
         ..linux_6()
     }
 }

@@ -149,6 +149,9 @@ pub struct TcpParams {
     pub reduce_from_flight: bool,
     /// The ACK that ends a reduction lets the window grow, too, by what it newly delivers (Linux).
     pub reduction_end_grows: bool,
+    /// An ACK that tells of a mark counts for the reduction that it begins, instead of letting the window grow first; that reduction ends,
+    /// and the next may begin, with an ACK of what was sent after it began, instead of with one of all that was sent before (Linux).
+    pub marking_ack_reduces: bool,
     /// Every timeout lowers ssthresh anew, also one that follows another or interrupts a recovery (ns-2), instead of one for
     /// each loss (RFC 5681 §3.1).
     pub every_timeout_reduces: bool,
@@ -201,6 +204,8 @@ pub struct TcpParams {
     /// They do so again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the RTO
     /// (told by time stamps); two after a CE mark that begins an echo (Linux).
     pub quick_acks_return: bool,
+    /// A segment with CWR is acknowledged at once: its sender's window may be one segment (Linux since 4.19).
+    pub ack_cwr: bool,
     /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on what ends a
     /// burst of more than one segment, or all that was written.
     pub ack_pushed: bool,

@@ -57,6 +57,9 @@ impl Receiver {
                 self.set_ack_now();
             }
         }
+        if p.ack_cwr && segment.flags.has(Flags::CWR) {
+            self.set_ack_now();
+        }
         self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
     }
 

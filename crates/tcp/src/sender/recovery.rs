@@ -21,6 +21,10 @@ impl Sender {
         // RFC 9937's SafeACK
         let safe = acked > 0 && sample.lost == 0;
         match self.state {
+            State::Open if sample.marked && self.mark_reduces_at_once(p) => {
+                self.dupacks = if acked > 0 { 0 } else { self.dupacks };
+            }
+            State::Cwr if p.marking_ack_reduces && self.una == self.recover => self.dupacks = 0,
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
                 self.grow(p, sample);
@@ -165,7 +169,7 @@ impl Sender {
     /// An ACK has ended the reduction.
     fn end_and_grow(&mut self, p: &TcpParams, sample: &AckSample) {
         self.end_reduction(p);
-        if p.reduction_end_grows {
+        if p.reduction_end_grows && !(sample.marked && self.mark_reduces_at_once(p)) {
             self.grow(p, sample);
         }
     }
@@ -215,7 +219,16 @@ impl Sender {
             // nothing outstanding: no ACK will come to shrink by
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        } else if p.marking_ack_reduces {
+            self.shrink_by(p, sample.delivered, sample.acked > 0.0 && sample.lost == 0);
         }
+    }
+
+    /// Whether an ACK that tells of a mark, and finds or leaves the window open, counts for the reduction that it begins.
+    #[cold]
+    fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
+        let needs = p.controller_needs();
+        p.marking_ack_reduces && self.una > self.recover && !needs.answers_marks && !needs.owns_window
     }
 
     /// The retransmission timer expired with data outstanding.

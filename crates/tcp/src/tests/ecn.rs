@@ -126,6 +126,55 @@ fn what_cannot_work_is_refused() {
     }
 }
 
+/// Ten segments of 1000 bytes are in flight when the first mark is told of, by an ACK of two.
+#[test]
+fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
+    for at_once in [true, false] {
+        let congestion_control = CongestionControl::Reno;
+        let p = TcpParams { mss: 1000, handshake: false, ecn: true, congestion_control, ..preset("linux-6") };
+        let p = TcpParams { marking_ack_reduces: at_once, ..p };
+        let (mut end, mut out, now) = (Endpoint::new(&p, 100_000), (Vec::new(), ()), Time(20_000_000));
+        end.connect(&p, Time(1_000_000), &mut out);
+        end.write(&p, Time(1_000_000), u64::MAX, &mut out);
+        assert_eq!(out.0.len(), 10);
+        let mut ack = |ack: u64, flags: Flags| {
+            out.0.clear();
+            let segment = Segment { ack, has_ack: true, flags, ts_ecr: 1000, ..Segment::default() };
+            end.on_segment(&p, now, &segment, &mut out);
+            let probe = end.probe(&p);
+            let cwr = out.0.iter().filter(|s| s.flags.has(Flags::CWR)).count();
+            (out.0.len(), cwr, probe.state, probe.cwnd_bytes / 1000, probe.ssthresh_bytes / 1000)
+        };
+        let told = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
+        if !at_once {
+            // the window grows by two first, and half of 12 remain; nothing leaves
+            assert_eq!((told.0, told.4), (0, 6));
+            continue;
+        }
+        // half of ten; 8 in flight, and of two that left the network one may follow: ceil(2 * 5 / 10)
+        assert_eq!(told, (1, 1, State::Cwr, 9, 5));
+        // all that was sent before is acknowledged, nothing that was sent after: the reduction goes on
+        assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
+        // the first of what was sent after ends it, and a mark begins the next: 5 becomes 2
+        let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
+        assert_eq!((state, ssthresh), (State::Cwr, 2));
+    }
+}
+
+#[test]
+fn a_segment_with_cwr_is_acknowledged_at_once() {
+    for ack_cwr in [true, false] {
+        let p = TcpParams { mss: 1000, handshake: false, ecn: true, quick_acks: 0, ack_cwr, ..preset("linux-6") };
+        let (mut end, mut out) = (Endpoint::new(&p, 100_000), (Vec::new(), ()));
+        for (seq, flags, acks) in [(1, Flags::default(), 0), (1001, Flags::default(), 1), (2001, Flags::CWR, 2)] {
+            let segment =
+                Segment { seq, len: 1000, has_ack: true, ack: 1, ecn: Ecn::Ect0, flags, ..Segment::default() };
+            end.on_segment(&p, Time(1_000_000 + seq), &segment, &mut out);
+            assert_eq!(out.0.len(), if seq == 2001 && !ack_cwr { 1 } else { acks });
+        }
+    }
+}
+
 #[test]
 fn an_option_takes_twelve_bytes_of_every_segment() {
     let p = TcpParams { accecn_option: true, ..preset("prague") }.with_options();
