@@ -152,6 +152,7 @@ TABLES = {
     "RpmParams": ("Traffic rpm", "`app.NAME.traffic.rpm`: responsiveness under load"),
     "Stack": ("TCP stacks", "`tcp.NAME`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
+    "Rmem": ("Receive buffer", "`tcp.NAME.rmem`"),
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
     "Trace": ("What to keep moment by moment", "`trace`"),

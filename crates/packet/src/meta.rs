@@ -58,6 +58,8 @@ impl Flags {
     /// Several segments in one packet, which a device would cut (TSO), or a queue. Its size counts the headers of each.
     /// Source: Linux' SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
+    /// Says how much the receiver lets its peer send, where that changes. No bit of the wire: every header has a window.
+    pub const WINDOW: Self = Self(32768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 

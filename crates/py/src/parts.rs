@@ -317,7 +317,7 @@ impl TcpSender {
         stack.validate().map_err(wrong)?;
         stack.handshake = false;
         stack.timestamps = false;
-        let mut end = Endpoint::new(&stack, stack.receive_window.0);
+        let mut end = Endpoint::new(&stack, stack.most_window());
         if let Some(rtt) = rtt {
             end.assume_round_trip(&stack, Time::ZERO, rtt);
         }

@@ -131,7 +131,7 @@ impl Scenario {
 /// The most that a stack lets its peer send at once.
 fn window(stack: &TcpParams) -> u64 {
     let clamp = stack.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.mss));
-    stack.receive_window.0.min(clamp).max(u64::from(stack.mss))
+    stack.most_window().min(clamp).max(u64::from(stack.mss))
 }
 
 /// The highest rate that a link ever has; none if serialisation takes no time.

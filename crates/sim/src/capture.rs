@@ -147,11 +147,6 @@ fn write(out: &mut Vec<u8>, apps: &[App], passing: &Passing<'_>) {
     }
 }
 
-/// Window scale that lets 16 bits hold `window`.   Source: RFC 7323 §2.3: at most 14.
-fn scale(window: u64) -> u8 {
-    (0..14).find(|s| window >> s <= 65_535).unwrap_or(14)
-}
-
 fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, segment: &Segment) {
     let syn = segment.flags.has(Flags::SYN);
     let mut bits = if segment.has_ack { 0x10 } else { 0 };
@@ -180,9 +175,9 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     if stack.timestamps {
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
-    let window = stack.receive_window.0;
+    let window = segment.window().map_or(stack.first_window(), u64::from);
     // a window is never scaled in a SYN, nor where no SYN could agree on it
-    let shift = if stack.handshake { scale(window) } else { 0 };
+    let shift = if stack.handshake { stack.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);
     } else {

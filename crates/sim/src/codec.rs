@@ -12,7 +12,7 @@
 //! | whole | any other, also one that stands for several | its number, of a pure ACK that | [`Body`] | nothing |
 //!
 //! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. A
-//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole.
+//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole. So is every segment that tells a window.
 
 use crate::arena::Arena;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
@@ -21,7 +21,8 @@ use tcp::{PlainData, SackBlock, Segment};
 use units::{Duration, Time};
 
 /// Flags that make a segment more than plain data or an ACK, whatever its ECN bits are.
-const MORE: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0);
+const MORE: Flags =
+    Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0 | Flags::WINDOW.0);
 /// Flags that a plain segment has none of: those, and ECN bits, which a counting one may have.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
@@ -30,7 +31,7 @@ const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
 /// What plain data keeps of its flags.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
 /// Flags of which a SACK has none.
-const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0);
+const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
 
 /// How a segment travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,7 +79,7 @@ impl<S: Sink> Core<S> {
         let flow = FlowId::new(slot, generation & 0xfff);
         let end = |path: u16, back: u16| {
             let stack = |path: u16| &self.stacks[usize::from(self.paths[usize::from(path)].stack)];
-            let mut tcp = Endpoint::new(stack(path), stack(back).receive_window.0);
+            let mut tcp = Endpoint::new(stack(path), stack(back).first_window());
             tcp.draw_from(&|| Rng::named(seed, &format!("{number}.{}", path - first_path)));
             End { timer: Time::NEVER, flow, path, used, rx: RxCounts::default(), tcp }
         };

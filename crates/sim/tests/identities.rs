@@ -262,3 +262,55 @@ fn a_setting_by_its_path_is_that_setting() {
     let one: scenario::Scenario = scenario::read::typed(tree).unwrap();
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }
+
+/// One CUBIC flow from a to b over 10 Mbit/s, 40 ms there and back, and its receive window.
+fn windowed(window: &str, packets: u32) -> Outcome {
+    let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{packets}p\" }}");
+    let apps = format!(
+        "[tcp.one]\npreset = \"linux-6\"\nhystart = \"off\"\n{window}\n[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"one\"\ntraffic.ftp = {{}}\n"
+    );
+    run(&line(30, &queue, 20.0, &apps))
+}
+
+/// A window that is tuned in at most so many bytes of memory.
+fn tuned(max: u64) -> String {
+    format!("receive_window = \"auto\"\nrmem = {{ default = \"131072B\", max = \"{max}B\" }}")
+}
+
+#[test]
+fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
+    // half of 400 kB are 138 segments of 1448 bytes, on the line 1500: 207 kB. 50 kB are on their way, the rest waits: 104.7
+    // packets, and the queue grows no further though there is room for 1000
+    let limited = windowed(&tuned(400_000), 1000);
+    let most = number(&limited, "links.up.queue_packets.max");
+    assert!((103.0..=105.0).contains(&most), "{most}");
+    // one of them is on the line
+    assert!((number(&limited, "links.up.sojourn_ms.p50") - 103.7 * 1.2).abs() < 2.0);
+    assert_eq!(number(&limited, "links.up.dropped_packets"), 0.0);
+    // a window that may grow to 3 MB fills it
+    let free = windowed(&tuned(6_291_456), 1000);
+    assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
+    // 40 kB are 27 segments: W / RTT, the round trip being 40 ms, a packet's 1.2 ms and an ACK's, and nothing waits for long
+    let slow =
+        windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
+    let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;
+    assert!((rate - 27.0 * 1500.0 * 8.0 / 41.2e-3).abs() < 0.01 * rate, "{rate}");
+    assert!(number(&slow, "links.up.sojourn_ms.mean") < 1.2 * 27.0 / 2.0);
+}
+
+#[test]
+fn a_window_that_never_limits_changes_nothing() {
+    // what is told in every packet, and read from it, is the same run as a constant window, packet by packet
+    for packets in [40, 1000] {
+        let of = |outcome: &Outcome| {
+            let series = ["sent_bytes", "dropped_packets", "queue_packets"]
+                .map(|name| series(outcome, "queue_series", name, "link", "up"));
+            (number(outcome, "apps.ftp.goodput_bytes"), number(outcome, "apps.ftp.retransmits"), series)
+        };
+        assert_eq!(
+            of(&windowed(&tuned(1 << 30), packets)),
+            of(&windowed("receive_window = \"512MiB\"", packets)),
+            "{packets}"
+        );
+    }
+}

@@ -40,7 +40,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// A passive endpoint. It answers a SYN; [`Endpoint::connect`] makes it active.
     ///
-    /// `peer_rwnd` is the peer's receive window in bytes, constant for the life of the connection.
+    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]): its only one, unless its segments tell others.
     pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
@@ -59,7 +59,7 @@ impl Endpoint {
             self.rx.phase = Phase::SynSent;
             self.send_syn(p, now, io);
         } else {
-            self.establish_at_once(p, io);
+            self.establish_at_once(p, now, io);
             self.output(p, now, io);
         }
         self.finish(p, now, io);
@@ -101,6 +101,10 @@ impl Endpoint {
         if self.rx.ecn == EcnUse::Accurate && segment.seq_len() == 0 {
             self.rx.hear_control(segment.ecn);
         }
+        if segment.flags.has(Flags::WINDOW) {
+            self.tx.heed_window(segment);
+            self.rx.hear_window(p, segment);
+        }
         if segment.has_ack {
             let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
             self.tx.on_ack(cx, segment);
@@ -112,7 +116,11 @@ impl Endpoint {
             } else {
                 self.note_pause(p, segment.ts_val);
                 self.rx.await_run(segment);
+                let old = self.rx.next;
                 self.rx.on_data(p, now, segment, &mut self.stats, io);
+                if self.rx.space.is_some() {
+                    self.rx.right_size(p, now, segment, old);
+                }
                 if segment.flags.has(Flags::PSH) {
                     self.heed_push(p);
                 }
@@ -250,6 +258,9 @@ impl Endpoint {
         out.duration("rto", probe.rto);
         out.rate("pacing_rate", self.tx.pacing_rate().map(|rate| 8.0 * rate));
         out.bytes("acked", self.acked());
+        if self.rx.space.is_some() {
+            out.bytes("snd_wnd", self.tx.peer_window());
+        }
         out.number("retransmits", self.stats.retransmits);
         out.number("timeouts", self.stats.timeouts);
         self.tx.cc.probe(out);

@@ -13,6 +13,7 @@
 //!
 //! * A plain data segment of a side that has received nothing but the peer's SYN carries `ack == 1`, no SACK and an
 //!   echo that nobody samples (`ts_ecr` 0 means "no echo"), so none of the three need travel.
+//! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) travels whole: all that it says is read.
 //! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read, and `ts_val`
 //!   only by a sender whose [`TcpParams::reads_ack_time`]: for all others a host may rebuild both as zero.
 //! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take just that, and do what `on_segment` would.
@@ -20,8 +21,7 @@
 //!
 //! # What is not modelled
 //!
-//! Checksums, urgent data, PAWS, persist and keep-alive timers (the receiver's window is constant: applications read at
-//! once), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
+//! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once: a window never closes), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
 //! SACK is not negotiated: both ends of a connection use it or neither does.
 
 mod accecn;
@@ -52,7 +52,8 @@ pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, 
 pub use endpoint::Endpoint;
 pub use params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, Recovery, Reduction, TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, ReceiveWindow, Recovery, Reduction, Rmem,
+    TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

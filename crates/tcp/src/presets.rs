@@ -2,7 +2,8 @@
 
 use crate::params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, Recovery, Reduction, TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, ReceiveWindow, Recovery, Reduction,
+    TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -155,7 +156,8 @@ fn linux_6() -> TcpParams {
         ack_pushed: false,
         ack_after_delivery: false,
         // tcp_rmem's default maximum of 6 MB
-        receive_window: Bytes(6_291_456),
+        receive_window: ReceiveWindow::fixed(Bytes(6_291_456)),
+        rmem: None,
     }
 }
 
@@ -220,7 +222,7 @@ fn ns2() -> TcpParams {
         quick_acks_return: false,
         ack_cwr: false,
         // ns-2's receivers have none; more than any window of the studies
-        receive_window: Bytes(1 << 30),
+        receive_window: ReceiveWindow::fixed(Bytes(1 << 30)),
         ..linux_6()
     }
 }

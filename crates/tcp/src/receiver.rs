@@ -5,8 +5,10 @@
 
 mod ecn;
 mod ranges;
+mod space;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use crate::accecn::Counts;
 use crate::feedback::EcnUse;
@@ -15,6 +17,7 @@ use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
 use ranges::OutOfOrder;
+use space::Space;
 use units::{LINE, Time, prefetch};
 
 /// Ranges above holes that the receiver holds itself. More go to the heap, until no hole is left.
@@ -39,6 +42,8 @@ const CLOSED: u8 = 4;
 const CAPABLE: u8 = 8;
 /// In `tells`: every segment carries AccECN's counter.
 const COUNTS: u8 = 16;
+/// In `tells`: every segment carries the window.
+const WINDOW: u8 = 32;
 /// Most bytes of TCP options, and those of a time stamp.
 const OPTIONS: [usize; 2] = [40, 12];
 
@@ -97,10 +102,13 @@ pub(crate) struct Receiver {
     pub(crate) syn_sent: u32,
     /// Only with AccECN.
     pub(crate) counts: Option<Box<Counts>>,
+    /// Only where windows change.
+    pub(crate) space: Option<Box<Space>>,
 }
 
 impl Receiver {
     pub(crate) fn new(p: &TcpParams) -> Self {
+        let tuned = p.receive_window.is_auto();
         Self {
             next: 0,
             ack_at: Time::NEVER,
@@ -109,7 +117,7 @@ impl Receiver {
             unacked: 0,
             quick: p.quick_acks as u8,
             held: 0,
-            tells: 0,
+            tells: if tuned { WINDOW } else { 0 },
             fin: Fin::None,
             ecn: EcnUse::Off,
             phase: Phase::Listen,
@@ -119,6 +127,7 @@ impl Receiver {
             fin_at: 0,
             syn_sent: 0,
             counts: None,
+            space: tuned.then(|| Space::new(p)),
         }
     }
 
@@ -220,7 +229,7 @@ impl Receiver {
         if p.rtt_from_every_ack {
             self.ts_recent = segment.ts_val;
         }
-        if end <= self.next || end > self.next + p.receive_window.0 {
+        if end <= self.next || end > self.next + p.receive_window.bound() {
             stats.duplicates_received += 1;
             self.note_duplicate(p, start, end);
             if p.quick_acks_return {
@@ -373,8 +382,8 @@ impl Receiver {
         if self.has_holes() || self.tells & DUPLICATE != 0 {
             self.stamp_sack(p, segment);
         }
-        if self.tells & (ECHO | CAPABLE | COUNTS) != 0 {
-            self.stamp_ecn(p, segment);
+        if self.tells & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
+            self.stamp_rest(p, segment);
         }
         // an ACK that was due, of data
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
@@ -385,10 +394,19 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
+    /// What not every connection has.
+    #[inline(never)]
+    fn stamp_rest(&mut self, p: &TcpParams, segment: &mut Segment) {
+        self.stamp_ecn(p, segment);
+        if self.tells & WINDOW != 0 {
+            self.stamp_window(p, segment);
+        }
+    }
+
     /// The next ACK reports that `[start, end)` came twice; what lies above the window did not come at all.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
-        if p.dsack && p.sack_blocks() > 0 && start < end && end <= self.next + p.receive_window.0 {
+        if p.dsack && p.sack_blocks() > 0 && start < end && end <= self.next + p.receive_window.bound() {
             self.many.get_or_insert_default().duplicate = SackBlock { start, end };
             self.tells |= DUPLICATE;
         }

@@ -16,18 +16,20 @@ pub struct SackBlock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
-    count: u8,
+    count: u32,
+    /// The window of the segment, which costs one without nothing here.
+    window: u32,
 }
 
 impl SackBlocks {
     /// Most blocks that 40 bytes of TCP options hold (three beside a timestamp).
     pub const MAX: usize = 4;
     /// No blocks.
-    pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0 };
+    pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
 
     /// Appends a block; a fifth one is ignored.
     pub fn push(&mut self, block: SackBlock) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+        if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = block;
             self.count += 1;
         }
@@ -35,12 +37,12 @@ impl SackBlocks {
     /// The blocks in order.
     #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
-        &self.blocks[..usize::from(self.count)]
+        &self.blocks[..self.count as usize]
     }
     /// How many blocks.
     #[inline]
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        self.count as usize
     }
     /// True without blocks.
     #[inline]
@@ -111,7 +113,7 @@ pub struct Segment {
     pub ts_val: u32,
     /// Echo of a `ts_val` of the peer, or 0 for none.
     pub ts_ecr: u32,
-    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO; ACE where the three in the middle are AccECN's counter.
+    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW; ACE where the three in the middle are AccECN's counter.
     pub flags: Flags,
     /// `ack` is valid (all but the first SYN).
     pub has_ack: bool,
@@ -143,6 +145,17 @@ impl Segment {
     #[inline]
     pub fn accecn(&self) -> AccEcnOption {
         if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
+    }
+
+    /// With [`Flags::WINDOW`]: how much the receiver lets its peer send, from `ack` on, bytes.
+    pub fn window(&self) -> Option<u32> {
+        self.flags.has(Flags::WINDOW).then_some(self.sack.window)
+    }
+
+    /// Gives it a window.
+    pub(crate) fn set_window(&mut self, bytes: u32) {
+        self.sack.window = bytes;
+        self.flags = self.flags.with(Flags::WINDOW);
     }
 
     /// Gives it an AccECN option.

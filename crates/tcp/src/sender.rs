@@ -34,6 +34,7 @@ use crate::receiver::Receiver;
 use crate::reduction::Shrink;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
+use crate::segment::Segment;
 use crate::stats::{Counters, State};
 use crate::undo::Undo;
 use units::{LINE, Time, prefetch};
@@ -188,6 +189,20 @@ impl Sender {
         self.rtt.after_syn(self.timeouts > 0);
         self.timeouts = 0;
         self.rto_at = Time::NEVER;
+    }
+
+    /// The peer says how much it takes from its ACK on. What it has once taken, it does not refuse later.   Source: RFC 9293 §3.8.6.
+    #[cold]
+    pub(crate) fn heed_window(&mut self, segment: &Segment) {
+        let Some(window) = segment.window().filter(|_| segment.ack <= self.next) else { return };
+        let edge = (self.una + u64::from(self.peer_rwnd)).max(segment.ack + u64::from(window));
+        let una = self.una.max(segment.ack.min(self.next));
+        self.peer_rwnd = (edge - una).min(u32::MAX.into()) as u32;
+    }
+
+    /// How much the peer takes, from the first byte not acknowledged on.
+    pub(crate) fn peer_window(&self) -> u64 {
+        self.peer_rwnd.into()
     }
 
     pub(crate) fn write(&mut self, bytes: u64) {

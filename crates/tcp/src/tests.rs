@@ -8,6 +8,7 @@ mod property;
 mod rack;
 mod script;
 mod undo;
+mod window;
 
 use crate::*;
 use net::{Fate, Net};

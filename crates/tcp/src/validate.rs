@@ -2,10 +2,11 @@
 
 use crate::cc::control::Needs;
 use crate::params::{
-    CongestionControl, EcnFeedback, InitialWindow, LossDetection, Recovery, TcpParams, Undo as UndoAxis,
+    CongestionControl, EcnFeedback, InitialWindow, LossDetection, MOST_WINDOW, Recovery, Rmem, TcpParams,
+    Undo as UndoAxis,
 };
 use crate::undo::Undo;
-use units::{Duration, Problem};
+use units::{Bytes, Duration, Problem};
 
 impl TcpParams {
     /// Refuses what no connection could run with.
@@ -171,11 +172,34 @@ impl TcpParams {
             return no("delayed_ack", format!("0s is not valid with {with}; expected a wait such as 40ms"));
         }
         // Two segments in flight keep a connection going with every second one acknowledged.
-        if self.receive_window.0 < 2 * u64::from(self.mss) || self.receive_window.0 > 1 << 31 {
-            return no(
-                "receive_window",
-                format!("{} is not valid; expected two segments to 2GiB", self.receive_window),
-            );
+        self.validate_window()
+    }
+
+    fn validate_window(&self) -> Result<(), Problem> {
+        let no = |path: &str, message: String| Err(Problem::new(path, message));
+        let segment = u64::from(self.mss);
+        if !self.receive_window.is_auto() {
+            let window = Bytes(self.receive_window.bound());
+            if window.0 < 2 * segment || window.0 > MOST_WINDOW {
+                return no("receive_window", format!("{window} is not valid; expected two segments to 2GiB"));
+            }
+            if self.rmem.is_some() {
+                let message = "not valid with a constant receive_window; expected receive_window = \"auto\"";
+                return no("rmem", message.into());
+            }
+            return Ok(());
+        }
+        // the first window is whole segments with their options, at least two, in half of the memory
+        let Rmem { default, max } = self.receive_memory();
+        let least = 4 * (segment + u64::from(self.timestamp_bytes));
+        if least > 2 * 0xffff {
+            return no("receive_window", "\"auto\" is not valid with such an mss: two segments exceed 65535".into());
+        }
+        if default.0 < least || default.0 > MOST_WINDOW {
+            return no("rmem.default", format!("{default} is not valid; expected {least}B (four segments) to 2GiB"));
+        }
+        if max < default || max.0 > MOST_WINDOW {
+            return no("rmem.max", format!("{max} is not valid; expected {default} (rmem.default) to 2GiB"));
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ impl Endpoint {
         let syn = segment.flags.has(Flags::SYN);
         match self.rx.phase {
             Phase::Listen if !p.handshake => {
-                self.establish_at_once(p, io);
+                self.establish_at_once(p, now, io);
                 true
             }
             Phase::Listen if syn && !segment.has_ack => {
@@ -67,11 +67,12 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn establish_at_once(&mut self, p: &TcpParams, io: &mut impl Io) {
+    pub(super) fn establish_at_once(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.rx.open(0);
         self.tx.open(p);
         self.rx.ecn = accecn::agreed(p);
         self.rx.begin_ecn(p);
+        self.rx.begin_space(now);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
     }
@@ -89,6 +90,7 @@ impl Endpoint {
         }
         self.tx.open(p);
         self.rx.begin_ecn(p);
+        self.rx.begin_space(now);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
     }

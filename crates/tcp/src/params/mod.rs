@@ -3,6 +3,7 @@
 mod axes;
 mod ecn;
 mod ledbat;
+mod window;
 
 pub use axes::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto,
@@ -10,12 +11,14 @@ pub use axes::{
 };
 pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
+pub(crate) use window::MOST as MOST_WINDOW;
+pub use window::{ReceiveWindow, Rmem};
 
 use crate::segment::Segment;
 use packet::{Ecn, Flags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration};
+use units::Duration;
 
 /// Bytes of a whole AccECN option, padded.
 const ACCECN_BYTES: u32 = 12;
@@ -219,8 +222,11 @@ pub struct TcpParams {
     /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
     /// application sends in answer leaves first. Hosts that know no applications ignore it.
     pub ack_after_delivery: bool,
-    /// The receiver's window; constant, since applications read at once.
-    pub receive_window: Bytes,
+    /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins small and
+    /// grows with what is read in a round trip. Packets of such connections carry their window.   Source: Linux' tcp_moderate_rcvbuf.
+    pub receive_window: ReceiveWindow,
+    /// Memory of a buffer with `receive_window = "auto"`. Absent: 131072 bytes, at most 6291456.   Source: Linux' tcp_rmem.
+    pub rmem: Option<Rmem>,
 }
 
 impl TcpParams {
@@ -309,5 +315,33 @@ impl TcpParams {
             (Recovery::Sack, false) => 4,
             _ => 0,
         }
+    }
+
+    /// The memory that the receiver's window is tuned in.
+    pub fn receive_memory(&self) -> Rmem {
+        self.rmem.unwrap_or_default()
+    }
+
+    /// The largest window that the receiver may ever announce, bytes.
+    pub fn most_window(&self) -> u64 {
+        let window = self.receive_window;
+        if window.is_auto() { Rmem::payload(self.receive_memory().max.0) } else { window.bound() }
+    }
+
+    /// The window that a handshake announces, bytes: whole segments with their options, and not scaled.   Source: RFC 7323 §2.2.
+    pub fn first_window(&self) -> u64 {
+        if !self.receive_window.is_auto() {
+            return self.receive_window.bound();
+        }
+        let stamp = if self.timestamps { u64::from(self.timestamp_bytes) } else { 0 };
+        let (payload, segment) = (Rmem::payload(self.receive_memory().default.0), u64::from(self.mss) + stamp);
+        (payload / segment * segment).min(0xffff)
+    }
+
+    /// How far a window is shifted in the header.   Source: RFC 7323 §2.3: at most 14; Linux, from the memory that it may grow to.
+    pub fn window_scale(&self) -> u32 {
+        let window = self.receive_window;
+        let most = if window.is_auto() { self.receive_memory().max.0 } else { window.bound() };
+        (0..14).find(|scale| most >> scale <= 0xffff).unwrap_or(14)
     }
 }

@@ -71,7 +71,6 @@ impl Receiver {
     }
 
     /// Writes the ECN field, the echo or the counter; after SACK blocks, which take room from an option.
-    #[inline(never)]
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.tells & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

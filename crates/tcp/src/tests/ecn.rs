@@ -199,7 +199,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
         ecn: true,
         ecn_feedback: EcnFeedback::Accecn,
         accecn_option: option,
-        receive_window: units::Bytes(100_000),
+        receive_window: ReceiveWindow::fixed(units::Bytes(100_000)),
         ..preset("bbr")
     };
     let p = p.with_options();

@@ -15,7 +15,7 @@ impl Io for Out {
 
 /// Ten segments written, the window of two or more sent; and where its first segment ends.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
-    let mut end = Endpoint::new(p, p.receive_window.0);
+    let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);
     end.write(p, now, 10 * u64::from(p.mss), out);
     (end, 1 + u64::from(p.mss))

@@ -54,7 +54,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
     /// `fate(from, how many that end sent before, segment)`.
     pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
         p.validate().unwrap();
-        let end = || Endpoint::new(p, p.receive_window.0);
+        let end = || Endpoint::new(p, p.first_window());
         Self {
             p: p.clone(),
             ends: [end(), end()],

@@ -104,7 +104,7 @@ proptest! {
             paced: b[5],
             nagle: b[6],
             handshake: b[7],
-            receive_window: units::Bytes(200_000),
+            receive_window: ReceiveWindow::fixed(units::Bytes(200_000)),
             retries: None,
             syn_retries: None,
             max_rto: Duration::from_secs(20),

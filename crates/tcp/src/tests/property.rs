@@ -37,8 +37,12 @@ fn response_function_of_reno() {
 #[test]
 fn response_function_of_cubic() {
     // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
-    let p =
-        TcpParams { hystart: HyStart::Off, ack_every: 1, receive_window: units::Bytes(1 << 30), ..preset("linux-6") };
+    let p = TcpParams {
+        hystart: HyStart::Off,
+        ack_every: 1,
+        receive_window: ReceiveWindow::fixed(units::Bytes(1 << 30)),
+        ..preset("linux-6")
+    };
     let p = TcpParams { cubic_form: CubicForm::Rfc9438, ..p };
     let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
     assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
@@ -103,7 +107,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             retries: None,
             syn_retries: None,
             max_rto: Duration::from_secs(20),
-            receive_window: units::Bytes(100_000),
+            receive_window: ReceiveWindow::fixed(units::Bytes(100_000)),
             ..base
         })
 }

@@ -29,7 +29,7 @@ impl Script {
             ..p
         };
         p.validate().unwrap();
-        let mut s = Self { end: Endpoint::new(&p, p.receive_window.0), p, sent: vec![] };
+        let mut s = Self { end: Endpoint::new(&p, p.first_window()), p, sent: vec![] };
         s.end.connect(&s.p, Time::ZERO, &mut s.sent);
         s.write(0, segments);
         s

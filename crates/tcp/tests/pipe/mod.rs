@@ -50,7 +50,7 @@ pub struct Step {
 impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
     pub fn new(p: &TcpParams, segment_time: Duration, delay: Duration, limit: usize, fate: F) -> Self {
         p.validate().unwrap();
-        let end = || Endpoint::new(p, p.receive_window.0);
+        let end = || Endpoint::new(p, p.first_window());
         Self {
             p: p.clone(),
             ends: [end(), end()],

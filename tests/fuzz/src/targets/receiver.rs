@@ -9,7 +9,7 @@
 use super::{Target, Verdict};
 use crate::source::Source;
 use packet::Flags;
-use tcp::{Endpoint, Event, Io, SackBlock, Segment, TcpParams};
+use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
 /// Any segments, to a receiver of any stack.
@@ -76,7 +76,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
     let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
     let Some(mut p) = TcpParams::preset(preset) else { return Verdict::Refused };
-    p.receive_window = Bytes(WINDOW);
+    p.receive_window = ReceiveWindow::fixed(Bytes(WINDOW));
     p.mss = 100;
     p.handshake = false;
     p.timestamps |= s.chance(128);

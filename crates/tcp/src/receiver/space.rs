@@ -1,0 +1,157 @@
+//! A receive buffer that is tuned: dynamic right-sizing.
+//!
+//! ```text
+//! rtt     least round trip of the time stamps (one above it counts an eighth); or of a whole window's data
+//! copied  what the application has read since the last look, at least rtt ago
+//! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before);   before = copied
+//!                   wish   = 2 copied (1 + rtt / 1 ms)          where rtt < 1 ms
+//! a hole:           wish   = 2 before + what lies between the first hole and the highest byte, at each segment above it
+//!                   memory = max(memory, min(2 wish, max))
+//! each packet:      told   = min(told + 2 mss, memory / 2 - held), or twice its payload if that is more
+//!                   window = max(window, min(told, memory / 2 - held)), in units of 2^scale, its edge never moves back
+//! ```
+//!
+//! The factors are those of slow start: what is read now was sent a round trip ago, and what the next ACK lets go arrives in the next.
+//!
+//! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt); Linux 6.19.
+//! Departs: every byte of payload takes two of memory (Linux measures what its buffers take); what has arrived in order is read before
+//! its ACK leaves.
+
+use crate::params::{Rmem, TcpParams};
+use crate::segment::Segment;
+
+/// Round trips below this let the buffer grow less, microseconds.   Source: tcp_rcvbuf_low_rtt.
+const LOW_RTT: u64 = 1_000;
+/// Payload that lets more be told, bytes.   Source: Linux.
+const TELLS: u32 = 128;
+/// Segments that `before` begins with.   Source: Linux, RFC 6928.
+const FIRST_SEGMENTS: u64 = 10;
+
+/// The receive buffer of one end, and what the peer was told of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    /// Memory of the buffer, bytes.
+    memory: u64,
+    /// Most that is told of now, bytes of payload.
+    told: u64,
+    /// Right edge of the window: one past the last byte that the peer may send.
+    edge: u64,
+    /// Most bytes read in a round trip.
+    before: u64,
+    /// Where the stream was at the last look, and when that was, microseconds.
+    looked: (u64, u32),
+    /// The round trip, eighths of a microsecond; 0 before the first sample.
+    rtt8: u64,
+    /// Where the window ends whose arrival is timed, and since when, microseconds.
+    timed: (u64, u32),
+    /// The echo that gave the last sample.
+    last_echo: u32,
+    /// Stamp of the newest ACK that came without data, which the next segment echoes.
+    echo: u32,
+}
+
+impl Space {
+    pub(super) fn new(p: &TcpParams) -> Box<Self> {
+        let told = p.first_window();
+        let memory = if p.receive_window.is_auto() { p.receive_memory().default.0 } else { Rmem::memory(told) };
+        let before = told.min(FIRST_SEGMENTS * u64::from(p.mss)).max(1);
+        let (edge, looked, timed) = (0, (0, 0), (0, 0));
+        Box::new(Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 })
+    }
+
+    /// The application has begun to read at `next`.
+    pub(super) fn begin(&mut self, now: u32, next: u64) {
+        self.looked = (next, now);
+    }
+
+    /// A segment told of a window, and carried no data that waits for its ACK.
+    pub(super) fn hear(&mut self, stamp: u32) {
+        self.echo = stamp;
+    }
+
+    /// What the next segment echoes, if it would echo `stamp`.
+    pub(super) fn newest(&self, stamp: u32) -> u32 {
+        if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
+    }
+
+    /// Data has come, and is counted. Before, `old` was the next byte expected, now it is `next`; of `span` bytes from there on to the
+    /// highest that has come, `held` are here.
+    pub(super) fn on_data(
+        &mut self,
+        p: &TcpParams,
+        now: u32,
+        segment: &Segment,
+        old: u64,
+        next: u64,
+        above: (u64, u64),
+    ) {
+        let (held, span) = above;
+        self.measure(now, segment, next, p.mss);
+        if !p.receive_window.is_auto() {
+            return;
+        }
+        let max = p.receive_memory().max.0;
+        if segment.seq > next {
+            self.grow(self.before, span, max);
+        }
+        if segment.len >= TELLS && segment.seq + u64::from(segment.len) > old {
+            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.told);
+            self.told += room.min(2 * u64::from(segment.len.max(p.mss)));
+        }
+        self.look(now, next, max);
+    }
+
+    /// The window, from `next` on, with `held` bytes above a hole.
+    pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
+        let free = Rmem::payload(self.memory).saturating_sub(held).min(self.told);
+        self.edge = self.edge.max(next + free.next_multiple_of(1 << p.window_scale()));
+        (self.edge - next).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// A round trip of so many microseconds.
+    fn sample(&mut self, us: u32, of_stamps: bool) {
+        let m = 8 * u64::from(us.max(1));
+        if self.rtt8 == 0 || m < self.rtt8 {
+            self.rtt8 = m;
+        } else if of_stamps {
+            self.rtt8 = self.rtt8 - self.rtt8 / 8 + m / 8;
+        }
+    }
+
+    /// Measures the round trip by a segment that carries data.
+    fn measure(&mut self, now: u32, segment: &Segment, next: u64, mss: u32) {
+        if segment.ts_ecr != 0 && segment.ts_ecr != self.last_echo {
+            self.last_echo = segment.ts_ecr;
+            if segment.len >= mss {
+                self.sample(now.wrapping_sub(segment.ts_ecr), true);
+            }
+        }
+        if next >= self.timed.0 {
+            if self.timed.0 > 0 {
+                self.sample(now.wrapping_sub(self.timed.1), false);
+            }
+            self.timed = (self.edge.max(next + 1), now);
+        }
+    }
+
+    /// The application has read all before `next`.
+    fn look(&mut self, now: u32, next: u64, max: u64) {
+        if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.looked.1)) < self.rtt8 / 8 {
+            return;
+        }
+        let copied = next - self.looked.0;
+        if copied > self.before {
+            self.grow(copied, 0, max);
+        }
+        self.looked = (next, now);
+    }
+
+    /// `copied` bytes were read in a round trip, and `span` bytes wait, some of them missing.
+    fn grow(&mut self, copied: u64, span: u64, max: u64) {
+        let before = std::mem::replace(&mut self.before, copied);
+        let (twice, rtt) = (2 * copied, self.rtt8 / 8);
+        let more =
+            if rtt < LOW_RTT { twice * rtt / LOW_RTT } else { 2 * twice.saturating_mul(copied - before) / before };
+        self.memory = self.memory.max(Rmem::memory(twice + more + span).min(max));
+    }
+}

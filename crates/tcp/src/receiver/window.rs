@@ -1,0 +1,59 @@
+//! What segments tell of the receive window, and what is heard of the peer's.
+
+use super::space::Space;
+use super::{ON_HEAP, Receiver, WINDOW};
+use crate::params::TcpParams;
+use crate::segment::{Segment, micros};
+use units::Time;
+
+impl Receiver {
+    /// The connection is established: looks count from here.
+    pub(crate) fn begin_space(&mut self, now: Time) {
+        if let Some(space) = &mut self.space {
+            space.begin(micros(now), self.next);
+        }
+    }
+
+    /// Bytes held above the first hole, and how far from it the highest lies.
+    fn above_the_hole(&self) -> (u64, u64) {
+        if !self.has_holes() {
+            return (0, 0);
+        }
+        let ranges = match (&self.many, self.held) {
+            (Some(many), ON_HEAP) => &many.ranges[..],
+            (_, ON_HEAP) => &[],
+            _ => &self.few[..usize::from(self.held)],
+        };
+        ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
+    }
+
+    /// Data has come, and is counted; before, `old` was the next byte expected. The buffer follows.
+    #[cold]
+    pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
+        let (next, above) = (self.next, self.above_the_hole());
+        if let Some(space) = &mut self.space {
+            space.on_data(p, micros(now), segment, old, next, above);
+        }
+    }
+
+    /// A segment came that tells of a window: its stamp is echoed where no data tells a newer one.
+    pub(crate) fn hear_window(&mut self, p: &TcpParams, segment: &Segment) {
+        self.tells |= WINDOW;
+        let waits = self.since_ack > 0 || self.has_holes();
+        let space = self.space.get_or_insert_with(|| Space::new(p));
+        if segment.seq_len() == 0 && !waits {
+            space.hear(segment.ts_val);
+        }
+    }
+
+    /// Writes the window, and the newest echo.
+    #[cold]
+    pub(super) fn stamp_window(&mut self, p: &TcpParams, segment: &mut Segment) {
+        let (next, held) = (self.next, self.above_the_hole().0);
+        let Some(space) = &mut self.space else { return };
+        segment.set_window(space.window(p, next, held));
+        if p.timestamps {
+            segment.ts_ecr = space.newest(segment.ts_ecr);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The receiver's window, as the sender is told of it.
+
+use super::net::{Fate, Net};
+use super::{exact, pass};
+use crate::*;
+use packet::{Flags, Item, Reading, Unit, Value};
+use units::{Bytes, Duration, Time};
+
+const MSS: u64 = 1448;
+
+/// Linux' stack whose windows are tuned in so much memory.
+fn tuned(default: u64, max: u64) -> TcpParams {
+    let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
+    TcpParams { receive_window: ReceiveWindow::AUTO, rmem, hystart: HyStart::Off, ..exact() }
+}
+
+/// What end 0 sent, and when: payload only.
+fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
+    n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0, l.2.seq, l.2.len)).collect()
+}
+
+/// Windows that end 1 told, and when, ms: where they change.
+fn told<F>(n: &Net<F>) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = vec![];
+    for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
+        if all.last().is_none_or(|(_, last)| *last != u64::from(window)) {
+            all.push((at.0 / 1_000_000, window.into()));
+        }
+    }
+    all
+}
+
+#[test]
+fn the_first_window_is_that_of_linux() {
+    // half of 131072 bytes are 44 segments of 1460 bytes, and 65536 >> 7 units of 128
+    let p = TcpParams { receive_window: ReceiveWindow::AUTO, ..exact() };
+    p.validate().unwrap();
+    assert_eq!((p.first_window(), p.most_window(), p.window_scale()), (64_240, 3_145_728, 7));
+    assert_eq!(tuned(1 << 20, 1 << 20).first_window(), 65_535);
+    let fixed = exact();
+    assert_eq!((fixed.first_window(), fixed.most_window()), (6_291_456, 6_291_456));
+}
+
+#[test]
+fn wrong_windows_are_refused() {
+    let refusal = |p: TcpParams| p.validate().unwrap_err();
+    let e = refusal(tuned(5_839, 6_000_000));
+    assert_eq!(
+        (e.path.as_str(), e.message),
+        ("rmem.default", "5839B is not valid; expected 5840B (four segments) to 2GiB".into())
+    );
+    let e = refusal(tuned(131_072, 131_071));
+    assert_eq!(
+        (e.path.as_str(), e.message),
+        ("rmem.max", "131071B is not valid; expected 131072B (rmem.default) to 2GiB".into())
+    );
+    let e = refusal(TcpParams { rmem: Some(Rmem::default()), ..exact() });
+    assert_eq!(e.path, "rmem");
+    let e = refusal(TcpParams { receive_window: ReceiveWindow::AUTO, mss: 40_000, ..exact() });
+    assert_eq!(e.path, "receive_window");
+    for (text, valid) in
+        [("\"auto\"", true), ("\"64KiB\"", true), ("65536", true), ("\"automatic\"", false), ("true", false)]
+    {
+        let read = serde_json::from_str::<TcpParams>(&format!("{{\"receive_window\": {text}}}"));
+        assert_eq!(read.is_ok(), valid, "{text}");
+        if let Ok(p) = read {
+            assert_eq!(serde_json::from_str::<TcpParams>(&serde_json::to_string(&p).unwrap()).unwrap(), p);
+        } else {
+            assert!(read.unwrap_err().to_string().contains("expected \"auto\", or a size"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_buffer_follows_what_is_read_in_a_round_trip() {
+    // 100 ms there and back, no transmission time: a whole window arrives at once. SYN 0, SYN-ACK 50, data 100, at the receiver 150.
+    let p = TcpParams { initial_window: InitialWindow::Segments(10_000), ..tuned(131_072, 6_291_456) };
+    let mut n = Net::new(&p, 50, pass);
+    n.connect(2_000 * MSS, false);
+    n.run(0.26);
+    let arrived = |ms: u64| data(&n).iter().filter(|d| d.0.0 / 1_000_000 == ms).map(|d| u64::from(d.2)).sum::<u64>();
+    // 64240 bytes hold 44 segments, in the flight that the handshake lets out
+    assert_eq!(arrived(100), 44 * MSS);
+    let windows = told(&n);
+    // at 150 each segment lets 2896 bytes more be told, up to half of the memory: 65536, which is whole units of 128
+    assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
+    assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
+    // at 250 the first segment ends a round trip in which 44 + 1 segments were read, after ten (14480 bytes) as a start:
+    // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. From 65536 on each of those behind it lets
+    // 2896 more be told; the last ACK of the flight is that of the 44th: 65536 + 43 x 2896 = 190064, in units of 128 190080.
+    assert_eq!(arrived(200), 45 * MSS);
+    assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
+    // the sender has heard of 65536 from the second flight's ACKs on, and its trace tells it
+    let mut heard = None;
+    let mut note = |item: Item<'_>| {
+        if let Item::Value("snd_wnd", Unit::Bytes, Value::Number(bytes)) = item {
+            heard = bytes;
+        }
+    };
+    n.ends[0].read(&p, &mut Reading::new(n.now, false, &mut note));
+    assert_eq!(heard, Some(65_536.0));
+}
+
+#[test]
+fn a_sender_in_slow_start_meets_no_window() {
+    // a flight doubles in a round trip; the window is six times what was read in the last one
+    for delay in [5, 50, 150] {
+        let run = |p: TcpParams| {
+            let mut n = Net::new(&p, delay, pass);
+            n.connect(1_000 * MSS, true);
+            n.run(10.0);
+            assert!(n.has(1, Event::PeerFinished));
+            data(&n)
+        };
+        let fixed = TcpParams { receive_window: ReceiveWindow::fixed(Bytes(1 << 30)), ..tuned(1 << 20, 1 << 20) };
+        assert_eq!(run(tuned(131_072, 6_291_456)), run(TcpParams { rmem: None, ..fixed }), "{delay} ms");
+    }
+}
+
+#[test]
+fn a_window_at_its_end_is_the_rate() {
+    // 64 KiB of payload and 40 ms: W / RTT = 65536 x 8 / 40 ms = 13.1 Mbit/s, in whole segments 45 x 1448 x 8 / 40 ms
+    let p = TcpParams { ack_every: 1, ..tuned(131_072, 131_072) };
+    let mut n = Net::new(&p, 20, pass);
+    n.connect(10_000 * MSS, false);
+    n.run(4.0);
+    let sent = data(&n);
+    let between = |from: u64, to: u64| {
+        let of = |d: &&(Time, u64, u32)| (from..to).contains(&(d.0.0 / 1_000_000));
+        sent.iter().filter(of).map(|d| u64::from(d.2)).sum::<u64>()
+    };
+    assert_eq!(between(2_000, 3_000), 25 * 45 * MSS);
+    // and nothing that it has not been told of is ever in flight
+    for (at, from, s) in &n.log {
+        if *from == 0 && s.len > 0 {
+            let delivered =
+                sent.iter().filter(|d| d.0 + Duration::from_millis(40) <= *at).map(|d| u64::from(d.2)).sum::<u64>();
+            assert!(s.seq + u64::from(s.len) <= 1 + delivered + 65_536);
+        }
+    }
+}
+
+#[test]
+fn what_lies_above_a_hole_makes_room_for_more() {
+    // the 21st segment is lost once; the window goes on opening, and all is delivered
+    let p = tuned(131_072, 6_291_456);
+    let mut lost = false;
+    let fate = move |from: usize, _: usize, s: &Segment| {
+        let drop = from == 0 && s.seq == 1 + 20 * MSS && !lost;
+        lost |= drop;
+        if drop { Fate::Drop } else { Fate::Pass }
+    };
+    let mut n = Net::new(&p, 20, fate);
+    n.connect(1_000 * MSS, true);
+    n.run(10.0);
+    assert!(n.has(1, Event::PeerFinished));
+    // an edge never moves back
+    let mut edge = 0;
+    for now in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some(l.2.ack + u64::from(l.2.window()?))) {
+        assert!(now >= edge);
+        edge = now;
+    }
+}
+
+#[test]
+fn an_end_with_a_constant_window_hears_a_tuned_one() {
+    // a sender whose own window is constant still reads its peer's, and echoes the stamps that the peer measures by
+    let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
+    let mut a = Endpoint::new(&fixed, auto.first_window());
+    let mut segments: Vec<Segment> = vec![];
+    a.connect(&fixed, Time::ZERO, &mut segments);
+    let answer = Segment { ack: 1, has_ack: true, flags: Flags::SYN, ts_val: 5, ..Segment::default() };
+    a.write(&fixed, Time::ZERO, 100 * MSS, &mut segments);
+    a.on_segment(&fixed, Time(20_000_000), &answer, &mut segments);
+    segments.clear();
+    let mut ack = Segment {
+        seq: 1,
+        ack: 1 + 10 * MSS,
+        ts_val: 40_000,
+        ts_ecr: 20_000,
+        has_ack: true,
+        flags: Flags::PURE_ACK,
+        ..Segment::default()
+    };
+    ack.set_window(4 * MSS as u32);
+    a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
+    // 64240 from the first byte reached 54 segments... what was once told stays told
+    assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
+}
