@@ -41,12 +41,14 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]
-    lld = build(Case(Line.LLD, Stack.PRAGUE, 4), 1).data["link"][UP]
-    assert (lld["docsis31"]["flow"], lld["delay"]) == (
-        modern["link"][UP]["docsis"]["flow"],
-        modern["link"][UP]["delay"],
-    )
-    assert lld["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
+    for line, discipline in ((Line.PIE, "docsis_pie"), (Line.LLD, "docsis_lld")):
+        links = build(Case(line, Stack.PRAGUE, 4), 1).data["link"]
+        for way, shaping in ((UP, modern["link"][UP]["docsis"]["flow"]), (DOWN, modern["link"][DOWN]["shaper"])):
+            link = links[way]
+            assert (link["docsis31"]["flow"], link["delay"]) == (shaping, modern["link"][way]["delay"])
+            assert ("downstream" in link["docsis31"]) == (way == DOWN)
+            assert list(link["queue"]) == [discipline]
+            assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
     # the game says that it builds no queue, the call that it is to be forwarded soon
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 

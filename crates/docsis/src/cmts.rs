@@ -3,7 +3,8 @@
 //! ```text
 //! proactive   every GGI in L's service flow, whatever is asked for
 //! tokens      min(AMSR's, peak's), filled at each MAP, each bucket's depth its burst and what its rate brings in a MAP;  charged
-//!             for grants that were asked for (given back for what is not used), for proactive ones as they are used
+//!             for grants that were asked for (given back for what is not used), for proactive ones as they are used;  the same
+//!             for a service flow with rates of its own, which wants no more than its tokens
 //! allocation  all = min(tokens, free minislots, wanted) and the proactive ones;  L = its weight of all, or less, if it wants
 //!             less, and what C leaves;  C the rest, if it wants that
 //! place       L's in excess of the proactive ones from the first of these on, or anywhere;  C's anywhere: uniform
@@ -12,7 +13,7 @@
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts): its scheduler is one of many that the specification leaves room for.
 
 use crate::map::MaxGrant;
-use crate::{Bucket, Docsis31Params, MAX_BURST};
+use crate::{Bucket, Docsis31Params, MAX_BURST, ShaperParams};
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
 /// L and C, as indices.
@@ -45,12 +46,10 @@ pub struct Cmts {
     slot_bytes: u64,
     slots_per_frame: u64,
     frames_per_map: u64,
-    map: Duration,
     weight: u64,
-    /// MSR's, and the peak's, if that is limited.
-    sustained: Bucket,
-    peak: Option<Bucket>,
-    bursts: [Bytes; 2],
+    aggregate: Tokens,
+    /// Of L and of C themselves, where they have rates of their own.
+    flows: [Option<Tokens>; 2],
     at: Time,
     /// Bytes that others leave in a MAP.
     free: MaxGrant,
@@ -67,24 +66,83 @@ fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
 
-impl Cmts {
-    /// Full buckets, nothing requested. The parameters are valid.
-    pub fn new(p: &Docsis31Params) -> Self {
+/// The token buckets of one shaping, looked at once a MAP.
+#[derive(Clone, Debug, PartialEq)]
+struct Tokens {
+    /// MSR's, and the peak's, if that is limited.
+    sustained: Bucket,
+    peak: Option<Bucket>,
+    bursts: [Bytes; 2],
+    map: Duration,
+}
+
+impl Tokens {
+    fn new(flow: &ShaperParams, p: &Docsis31Params) -> Self {
         let map = p.map();
         let bucket = |rate: BitRate, burst: Bytes| {
             let rate = p.inflated(rate);
             Bucket::full(rate, depth(rate, burst, map))
         };
+        Self {
+            sustained: bucket(flow.max_sustained_rate, flow.max_traffic_burst),
+            peak: flow.peak_traffic_rate.map(|peak| bucket(peak, flow.peak_burst)),
+            bursts: [flow.max_traffic_burst, flow.peak_burst],
+            map,
+        }
+    }
+
+    fn fill(&mut self, dt: Duration) {
+        self.sustained.fill(dt);
+        if let Some(peak) = &mut self.peak {
+            peak.fill(dt);
+        }
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.sustained.charge(bytes);
+        if let Some(peak) = &mut self.peak {
+            peak.charge(bytes);
+        }
+    }
+
+    fn refund(&mut self, bytes: u64) {
+        self.sustained.refund(bytes);
+        if let Some(peak) = &mut self.peak {
+            peak.refund(bytes);
+        }
+    }
+
+    /// Whole bytes that may be granted, as of the last filling.
+    fn bytes(&self) -> u64 {
+        let tokens = self.sustained.bytes_after(Duration::ZERO).0;
+        self.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
+    }
+
+    /// Other rates, already inflated; `None` keeps one. The buckets keep what they hold.
+    fn set_rates(&mut self, rate: Option<BitRate>, peak: Option<BitRate>) {
+        let ([burst, peak_burst], map) = (self.bursts, self.map);
+        if let Some(rate) = rate {
+            self.sustained.reshape(rate, depth(rate, burst, map));
+        }
+        if let (Some(old), Some(rate)) = (&mut self.peak, peak) {
+            old.reshape(rate, depth(rate, peak_burst, map));
+        }
+    }
+}
+
+impl Cmts {
+    /// Full buckets, nothing requested. The parameters are valid.
+    pub fn new(p: &Docsis31Params) -> Self {
+        let map = p.map();
+        let own = p.low_latency.as_ref().map_or([None; 2], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let free = p.free_capacity.map(|rate| Bytes(rate.bytes_in(map)));
         Self {
             slot_bytes: p.minislot_bytes.0,
             slots_per_frame: p.minislots.into(),
             frames_per_map: p.frames_per_map(),
-            map,
             weight: p.low_latency.as_ref().map_or(0, |l| l.scheduling_weight.into()),
-            sustained: bucket(p.flow.max_sustained_rate, p.flow.max_traffic_burst),
-            peak: p.flow.peak_traffic_rate.map(|peak| bucket(peak, p.flow.peak_burst)),
-            bursts: [p.flow.max_traffic_burst, p.flow.peak_burst],
+            aggregate: Tokens::new(&p.flow, p),
+            flows: own.map(|flow| flow.map(|flow| Tokens::new(flow, p))),
             at: Time::ZERO,
             free: MaxGrant::new(free, p.free_capacity_variation, 0),
             proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0 }),
@@ -109,47 +167,38 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// A grant is over, in which so many bytes were proactive, and so many were not used: the proactive ones first.
-    pub fn settle(&mut self, proactive: u64, unused: u64) {
-        self.charge(proactive.saturating_sub(unused));
-        let back = unused.saturating_sub(proactive);
-        self.sustained.refund(back);
-        if let Some(peak) = &mut self.peak {
-            peak.refund(back);
+    /// A grant of a service flow is over, in which so many bytes were proactive, and so many were not used: the proactive ones
+    /// first.
+    pub fn settle(&mut self, flow: usize, proactive: u64, unused: u64) {
+        for tokens in [Some(&mut self.aggregate), self.flows[flow].as_mut()].into_iter().flatten() {
+            tokens.charge(proactive.saturating_sub(unused));
+            tokens.refund(unused.saturating_sub(proactive));
         }
     }
 
-    fn charge(&mut self, bytes: u64) {
-        self.sustained.charge(bytes);
-        if let Some(peak) = &mut self.peak {
-            peak.charge(bytes);
+    fn charge(&mut self, flow: usize, bytes: u64) {
+        self.aggregate.charge(bytes);
+        if let Some(own) = &mut self.flows[flow] {
+            own.charge(bytes);
         }
     }
 
     fn fill(&mut self, now: Time) {
         let dt = now.since(self.at);
-        self.sustained.fill(dt);
-        if let Some(peak) = &mut self.peak {
-            peak.fill(dt);
-        }
+        self.aggregate.fill(dt);
+        self.flows.iter_mut().flatten().for_each(|own| own.fill(dt));
         self.at = now;
     }
 
     /// Whole bytes that may be granted now.
     pub fn tokens(&self, now: Time) -> Bytes {
-        self.sustained.bytes_after(now.since(self.at))
+        self.aggregate.sustained.bytes_after(now.since(self.at))
     }
 
-    /// Other rates from now on, already inflated; `None` keeps one. The buckets keep what they hold.
+    /// Other rates of the aggregate from now on, already inflated; `None` keeps one. The buckets keep what they hold.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
-        let ([burst, peak_burst], map) = (self.bursts, self.map);
-        if let Some(rate) = rate {
-            self.sustained.reshape(rate, depth(rate, burst, map));
-        }
-        if let (Some(old), Some(rate)) = (&mut self.peak, peak) {
-            old.reshape(rate, depth(rate, peak_burst, map));
-        }
+        self.aggregate.set_rates(rate, peak);
     }
 
     /// Minislots for L and C of a MAP with `free` of them, of which `proactive` are L's already.
@@ -157,11 +206,10 @@ impl Cmts {
     /// Source: docsis-ns3's rule, as a formula.
     fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
         let slots = |bytes: u64| bytes.div_ceil(self.slot_bytes);
-        let tokens = self.sustained.bytes_after(Duration::ZERO).0;
-        let tokens = self.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0));
-        let want_c = slots(self.requests[C]);
-        let more_l = slots(self.requests[L]).saturating_sub(proactive);
-        let all = slots(tokens).min(free.saturating_sub(proactive)).min(want_c + more_l);
+        let own = |flow: usize| self.flows[flow].as_ref().map_or(u64::MAX, |own| slots(own.bytes()));
+        let want_c = slots(self.requests[C]).min(own(C));
+        let more_l = slots(self.requests[L]).saturating_sub(proactive).min(own(L));
+        let all = slots(self.aggregate.bytes()).min(free.saturating_sub(proactive)).min(want_c + more_l);
         let share = ((all + proactive) * self.weight / 256).saturating_sub(proactive);
         let more_l = more_l.min(share.max(all.saturating_sub(want_c)));
         [proactive + more_l, want_c.min(all - more_l)]
@@ -192,7 +240,8 @@ impl Cmts {
         let left = self.free.draw(rng);
         let free = if left == u64::MAX { whole } else { (left / self.slot_bytes).min(whole) };
         let [l, c] = self.allocate(free, proactive);
-        self.charge((l - proactive + c) * self.slot_bytes);
+        self.charge(L, (l - proactive) * self.slot_bytes);
+        self.charge(C, c * self.slot_bytes);
         for (flow, slots) in [(L, l), (C, c)] {
             self.requests[flow] = self.requests[flow].saturating_sub(slots * self.slot_bytes);
         }
@@ -255,7 +304,7 @@ mod tests {
         Some(LowLatencyParams {
             guaranteed_grant_rate: Some(BitRate(mbit * 1_000_000)),
             guaranteed_grant_interval: Some(Duration::from_micros(us)),
-            scheduling_weight: 230,
+            ..LowLatencyParams::default()
         })
     }
 
@@ -315,11 +364,49 @@ mod tests {
         for map in 0..maps {
             m.request(C, 20_000);
             let ([_, slots], proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
-            m.settle(proactive * 48, proactive * 48);
+            m.settle(L, proactive * 48, proactive * 48);
             c += slots * 48;
         }
         let rate = c as f64 * 8.0 / (maps as f64 * 2.025e-3);
         assert!((rate / 52.5e6 - 1.0).abs() < 0.003, "{rate}");
+    }
+
+    #[test]
+    fn a_service_flow_keeps_to_its_own_rate_and_leaves_the_rest() {
+        // both want without end; 50 Mbit/s in all, 52.5 with headers
+        let grants = |own: [Option<u64>; 2], wants: [u64; 2], ggr: Option<u64>| {
+            let flow = |mbit: u64| ShaperParams {
+                max_sustained_rate: BitRate(mbit * 1_000_000),
+                max_traffic_burst: Bytes(3044),
+                peak_traffic_rate: None,
+                peak_burst: Bytes(1522),
+            };
+            let [l, c] = own.map(|mbit| mbit.map(flow));
+            let ggr = ggr.map(|mbit| BitRate(mbit * 1_000_000));
+            let low = LowLatencyParams { flow: l, classic_flow: c, guaranteed_grant_rate: ggr, ..Default::default() };
+            let mut m = cmts(50, Some(low));
+            let mut rng = Rng::named(1, "mac");
+            let (mut sent, maps) = ([0; 2], 2000);
+            for map in 0..maps {
+                wants.iter().enumerate().for_each(|(flow, bytes)| m.request(flow, *bytes));
+                let (slots, proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
+                // what is granted is used
+                m.settle(L, proactive * 48, 0);
+                (0..2).for_each(|flow| sent[flow] += slots[flow] * 48);
+            }
+            sent.map(|bytes| bytes as f64 * 8.0 / (maps as f64 * 2.025e-3) / 1.05e6)
+        };
+        let close = |a: [f64; 2], b: [f64; 2]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.01 * 50.0);
+        let much = [20_000; 2];
+        // by weight: 44.9 and 5.1
+        assert!(close(grants([None, None], much, None), [44.9, 5.1]));
+        assert!(close(grants([Some(10), None], much, None), [10.0, 40.0]));
+        assert!(close(grants([Some(10), Some(20)], much, None), [10.0, 20.0]));
+        assert!(close(grants([None, Some(2)], much, None), [48.0, 2.0]));
+        // one alone
+        assert!(close(grants([Some(10), Some(20)], [20_000, 0], None), [10.0, 0.0]));
+        // what is granted unasked counts as L's own rate, too
+        assert!(close(grants([Some(10), None], much, Some(5)), [10.0, 40.0]));
     }
 
     #[test]

@@ -307,7 +307,7 @@ impl Modem31 {
     /// Nothing more goes into a burst, which had room for so many bytes more.
     fn end(&mut self, burst: &Burst, unused: u64) {
         self.counts[burst.flow].used += burst.bytes - unused;
-        self.cmts.settle(burst.proactive, unused);
+        self.cmts.settle(burst.flow, burst.proactive, unused);
     }
 
     /// Sends as much of a packet as fits; what is left of the room.
@@ -376,7 +376,7 @@ mod tests {
         Some(LowLatencyParams {
             guaranteed_grant_rate: Some(BitRate(5_000_000)),
             guaranteed_grant_interval: Some(Duration::from_micros(us)),
-            scheduling_weight: 230,
+            ..LowLatencyParams::default()
         })
     }
 

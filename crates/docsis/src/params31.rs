@@ -1,4 +1,5 @@
-//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel, and what the request/grant loop takes.
+//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel, and what the request/grant loop takes; or of
+//! the CMTS's downstream to it.
 //!
 //! ```text
 //! channel           minislots x minislot_bytes per frame
@@ -9,8 +10,8 @@
 //!
 //! Source: the defaults of docsis-ns3 (facts); MULPIv3.1 names.
 
-use crate::ShaperParams;
-use packet::MAC_HEADER;
+use crate::{DownstreamParams, ShaperParams};
+use packet::{Aggregate, MAC_HEADER, RequestLoop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
@@ -24,17 +25,31 @@ pub struct LowLatencyParams {
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: the longest time between two such grants, rounded down to whole frames; null: the MAP interval.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow in the grants of a MAP that cannot give both all they ask for, in 256ths.
+    /// Share of the Low Latency service flow while both have something to send, in 256ths: of the grants of a MAP that cannot give
+    /// both all they ask for; downstream, of the bytes.
     pub scheduling_weight: u8,
+    /// Rate shaping of the Low Latency service flow itself; null: only the aggregate's. The lower of its Maximum Sustained Rate and
+    /// the aggregate's is the ramp's MAX_RATE.
+    pub flow: Option<ShaperParams>,
+    /// Rate shaping of the Classic service flow itself; null: only the aggregate's. Its buffer is 100ms at the greater of its two
+    /// rates.
+    pub classic_flow: Option<ShaperParams>,
 }
 
 impl Default for LowLatencyParams {
     fn default() -> Self {
-        Self { guaranteed_grant_rate: None, guaranteed_grant_interval: None, scheduling_weight: 230 }
+        Self {
+            guaranteed_grant_rate: None,
+            guaranteed_grant_interval: None,
+            scheduling_weight: 230,
+            flow: None,
+            classic_flow: None,
+        }
     }
 }
 
-/// An upstream of DOCSIS 3.1: one service flow, or an aggregate of a Classic and a Low Latency one.
+/// An upstream (or, with `downstream`, a downstream) of DOCSIS 3.1: one service flow, or an aggregate of a Classic and a Low Latency
+/// one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
@@ -44,6 +59,10 @@ pub struct Docsis31Params {
     /// The Low Latency service flow; null: there is one service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
+    /// The link is a CMTS's downstream: no requests, no grants, and of the parameters below only `downstream_interleaver` and
+    /// `downstream_pipeline`. Null: an upstream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms are 15 frames of 135us, 1ms are 7.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
@@ -160,6 +179,7 @@ impl Docsis31Params {
         Self {
             flow,
             low_latency: None,
+            downstream: None,
             map_interval: map_interval(),
             map_offset: Duration::ZERO,
             frame: frame(),
@@ -221,6 +241,9 @@ impl Docsis31Params {
 
     /// What the channel carries.
     pub fn channel(&self) -> BitRate {
+        if let Some(downstream) = &self.downstream {
+            return downstream.channel;
+        }
         let bits = u128::from(self.minislots) * u128::from(self.minislot_bytes.0) * 8;
         BitRate((bits * 1_000_000_000 / u128::from(self.frame.0)) as u64)
     }
@@ -229,6 +252,64 @@ impl Docsis31Params {
     pub fn inflated(&self, rate: BitRate) -> BitRate {
         let mean = u128::from(self.mean_packet.0);
         BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
+    }
+
+    /// What the discipline of an aggregate must know.
+    pub fn aggregate(&self) -> Option<Aggregate> {
+        let low_latency = self.low_latency.as_ref()?;
+        let (l, c) = (&low_latency.flow, &low_latency.classic_flow);
+        let request_loop = RequestLoop {
+            delay: self.min_req_gnt() + self.map(),
+            sample: Duration((self.map().0 / 2).max(1)),
+            guaranteed_rate: low_latency.guaranteed_grant_rate.unwrap_or(BitRate(0)),
+            guaranteed_interval: self.proactive().map_or(Duration::ZERO, |(frames, _)| self.frame * frames),
+        };
+        Some(Aggregate {
+            msr: [l, c].map(|flow| flow.as_ref().map(|flow| flow.max_sustained_rate)),
+            peak_c: c.as_ref().and_then(|flow| flow.peak_traffic_rate),
+            request_loop: self.downstream.is_none().then_some(request_loop),
+        })
+    }
+
+    /// What of an upstream a downstream has not.
+    fn check_downstream(&self, downstream: &DownstreamParams) -> Result<(), Problem> {
+        downstream.validate().map_err(|p| p.under("downstream"))?;
+        let plain = Self::new(self.flow.clone());
+        let given = Self {
+            low_latency: None,
+            downstream: None,
+            downstream_interleaver: plain.downstream_interleaver,
+            downstream_pipeline: plain.downstream_pipeline,
+            ..self.clone()
+        };
+        if given != plain {
+            let given = [
+                ("map_interval", self.map_interval != plain.map_interval),
+                ("map_offset", self.map_offset != plain.map_offset),
+                ("frame", self.frame != plain.frame),
+                ("symbols", self.symbols != plain.symbols),
+                ("minislots", self.minislots != plain.minislots),
+                ("minislot_bytes", self.minislot_bytes != plain.minislot_bytes),
+                ("free_capacity", self.free_capacity.is_some()),
+                ("free_capacity_variation", self.free_capacity_variation != plain.free_capacity_variation),
+                ("burst_preparation", self.burst_preparation != plain.burst_preparation),
+                ("cm_map_processing", self.cm_map_processing != plain.cm_map_processing),
+                ("cmts_map_processing", self.cmts_map_processing != plain.cmts_map_processing),
+                ("plant_rtt", self.plant_rtt != plain.plant_rtt),
+                ("upstream_pipeline", self.upstream_pipeline != plain.upstream_pipeline),
+                ("mean_packet", true),
+            ];
+            let name = given.into_iter().find(|(_, other)| *other).map_or("frame", |(name, _)| name);
+            return Err(Problem::new(name, "is of the upstream; a downstream has no requests and no grants"));
+        }
+        let unasked = self.low_latency.as_ref().map(|l| (l.guaranteed_grant_rate, l.guaranteed_grant_interval));
+        let name = match unasked {
+            Some((Some(_), _)) => "guaranteed_grant_rate",
+            Some((_, Some(_))) => "guaranteed_grant_interval",
+            _ => return Ok(()),
+        };
+        let message = "is of the upstream; a downstream has no grants, and waits for none";
+        Err(Problem::new(format!("low_latency.{name}"), message))
     }
 
     fn check_channel(&self) -> Result<(), Problem> {
@@ -282,6 +363,9 @@ impl Docsis31Params {
 
     fn check_low_latency(&self, p: &LowLatencyParams) -> Result<(), Problem> {
         within("scheduling_weight", p.scheduling_weight.into(), 1, 255)?;
+        for (name, flow) in [("flow", &p.flow), ("classic_flow", &p.classic_flow)] {
+            flow.as_ref().map_or(Ok(()), |flow| flow.validate().map_err(|p| p.under(name)))?;
+        }
         let Some(rate) = p.guaranteed_grant_rate else {
             return match p.guaranteed_grant_interval {
                 Some(_) => {
@@ -296,6 +380,10 @@ impl Docsis31Params {
             let message = format!("{rate} is not valid; expected above 0 and at most the aggregate's rate, {amsr}");
             return Err(Problem::new("guaranteed_grant_rate", message));
         }
+        if let Some(msr) = p.flow.as_ref().map(|flow| flow.max_sustained_rate).filter(|msr| rate > *msr) {
+            let message = format!("{rate} is not valid; expected at most the service flow's own rate, {msr}");
+            return Err(Problem::new("guaranteed_grant_rate", message));
+        }
         if let Some(interval) = p.guaranteed_grant_interval {
             between("guaranteed_grant_interval", interval, self.frame, LONGEST)?;
         }
@@ -305,6 +393,10 @@ impl Docsis31Params {
     /// Whether the aggregate can have this rate.
     pub fn check_rate(&self, path: &str, rate: BitRate) -> Result<(), Problem> {
         let (channel, least) = (self.channel(), self.low_latency.as_ref().and_then(|p| p.guaranteed_grant_rate));
+        if self.downstream.is_some() {
+            let message = format!("{rate} is not valid; expected at most the channel's rate, {channel}");
+            return if rate > channel { Err(Problem::new(path, message)) } else { Ok(()) };
+        }
         if self.inflated(rate) > channel {
             let most = BitRate((u128::from(channel.0) * u128::from(rate.0) / u128::from(self.inflated(rate).0)) as u64);
             let message = format!(
@@ -323,6 +415,9 @@ impl Docsis31Params {
     pub fn validate(&self) -> Result<(), Problem> {
         self.flow.validate().map_err(|p| p.under("flow"))?;
         self.check_channel()?;
+        if let Some(downstream) = &self.downstream {
+            self.check_downstream(downstream)?;
+        }
         if let Some(p) = &self.low_latency {
             self.check_low_latency(p).map_err(|p| p.under("low_latency"))?;
         }

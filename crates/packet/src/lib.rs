@@ -13,6 +13,8 @@ mod reading;
 
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
-pub use link::{Backlog, LinkView, MAC_HEADER, OpportunityCounts, ServiceFlow, docsis_frame, ethernet_frame};
+pub use link::{
+    Aggregate, Backlog, LinkView, MAC_HEADER, OpportunityCounts, RequestLoop, ServiceFlow, docsis_frame, ethernet_frame,
+};
 pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};
 pub use reading::{Item, Reading, Unit, Value};

@@ -63,6 +63,30 @@ pub enum ServiceFlow {
     Classic,
 }
 
+/// What a discipline must know of an aggregate of two service flows, besides its rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aggregate {
+    /// Maximum Sustained Rates of L and of C themselves, for Ethernet frames; `None`: only the aggregate's holds.
+    pub msr: [Option<BitRate>; 2],
+    /// C's own Peak Rate.
+    pub peak_c: Option<BitRate>,
+    /// How L asks for grants; `None` downstream, where nothing is asked for.
+    pub request_loop: Option<RequestLoop>,
+}
+
+/// What a modem's L waits for besides its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLoop {
+    /// From a request to the end of its grant's MAP: MinReqGntDelay and a MAP interval.
+    pub delay: Duration,
+    /// How often the queue is looked at: half a MAP interval.
+    pub sample: Duration,
+    /// GGR, what is granted unasked; zero without.
+    pub guaranteed_rate: BitRate,
+    /// GGI, how often.
+    pub guaranteed_interval: Duration,
+}
+
 /// Ethernet's header and checksum, bytes.
 const ETHERNET: u64 = 14 + 4;
 /// The smallest Ethernet frame, bytes.

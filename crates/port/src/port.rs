@@ -43,11 +43,17 @@ impl Port {
         if let Service::Delivery(delivery) = &spec.service {
             delivery.ready().map_err(|p| p.under("delivery"))?;
         }
+        let mut discipline = spec.queue.build();
+        if let Service::Docsis31(modem) = &spec.service
+            && let Some(of) = modem.aggregate()
+        {
+            discipline.aggregate(&of);
+        }
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         let line = Line {
             link,
             now: Time::ZERO,
-            queue: Queue::new(spec.queue.build()),
+            queue: Queue::new(discipline),
             rate: spec.rate,
             flight: Flight::new(spec, stream),
             idle: true,

@@ -17,8 +17,8 @@ pub enum Service {
     Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is that of the upstream channel.
     Docsis(DocsisParams),
-    /// A DOCSIS 3.1 modem's upstream, whose channel has a rate of its own: the link has none.
-    Docsis31(Docsis31Params),
+    /// A DOCSIS 3.1 modem's upstream, or the downstream to it, whose channel has a rate of its own: the link has none.
+    Docsis31(Box<Docsis31Params>),
     /// Opportunities in place of a rate.
     Delivery(Delivery),
 }
@@ -180,10 +180,9 @@ impl PortSpec {
     /// What a modem of DOCSIS 3.1 and the rest of the link are to each other.
     pub fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
-            let message = format!(
-                "{rate} does not go with docsis31, whose channel is {} (minislots); expected no rate",
-                p.channel()
-            );
+            let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };
+            let message =
+                format!("{rate} does not go with docsis31, whose channel is {} ({key}); expected no rate", p.channel());
             return Err(Problem::new("rate", message));
         }
         let name = self.queue.name();

@@ -1,7 +1,7 @@
 //! What every queue discipline does, and what it is told.
 
 use crate::counts::ClassProbe;
-use packet::{Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
+use packet::{Aggregate, Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
 use units::{Rng, Time};
 
 /// What a discipline is told on every call.
@@ -39,6 +39,12 @@ pub trait QueueDiscipline: Send {
     fn frames(&self) -> [u64; 2] {
         [0, self.backlog().docsis_frames()]
     }
+    /// The IP packets that come next of L and of C, in bytes; 0 for an empty queue, and for a discipline without service flows.
+    fn head_bytes(&self) -> [u64; 2] {
+        [0; 2]
+    }
+    /// What it must know of the service flows that it stands before, once and before any packet.
+    fn aggregate(&mut self, _of: &Aggregate) {}
     /// When `wake` wants to be called (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None

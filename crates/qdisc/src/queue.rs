@@ -117,6 +117,11 @@ impl<D: QueueDiscipline> Queue<D> {
         self.discipline.frames()
     }
 
+    /// The IP packets that come next of each service flow, in bytes; 0 for an empty queue.
+    pub fn head_bytes(&self) -> [u64; 2] {
+        self.discipline.head_bytes()
+    }
+
     /// When `wake` wants to be called.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {

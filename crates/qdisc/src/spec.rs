@@ -13,7 +13,7 @@ use crate::discipline::{Cx, QueueDiscipline};
 use crate::law::list::{LawSpec, laws};
 use crate::params::Params;
 use crate::{cake, class, dual, fair, law, single};
-use packet::{Backlog, PacketMeta, Reading, ServiceFlow};
+use packet::{Aggregate, Backlog, PacketMeta, Reading, ServiceFlow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Limit, Problem, Time};

@@ -103,8 +103,8 @@ pub struct Link {
     /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
     #[serde(default)]
     pub docsis: Option<docsis::DocsisParams>,
-    /// A DOCSIS 3.1 upstream between the queue and the wire: one service flow, or an aggregate with a Low Latency one. Its channel
-    /// has a rate of its own, so the link has none.
+    /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
+    /// aggregate with a Low Latency one. Its channel has a rate of its own, so the link has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docsis31: Option<docsis::Docsis31Params>,
     /// Opportunities to send in place of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
@@ -219,7 +219,7 @@ impl Link {
         let service = match (&self.shaper, &self.docsis, &self.docsis31, &self.delivery) {
             (Some(shaper), ..) => port::Service::Shaper(shaper.clone()),
             (None, Some(docsis), ..) => port::Service::Docsis(docsis.clone()),
-            (None, None, Some(docsis), _) => port::Service::Docsis31(docsis.clone()),
+            (None, None, Some(docsis), _) => port::Service::Docsis31(Box::new(docsis.clone())),
             (None, None, None, Some(delivery)) => port::Service::Delivery(delivery.clone()),
             (None, None, None, None) => port::Service::Plain,
         };

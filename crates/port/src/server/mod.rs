@@ -5,6 +5,7 @@
 
 mod bucket;
 mod docsis31;
+mod downstream31;
 mod granted;
 mod htb;
 mod opportunity;
@@ -125,6 +126,7 @@ pub(crate) enum Server {
     TwoQueue(Box<two_queue::TwoQueue>),
     Granted(Box<granted::Granted>),
     Docsis31(Box<docsis31::Docsis31>),
+    Downstream31(Box<downstream31::Downstream>),
     Opportunities(Box<opportunity::Opportunities>),
 }
 
@@ -138,6 +140,7 @@ macro_rules! each {
             Server::TwoQueue($it) => $do,
             Server::Granted($it) => $do,
             Server::Docsis31($it) => $do,
+            Server::Downstream31($it) => $do,
             Server::Opportunities($it) => $do,
         }
     };
@@ -158,6 +161,9 @@ impl Server {
                 Model::TwoQueue2012 => Self::TwoQueue(Box::new(two_queue::TwoQueue::new(p, spec.rate))),
                 Model::DocsisLink2013 => Self::Granted(Box::new(granted::Granted::new(p, spec.rate))),
             },
+            Service::Docsis31(p) if p.downstream.is_some() => {
+                Self::Downstream31(Box::new(downstream31::Downstream::new(p)))
+            }
             Service::Docsis31(p) => Self::Docsis31(Box::new(docsis31::Docsis31::new(p, stream("map")))),
         }
     }

@@ -145,6 +145,12 @@ macro_rules! disciplines {
             fn frames(&self) -> [u64; 2] {
                 match self { $($(Self::$Variant(d) => d.frames(),)*)+ Self::$Out(d) => d.frames() }
             }
+            fn head_bytes(&self) -> [u64; 2] {
+                match self { $($(Self::$Variant(d) => d.head_bytes(),)*)+ Self::$Out(d) => d.head_bytes() }
+            }
+            fn aggregate(&mut self, of: &Aggregate) {
+                match self { $($(Self::$Variant(d) => d.aggregate(of),)*)+ Self::$Out(d) => d.aggregate(of) }
+            }
             #[inline]
             fn next_wake(&self) -> Option<Time> {
                 match self { $($(Self::$Variant(d) => d.next_wake(),)*)+ Self::$Out(d) => d.next_wake() }

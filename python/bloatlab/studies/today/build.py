@@ -3,7 +3,8 @@
     home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
     home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
 
-The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down. The game sends 128 bytes each 33 ms and says that it does not build
+The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down (20 MB at 50). With DOCSIS 3.1 the CMTS has the modem's disciplines
+downstream; on all other lines it has the paper's drop-tail queue. The game sends 128 bytes each 33 ms and says that it does not build
 queues (code point 45); the call says expedited forwarding (46). A modem of 2012 knows neither.
 """
 
@@ -67,24 +68,24 @@ def _line(links: dict[str, Any], line: Line) -> None:
         case Line.MODEM_2012:
             return
         case Line.PIE:
-            links[UP] = _modem31(links[UP]) | {"queue": {"docsis_pie": {}}}
+            for way in (UP, DOWN):
+                links[way] = _modem31(links[way]) | {"queue": {"docsis_pie": {}}}
         case Line.LLD:
-            links[UP] = _modem31(links[UP]) | {"queue": {"docsis_lld": {"l_dscp": [NQB, EF]}}}
-            links[UP]["docsis31"]["low_latency"] = {"guaranteed_grant_rate": GUARANTEED}
+            for way, low_latency in {UP: {"guaranteed_grant_rate": GUARANTEED}, DOWN: {}}.items():
+                links[way] = _modem31(links[way]) | {"queue": {"docsis_lld": {"l_dscp": [NQB, EF]}}}
+                links[way]["docsis31"]["low_latency"] = low_latency
         case Line.FQ_CODEL | Line.CAKE:
             links["lan"] |= {"to": "router"}
             for way, (start, end) in {UP: ("router", "modem"), DOWN: ("modem", "router")}.items():
                 links[WAN[way]] = {"from": start, "to": end, "rate": "1gbit", **_shaped(line, SHARE * SUSTAINED[way])}
 
 
-def _modem31(modem: dict[str, Any]) -> dict[str, Any]:
-    """A DOCSIS 3.1 modem with the shaping of another: its channel has a rate of its own."""
-    return {
-        "from": modem["from"],
-        "to": modem["to"],
-        "delay": modem["delay"],
-        "docsis31": {"flow": modem["docsis"]["flow"]},
-    }
+def _modem31(link: dict[str, Any]) -> dict[str, Any]:
+    """One direction of DOCSIS 3.1 with the shaping of a 2012 link: its channel has a rate of its own."""
+    of: dict[str, Any] = (
+        {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
+    )
+    return {"from": link["from"], "to": link["to"], "delay": link["delay"], "docsis31": of}
 
 
 def _shaped(line: Line, mbit: float) -> dict[str, Any]:

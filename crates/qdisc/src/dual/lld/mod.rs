@@ -2,28 +2,32 @@
 //!
 //! ```text
 //! arrival    ECT(1), CE or an NQB code point: L;  all others: C
-//! L          qdelay by the bytes in L and the packet (see `iaqm`);  p_CL = min(1, k sqrt(p_C))
+//! L          qdelay by the bytes in L and the packet (see `iaqm`), or by the virtual queue;  p_CL = min(1, k sqrt(p_C))
 //!            max(p_native, p_CL) adds up to more than 1: mark, on arrival
 //!            queue protection (see `protection`): to C instead
 //!            no room (bytes >= limit - 2000): dropped
-//! C          DOCSIS-PIE with qdelay = 8 bytes / r_C, r_C = AMSR - r_L, r_L = L's bits of the last interval, at most its weight
-//! turn       the modem's grants say which;  where nothing grants, weighted round robin
+//! C          DOCSIS-PIE with qdelay = 8 bytes / r_C
+//!            r_L = min(weight x AMSR, MSR_L, L's bits of the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
+//! turn       the modem's grants or the CMTS's scheduler say which;  behind anything else, weighted round robin
+//! MAX_RATE   min(AMSR, MSR_L)
 //! ```
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
 //! Units: L in bytes of frames with the MAC header, C without it (as docsis-ns3); limits without it.
 //! Readings: a mark goes to any packet that can be marked, ECT(0) with an NQB code point, too; a sanctioned packet is not marked.
-//! Departs: rates of the two service flows of their own (MSR) are not there, so MAX_RATE is the aggregate's. The clock of
-//! DOCSIS-PIE stands still while an update would change nothing.
+//! Departs: the clock of DOCSIS-PIE stands still while an update would change nothing.
 
 mod iaqm;
 mod params;
 mod protection;
+mod virtual_queue;
 
 pub use iaqm::{MAX_FRAME, Ramp};
-pub use params::DocsisLldParams;
+pub use params::{DelayEstimate, DocsisLldParams};
 pub use protection::Protection;
+pub use virtual_queue::VirtualQueue;
 
+use self::virtual_queue::NO_LOOP;
 use super::Turns;
 use super::pi2::Recur;
 use crate::law::docsis_pie::DocsisPie;
@@ -31,8 +35,8 @@ use crate::law::{Law, LawParams, Verdict, View};
 use crate::single::mark;
 use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{
-    Backlog, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading, ServiceFlow, docsis_frame,
-    ethernet_frame,
+    Aggregate, Backlog, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading, ServiceFlow,
+    docsis_frame, ethernet_frame,
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
@@ -43,7 +47,7 @@ const LOW_LATENCY: u8 = 1;
 const SANCTIONED: u8 = 2;
 /// L's buffer: this long at the aggregate's rate, and at least so many bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer at the peak rate. Source: MULPIv3.1 C.1.2.17.
+/// C's buffer at its greatest rate: its own MSR or peak rate, else the aggregate's. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
@@ -88,6 +92,8 @@ struct Rates {
     ramp: Ramp,
     critical: Duration,
     l_buffer: u64,
+    /// What the virtual queue must not exceed, if it decides.
+    l_delay: Duration,
     c_buffer: u64,
 }
 
@@ -119,7 +125,9 @@ pub struct DocsisLld {
     params: DocsisLldParams,
     /// A bit for each code point that goes to L.
     l_dscp: u64,
+    aggregate: Aggregate,
     rates: Option<Rates>,
+    virtual_queue: Option<Box<VirtualQueue>>,
     l: Side,
     c: Side,
     pie: DocsisPie,
@@ -147,7 +155,9 @@ impl DocsisLld {
         Self {
             params: p.clone(),
             l_dscp: p.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63)),
+            aggregate: Aggregate::default(),
             rates: None,
+            virtual_queue: None,
             l: Side::default(),
             c: Side::default(),
             pie: p.classic.law(),
@@ -180,7 +190,19 @@ impl DocsisLld {
         let rate = BitRate(of[0].0.max(1));
         // a peak rate without a limit is no rate to measure a buffer by
         let peak = if of[1].0 == u64::MAX { rate } else { rate.max(of[1]) };
-        let ramp = Ramp::new(p.max_th, p.lg_range, rate);
+        let Aggregate { msr: [msr_l, msr_c], peak_c, request_loop } = self.aggregate;
+        let peak = msr_c.into_iter().chain(peak_c).max().unwrap_or(peak);
+        let max_rate = BitRate(msr_l.map_or(rate, |msr| msr.min(rate)).0.max(1));
+        let ramp = Ramp::new(p.max_th, p.lg_range, max_rate);
+        let request_loop = match p.delay_estimate {
+            Some(DelayEstimate::Bytes) => None,
+            Some(DelayEstimate::VirtualQueue) => Some(request_loop.unwrap_or(NO_LOOP)),
+            None => request_loop,
+        };
+        match &mut self.virtual_queue {
+            Some(queue) => queue.set_rate(max_rate),
+            None => self.virtual_queue = request_loop.map(|of| Box::new(VirtualQueue::new(&of, max_rate))),
+        }
         let bytes = |limit: Limit, rate: BitRate| match limit {
             Limit::Packets(n) => u64::from(n) * MAX_FRAME,
             Limit::Bytes(b) => b.0,
@@ -188,11 +210,13 @@ impl DocsisLld {
         };
         let (long, least) = L_BUFFER;
         let c_buffer = bytes(p.classic.limit.unwrap_or(Limit::Time(C_BUFFER)), peak);
+        let l_buffer = p.l_limit.map_or(rate.bytes_in(long).max(least), |limit| bytes(limit, rate));
         self.rates = Some(Rates {
             of,
             ramp,
             critical: p.critical_ql.unwrap_or(ramp.max_th()),
-            l_buffer: p.l_limit.map_or(rate.bytes_in(long).max(least), |limit| bytes(limit, rate)),
+            l_buffer,
+            l_delay: max_rate.time_for(l_buffer.saturating_sub(MAX_FRAME)),
             c_buffer,
         });
         self.pie.set_buffer(Limit::Bytes(Bytes(c_buffer)));
@@ -206,7 +230,10 @@ impl DocsisLld {
     fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());
-        let qdelay = rates.ramp.qdelay(self.l.frames + size);
+        let qdelay = match &mut self.virtual_queue {
+            Some(queue) => queue.arrive(cx.now, ethernet_frame(packet.bytes())),
+            None => rates.ramp.qdelay(self.l.frames + size),
+        };
         let native = rates.ramp.p(qdelay);
         (self.qdelay_l, self.p_native) = (qdelay, native);
         let hit = self.recur.hit(native.max(self.p_cl));
@@ -256,13 +283,28 @@ impl DocsisLld {
         Some(packet)
     }
 
-    /// L's rate since the last update, at most its weight; and what that leaves to C. Bit/s.
+    /// Whether there is room for a packet in L, which has just arrived at the virtual queue, if there is one.
+    fn has_room(&self) -> bool {
+        let Some(rates) = &self.rates else { return false };
+        let virtually = self.virtual_queue.is_none() || self.qdelay_l < rates.l_delay;
+        virtually && self.l.ethernet().bytes < rates.l_buffer.saturating_sub(MAX_FRAME)
+    }
+
+    /// A packet that arrived at the virtual queue does not stay in L.
+    fn take_back(&mut self, packet: &PacketMeta) {
+        if let Some(queue) = &mut self.virtual_queue {
+            queue.take_back(ethernet_frame(packet.bytes()));
+        }
+    }
+
+    /// r_L and r_C: L's rate since the last update, at most its weight and its MSR, and what that leaves to C. Bit/s.
     fn shares(&self, now: Time, rate: BitRate) -> [u64; 2] {
-        let most = u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256;
+        let [msr_l, msr_c] = self.aggregate.msr.map(|msr| msr.map_or(u64::MAX, |msr| msr.0));
+        let most = (u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256).min(u128::from(msr_l));
         let span = u128::from(now.since(self.interval_start).0);
         let seen = (u128::from(self.interval_bits) * 1_000_000_000).checked_div(span).unwrap_or(0);
         let r_l = seen.min(most) as u64;
-        [r_l, rate.0 - r_l]
+        [r_l, (rate.0 - r_l).min(msr_c)]
     }
 }
 
@@ -280,12 +322,17 @@ impl QueueDiscipline for DocsisLld {
         self.adapt(cx.link);
         packet.class = if self.is_low_latency(&packet) { LOW_LATENCY } else { CLASSIC };
         if packet.class == LOW_LATENCY && self.low_latency(&mut packet, cx) {
+            self.take_back(&packet);
             packet.class = SANCTIONED;
         }
         self.counts[slot(packet.class)].offered.add(&packet);
         let fate = if packet.class == LOW_LATENCY {
-            let most = self.rates.as_ref().map_or(0, |r| r.l_buffer.saturating_sub(MAX_FRAME));
-            if self.l.ethernet().bytes < most { Ok(()) } else { Err(DropReason::TailFull) }
+            if self.has_room() {
+                Ok(())
+            } else {
+                self.take_back(&packet);
+                Err(DropReason::TailFull)
+            }
         } else {
             self.classic(&packet, cx)
         };
@@ -316,10 +363,19 @@ impl QueueDiscipline for DocsisLld {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.pie.next_tick()
+        let sample = self.virtual_queue.as_ref().and_then(|queue| queue.next());
+        self.pie.next_tick().into_iter().chain(sample).min()
     }
 
     fn wake(&mut self, cx: &mut Cx<'_>) {
+        if let Some(queue) = &mut self.virtual_queue
+            && queue.next().is_some_and(|t| t <= cx.now)
+        {
+            queue.sample(cx.now, self.l.frames);
+        }
+        if self.pie.next_tick().is_none_or(|t| t > cx.now) {
+            return;
+        }
         let [r_l, r_c] = self.shares(cx.now, cx.link.rate);
         let link = LinkView::plain(BitRate(r_c.max(1)));
         let backlog = self.c.ethernet();
@@ -335,6 +391,16 @@ impl QueueDiscipline for DocsisLld {
 
     fn frames(&self) -> [u64; 2] {
         [self.l.frames, self.c.frames]
+    }
+
+    fn head_bytes(&self) -> [u64; 2] {
+        [&self.l, &self.c].map(|side| side.fifo.front().map_or(0, |p| p.bytes()))
+    }
+
+    fn aggregate(&mut self, of: &Aggregate) {
+        self.aggregate = *of;
+        self.rates = None;
+        self.virtual_queue = None;
     }
 
     /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and that of L.

@@ -11,6 +11,16 @@ use units::{Duration, Limit, Problem};
 /// Longest MAXTH, the 16 bits of its TLV in microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
+/// How the delay of the Low Latency queue is told when a packet arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayEstimate {
+    /// The bytes in the queue at MAX_RATE: of a CMTS, and of a modem before 2023.
+    Bytes,
+    /// A virtual queue that MAX_RATE drains: the bytes that wait for the request loop's grants are no delay.
+    VirtualQueue,
+}
+
 /// Parameters of the two coupled queues of Low Latency DOCSIS. Rates are those of the modem or shaper behind them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -22,6 +32,8 @@ pub struct DocsisLldParams {
     pub max_th: Duration,
     /// LG_RANGE: the ramp of marks begins 2^this ns below MAXTH.
     pub lg_range: u8,
+    /// How the Low Latency queue's delay is told; null: virtual_queue in a modem, where grants must be asked for; bytes elsewhere.
+    pub delay_estimate: Option<DelayEstimate>,
     /// k: the Low Latency queue is marked with at least k times the square root of the Classic queue's drop probability.
     pub coupling_factor: f64,
     /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
@@ -51,6 +63,7 @@ impl Default for DocsisLldParams {
             l_dscp: vec![45],
             max_th: Duration::from_micros(1000),
             lg_range: 19,
+            delay_estimate: None,
             coupling_factor: 2.0,
             l_limit: None,
             scheduling_weight: 230,

@@ -1,0 +1,419 @@
+//! The CMTS's downstream to a modem of DOCSIS 3.1: a shaper, deficit round robin between two service flows, and OFDM symbols.
+//!
+//! ```text
+//! who       a service flow with something to send and, where it has rates of its own, tokens for its next packet;  of two, the
+//!           one whose deficit is above 0:  a round adds 16 B x weight to L's and 16 B x (256 - weight) to C's, and what is sent
+//!           is taken off.  One that is alone has no deficit
+//! when      the aggregate's buckets hold enough for it (until then it is kept), and the channel has sent what came before
+//! how       the first symbol that begins then, and those after it, carry it at the channel's rate;  it has arrived three symbols
+//!           (encoder, channel, decoder) and the interleaver after the last of them began
+//! ```
+//!
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, but for its quanta: there 230 of 256 are L's share of C's,
+//! not of both).
+//! Units: rates and weights count Ethernet frames without the MAC header, the channel's rate with it.
+//! Departs: a packet is not sent in pieces, codewords and their filling are not there, and what the CMTS sends to other modems is not
+//! either.
+
+use crate::{Ask, Bucket, C, Docsis31Params, L, ShaperParams, TokenBucket};
+use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
+use units::{BitRate, Bytes, Duration, Time};
+
+/// Bytes of a quantum for each 256th of weight.
+const QUANTUM: i64 = 16;
+
+/// Deficit round robin between L and C.
+#[derive(Clone, Debug, PartialEq)]
+struct Rounds {
+    quantum: [i64; 2],
+    deficit: [i64; 2],
+    turn: usize,
+}
+
+impl Rounds {
+    fn new(weight: u8) -> Self {
+        let weight = i64::from(weight);
+        Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
+    }
+
+    /// Whose turn it is, of two of which at least one may send.
+    ///
+    /// Bound: a turn adds at least 16 bytes to a deficit of at most one frame.
+    fn pick(&mut self, may: [bool; 2]) -> usize {
+        if may != [true; 2] {
+            // whoever was away: L's turn comes first
+            (self.deficit, self.turn) = ([0; 2], C);
+            return if may[L] { L } else { C };
+        }
+        while self.deficit[self.turn] <= 0 {
+            self.turn = 1 - self.turn;
+            self.deficit[self.turn] += self.quantum[self.turn];
+        }
+        self.turn
+    }
+
+    fn sent(&mut self, flow: usize, bytes: u64, may: [bool; 2]) {
+        if may == [true; 2] {
+            self.deficit[flow] -= bytes as i64;
+        }
+    }
+}
+
+/// The buckets of a service flow with rates of its own, each with its depth. It is asked for a packet that they hold enough for, or,
+/// if that is larger than a bucket, when that is full.
+#[derive(Clone, Debug, PartialEq)]
+struct Own {
+    sustained: (Bucket, u64),
+    peak: Option<(Bucket, u64)>,
+    at: Time,
+}
+
+impl Own {
+    fn new(p: &ShaperParams) -> Self {
+        let bucket = |rate: BitRate, depth: Bytes| (Bucket::full(rate, depth), depth.0);
+        Self {
+            sustained: bucket(p.max_sustained_rate, p.max_traffic_burst),
+            peak: p.peak_traffic_rate.map(|rate| bucket(rate, p.peak_burst)),
+            at: Time::ZERO,
+        }
+    }
+
+    /// How long until `bytes` may leave.
+    fn wait(&mut self, now: Time, bytes: u64) -> Duration {
+        let dt = now.since(self.at);
+        self.at = now;
+        let mut wait = Duration::ZERO;
+        for (bucket, depth) in [Some(&mut self.sustained), self.peak.as_mut()].into_iter().flatten() {
+            bucket.fill(dt);
+            wait = wait.max(bucket.wait(bytes.min(*depth)).unwrap_or(Duration::ZERO));
+        }
+        wait
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.sustained.0.charge(bytes);
+        if let Some((peak, _)) = &mut self.peak {
+            peak.charge(bytes);
+        }
+    }
+}
+
+/// The downstream at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Downstream31 {
+    shaper: TokenBucket,
+    flow: ShaperParams,
+    own: [Option<Own>; 2],
+    rounds: Rounds,
+    low_latency: bool,
+    channel: BitRate,
+    symbol: Duration,
+    /// From the beginning of a packet's last symbol to its arrival.
+    pipeline: Duration,
+    /// When it asks for a packet; `NEVER` while nothing waits.
+    ask_at: Time,
+    /// When the next packet may be asked for.
+    free_at: Time,
+    /// Up to here the channel's symbols are full.
+    sent_until: Time,
+    /// Whom it asked, and who may have sent.
+    asked: Option<(usize, [bool; 2])>,
+}
+
+impl Downstream31 {
+    /// At rest. The parameters are valid, and a downstream's.
+    pub fn new(p: &Docsis31Params) -> Self {
+        let own = p.low_latency.as_ref().map_or([None, None], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
+        let of = p.downstream.clone().unwrap_or_default();
+        Self {
+            shaper: TokenBucket::new(&p.flow),
+            flow: p.flow.clone(),
+            own: own.map(|flow| flow.map(Own::new)),
+            rounds: Rounds::new(p.low_latency.as_ref().map_or(1, |l| l.scheduling_weight)),
+            low_latency: p.low_latency.is_some(),
+            channel: of.channel,
+            symbol: of.symbol,
+            pipeline: p.downstream_pipeline.max(of.symbol) + p.downstream_interleaver,
+            ask_at: Time::NEVER,
+            free_at: Time::ZERO,
+            sent_until: Time::ZERO,
+            asked: None,
+        }
+    }
+
+    /// Packets wait in the queue.
+    #[inline]
+    pub fn notify(&mut self, now: Time) {
+        if self.ask_at == Time::NEVER {
+            self.ask_at = now.max(self.free_at);
+        }
+    }
+
+    /// When [`Downstream31::advance`] has something to do; `NEVER` while idle.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.ask_at
+    }
+
+    /// Says at `now` = [`Downstream31::deadline`] which packet it wants. `heads` are the IP packets that come next of L and of C, in
+    /// bytes, 0 for none; of a discipline without service flows, whether something waits, as C's.
+    pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Ask {
+        debug_assert!(now == self.ask_at);
+        let mut may = [false; 2];
+        let mut wait = Duration(u64::MAX);
+        for flow in [L, C] {
+            if heads[flow] == 0 {
+                continue;
+            }
+            let own = self.own[flow].as_mut().map_or(Duration::ZERO, |own| own.wait(now, ethernet_frame(heads[flow])));
+            may[flow] = own.is_zero();
+            wait = wait.min(own);
+        }
+        if may == [false; 2] {
+            self.ask_at = if heads == [0; 2] { Time::NEVER } else { now + wait };
+            return Ask::Nothing;
+        }
+        let flow = self.rounds.pick(may);
+        self.asked = Some((flow, may));
+        Ask::Packet(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
+    }
+
+    /// Answers [`Ask::Packet`]; the packet, and when it has arrived.
+    pub fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        let asked = self.asked.take();
+        let (Some((flow, may)), Some(packet)) = (asked, packet) else {
+            self.ask_at = Time::NEVER;
+            return None;
+        };
+        let bytes = ethernet_frame(packet.bytes());
+        self.rounds.sent(flow, bytes, may);
+        if let Some(own) = &mut self.own[flow] {
+            own.charge(bytes);
+        }
+        let allowed = now + self.shaper.take(now, bytes);
+        let begin = self.next_symbol(allowed).max(self.sent_until);
+        self.sent_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
+        // the symbol of its last byte, which may be the end of one
+        let last = Time(self.sent_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
+        self.free_at = allowed.max(Time(self.sent_until.0.saturating_sub(self.symbol.0)));
+        self.ask_at = self.free_at;
+        Some((packet, last + self.pipeline))
+    }
+
+    /// The first symbol that begins at or after `t`.
+    fn next_symbol(&self, t: Time) -> Time {
+        Time(t.0.div_ceil(self.symbol.0) * self.symbol.0)
+    }
+
+    /// The shaping, as it is now.
+    pub fn flow(&self) -> &ShaperParams {
+        &self.flow
+    }
+
+    /// Whether there is a Low Latency service flow.
+    pub fn has_low_latency(&self) -> bool {
+        self.low_latency
+    }
+
+    /// Bytes that may leave at the peak rate.
+    pub fn tokens(&self, now: Time) -> Bytes {
+        self.shaper.tokens(now)
+    }
+
+    /// From `now` on, other rates of the aggregate (positive); `None` keeps one. A peak rate that was not limited stays so.
+    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
+        self.shaper.set_rates(now, rate, peak);
+        self.flow.max_sustained_rate = self.shaper.rate();
+        self.flow.peak_traffic_rate = self.shaper.peak_rate();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DownstreamParams, LowLatencyParams};
+    use std::collections::VecDeque;
+
+    fn flow(mbit: u64) -> ShaperParams {
+        ShaperParams {
+            max_sustained_rate: BitRate(mbit * 1_000_000),
+            max_traffic_burst: Bytes(3044),
+            peak_traffic_rate: None,
+            peak_burst: Bytes(1522),
+        }
+    }
+
+    fn params(mbit: u64, low_latency: Option<LowLatencyParams>) -> Docsis31Params {
+        let downstream = Some(DownstreamParams::default());
+        let p = Docsis31Params { low_latency, downstream, ..Docsis31Params::new(flow(mbit)) };
+        p.validate().unwrap();
+        p
+    }
+
+    /// Who of two that always have packets of these sizes is asked, `n` times.
+    fn order(weight: u8, l: u64, c: u64, n: usize) -> String {
+        let mut rounds = Rounds::new(weight);
+        let one = |_| {
+            let flow = rounds.pick([true; 2]);
+            rounds.sent(flow, [l, c][flow], [true; 2]);
+            if flow == L { 'L' } else { 'C' }
+        };
+        (0..n).map(one).collect()
+    }
+
+    #[test]
+    fn turns_by_hand() {
+        // quanta 3680 and 416, packets of 1518.  L: 3680, 2162, 644, -874;  C: 416, -1102;  L: 2806, 1288, -230;  C: -686;
+        // L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
+        assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
+        // 128 of 256: 2048 each.  L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
+        assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
+    }
+
+    #[test]
+    fn bytes_are_shared_by_weight_whatever_the_sizes() {
+        for (weight, l, c) in [(230, 1518, 1518), (230, 64, 1518), (230, 1518, 64), (26, 1518, 300), (255, 1518, 9018)]
+        {
+            let order = order(weight, l, c, 200_000);
+            let sent = |who, size| order.chars().filter(|o| *o == who).count() as f64 * size as f64;
+            let (l, c) = (sent('L', l), sent('C', c));
+            let share = l / (l + c);
+            assert!((share - f64::from(weight) / 256.0).abs() < 1e-3, "{weight}: {share}");
+        }
+    }
+
+    /// Packets of 1500 bytes wait for ever in these queues; (moment, service flow) of those sent before `end`.
+    fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
+        let mut down = Downstream31::new(p);
+        let mut out = Vec::new();
+        down.notify(Time::ZERO);
+        while down.deadline() < end {
+            let now = down.deadline();
+            if let Ask::Packet(of) = down.advance(now, wants.map(|w| if w { 1500 } else { 0 })) {
+                let flow = if of == ServiceFlow::LowLatency { L } else { C };
+                let (_, at) = down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
+                assert!(out.last().is_none_or(|(before, _)| *before <= at), "in order");
+                out.push((at, flow));
+            }
+        }
+        out
+    }
+
+    fn count(out: &[(Time, usize)], flow: usize) -> f64 {
+        out.iter().filter(|o| o.1 == flow).count() as f64
+    }
+
+    #[test]
+    fn both_share_the_aggregates_rate_by_weight_and_one_alone_has_it_all() {
+        let p = params(100, Some(LowLatencyParams::default()));
+        let s = Time(10_000_000_000);
+        // 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, and the burst
+        let both = saturate(&p, [true, true], s);
+        let (l, c) = (count(&both, L), count(&both, C));
+        assert!((l + c - 82_347.0).abs() < 3.0, "{l} {c}");
+        assert!((l / (l + c) - 230.0 / 256.0).abs() < 1e-3, "{l} {c}");
+        for wants in [[true, false], [false, true]] {
+            assert!((saturate(&p, wants, s).len() as f64 - 82_347.0).abs() < 3.0);
+        }
+        // without a Low Latency service flow there is one queue
+        assert_eq!(count(&saturate(&params(100, None), [false, true], s), L), 0.0);
+    }
+
+    #[test]
+    fn a_service_flow_keeps_to_its_own_rate_and_leaves_the_rest() {
+        let s = Time(10_000_000_000);
+        // L 20, of 100: 20 Mbit/s x 10 s / 12 144 bit = 16 469 and its burst of two frames; C the rest
+        let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
+        let out = saturate(&params(100, Some(low)), [true, true], s);
+        assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
+        // alone it leaves the channel idle. Never more than burst and rate allow, whenever one looks
+        let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
+        let out = saturate(&params(100, Some(low)), [true, false], s);
+        assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());
+        for (i, (at, _)) in out.iter().enumerate() {
+            let most = 3044.0 + 20e6 / 8.0 * at.secs();
+            assert!(1518.0 * (i + 1) as f64 <= most, "{i} {at}");
+        }
+        // both have one: 20 and 30
+        let (l, c) = (Some(flow(20)), Some(flow(30)));
+        let low = LowLatencyParams { flow: l, classic_flow: c, ..LowLatencyParams::default() };
+        let out = saturate(&params(100, Some(low)), [true, true], s);
+        let expected = [16_471.0, 24_706.0];
+        assert!((0..2).all(|f| (count(&out, f) - expected[f]).abs() < 3.0), "{} {}", count(&out, L), count(&out, C));
+    }
+
+    #[test]
+    fn a_lonely_packet_takes_symbols_pipeline_and_interleaver() {
+        // it waits for the next symbol of 22.5 us, and has arrived 60 us and 45 us after the symbol began
+        let p = params(300, None);
+        for offset in [0, 1, 10_000, 22_499, 22_500] {
+            let mut down = Downstream31::new(&p);
+            let now = Time(1_000_012_500 + offset);
+            down.notify(now);
+            assert_eq!((down.deadline(), down.advance(now, [0, 1])), (now, Ask::Packet(ServiceFlow::Classic)));
+            let (_, at) = down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
+            let symbol = now.0.div_ceil(22_500) * 22_500;
+            assert_eq!(at, Time(symbol + 105_000));
+            assert!(at.since(now) < Duration(127_500));
+            // nothing more is there
+            let now = down.deadline();
+            assert_eq!((down.advance(now, [0, 0]), down.deadline()), (Ask::Nothing, Time::NEVER));
+        }
+    }
+
+    #[test]
+    fn a_burst_goes_at_the_channels_rate_and_shares_symbols() {
+        // 1700 Mbit/s: 1528 B take 7.191 us, three in a symbol of 22.5 us and the fourth ends in the next one
+        let burst = ShaperParams { max_traffic_burst: Bytes(100_000), ..flow(300) };
+        let p = Docsis31Params { flow: burst, ..params(300, None) };
+        let mut down = Downstream31::new(&p);
+        down.notify(Time::ZERO);
+        let mut at = Vec::new();
+        for _ in 0..8 {
+            let now = down.deadline();
+            assert_eq!(down.advance(now, [0, 1]), Ask::Packet(ServiceFlow::Classic));
+            at.push(down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap().1.0);
+        }
+        let symbols: Vec<u64> = at.iter().map(|t| (t - 105_000) / 22_500).collect();
+        assert_eq!(symbols, [0, 0, 0, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn what_is_of_the_upstream_is_refused_by_name() {
+        let problem = |p: Docsis31Params| p.validate().unwrap_err().to_string();
+        let low = |ggr: u64| {
+            Some(LowLatencyParams { guaranteed_grant_rate: Some(BitRate(ggr)), ..LowLatencyParams::default() })
+        };
+        let p = params(300, None);
+        assert!(
+            problem(Docsis31Params { map_interval: Duration::from_millis(1), ..p.clone() })
+                .starts_with("map_interval: is of")
+        );
+        assert!(
+            problem(Docsis31Params { low_latency: low(1_000_000), ..p.clone() })
+                .starts_with("low_latency.guaranteed_grant_rate: is of the upstream")
+        );
+        let fast = Docsis31Params { flow: flow(1701), ..p.clone() };
+        assert!(
+            problem(fast).starts_with("flow.max_sustained_rate: 1701mbit is not valid; expected at most the channel")
+        );
+        let none = DownstreamParams { channel: BitRate(0), ..DownstreamParams::default() };
+        assert!(problem(Docsis31Params { downstream: Some(none), ..p }).starts_with("downstream.channel: 0bit"));
+        let own = LowLatencyParams { flow: Some(flow(4)), ..low(5_000_000).unwrap() };
+        let up = Docsis31Params { low_latency: Some(own), ..Docsis31Params::new(flow(50)) };
+        assert!(
+            problem(up)
+                .starts_with("low_latency.guaranteed_grant_rate: 5mbit is not valid; expected at most the service")
+        );
+    }
+
+    #[test]
+    fn queues_are_not_needed_to_be_there() {
+        // told of packets that are gone
+        let mut down = Downstream31::new(&params(300, None));
+        let queue: VecDeque<PacketMeta> = VecDeque::new();
+        down.notify(Time(5));
+        assert_eq!(down.advance(Time(5), [0, 1]), Ask::Packet(ServiceFlow::Classic));
+        assert_eq!((down.given(Time(5), queue.front().copied()), down.deadline()), (None, Time::NEVER));
+    }
+}

@@ -1,0 +1,218 @@
+//! The virtual queue of an upstream: the delay of the Low Latency queue without what waits for the request loop.
+//!
+//! ```text
+//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE, and takes it back if it does not stay in L
+//! each half MAP interval:
+//!   average   += (bytes in L - average) / 2^7
+//!   allowed   = loop delay x (MAX_RATE - GGR) / 8 + GGR x GGI / 8          loop delay = MinReqGntDelay + a MAP interval
+//!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
+//! ```
+//!
+//! A modem holds what it has asked for and not yet been granted: a loop delay's worth of bytes at any rate that it carries. The
+//! virtual queue is the one that a link at MAX_RATE without that loop would have. What the average holds beyond the loop's own
+//! bytes is a queue all the same, because the grants were fewer than MAX_RATE: the virtual queue is never less than that.
+//!
+//! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
+//! Units: L in bytes of frames with the MAC header, packets without it.
+//! Departs: the rest of a packet that is sent in pieces is not counted. The clock stands still while L is empty and the average
+//! allowed; what it would have done to the average is done when a packet comes.
+
+use packet::RequestLoop;
+use units::{BitRate, Duration, Time};
+
+/// LG_ALPHA: the weight of a new sample is 2^-this.
+const LG_ALPHA: u32 = 7;
+/// The average counts in parts of a byte, 2^-this.
+const LG_PARTS: u32 = 16;
+/// So many empty samples bring any average to zero: 128 ln(2^56), and 128 of the last parts.
+const ALL: u64 = 6000;
+
+/// Where nothing must be asked for.
+pub(super) const NO_LOOP: RequestLoop = RequestLoop {
+    delay: Duration::ZERO,
+    sample: Duration::from_micros(500),
+    guaranteed_rate: BitRate(0),
+    guaranteed_interval: Duration::ZERO,
+};
+
+/// The virtual queue and the average of the actual one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VirtualQueue {
+    of: RequestLoop,
+    rate: BitRate,
+    /// Bytes that the loop accounts for.
+    allowed: u64,
+    vq: Duration,
+    /// Up to here it has drained.
+    at: Time,
+    /// In parts of a byte.
+    average: u64,
+    /// The last sample.
+    sampled: Time,
+    next: Option<Time>,
+}
+
+impl VirtualQueue {
+    /// Empty, at MAX_RATE, which is positive.
+    pub fn new(of: &RequestLoop, rate: BitRate) -> Self {
+        let mut queue = Self {
+            of: *of,
+            rate,
+            allowed: 0,
+            vq: Duration::ZERO,
+            at: Time::ZERO,
+            average: 0,
+            sampled: Time::ZERO,
+            next: None,
+        };
+        queue.set_rate(rate);
+        queue
+    }
+
+    /// Another MAX_RATE from now on.
+    pub fn set_rate(&mut self, rate: BitRate) {
+        let unasked = self.of.guaranteed_rate.min(rate);
+        self.rate = rate;
+        self.allowed =
+            BitRate(rate.0 - unasked.0).bytes_in(self.of.delay) + unasked.bytes_in(self.of.guaranteed_interval);
+    }
+
+    /// The queue's delay with a packet of so many bytes that arrives now.
+    pub fn arrive(&mut self, now: Time, bytes: u64) -> Duration {
+        if self.next.is_none() {
+            self.resume(now);
+        }
+        self.vq = self.vq.saturating_sub(now.since(self.at)) + self.rate.time_for(bytes);
+        self.at = now;
+        self.vq
+    }
+
+    /// The packet that arrived last goes elsewhere.
+    pub fn take_back(&mut self, bytes: u64) {
+        self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
+    }
+
+    /// When [`VirtualQueue::sample`] is due.
+    pub fn next(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// A sample of the queue, in which so many bytes wait.
+    pub fn sample(&mut self, now: Time, bytes: u64) {
+        self.mix(bytes);
+        let average = self.average >> LG_PARTS;
+        let excess = average.saturating_sub(self.allowed);
+        if excess > 0 {
+            let left = self.vq.saturating_sub(now.since(self.at));
+            (self.vq, self.at) = (left.max(self.rate.time_for(excess)), now);
+        }
+        self.sampled = now;
+        self.next = (bytes > 0 || excess > 0).then(|| self.after(now));
+    }
+
+    fn mix(&mut self, bytes: u64) {
+        let sample = (bytes.min(1 << 40) << LG_PARTS) as i64;
+        let step = (sample - self.average as i64) >> LG_ALPHA;
+        self.average = self.average.saturating_add_signed(step);
+    }
+
+    /// The first sample after this.
+    fn after(&self, now: Time) -> Time {
+        let every = self.of.sample.0.max(1);
+        Time((now.0 / every + 1) * every)
+    }
+
+    /// The clock goes on; all samples since it stopped were of an empty queue.
+    fn resume(&mut self, now: Time) {
+        let every = self.of.sample.0.max(1);
+        let missed = now.0 / every - self.sampled.0 / every;
+        if missed > ALL {
+            self.average = 0;
+        } else {
+            (0..missed).for_each(|_| self.mix(0));
+        }
+        self.sampled = now;
+        self.next = Some(self.after(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 50 Mbit/s: a MAP interval of 2.025 ms and 1.62 ms before it; 5 Mbit/s granted unasked each 945 us.
+    fn queue(ggr: u64) -> VirtualQueue {
+        let of = RequestLoop {
+            delay: Duration(1_620_000 + 2_025_000),
+            sample: Duration(1_012_500),
+            guaranteed_rate: BitRate(ggr),
+            guaranteed_interval: Duration(945_000),
+        };
+        VirtualQueue::new(&of, BitRate(50_000_000))
+    }
+
+    #[test]
+    fn what_the_loop_holds_is_allowed() {
+        // 3.645 ms x 50 Mbit/s / 8 = 22 781 B;  3.645 ms x 45 Mbit/s / 8 + 0.945 ms x 5 Mbit/s / 8 = 20 503 + 590 B
+        assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
+        // all is granted unasked: 945 us of it
+        assert_eq!(queue(50_000_000).allowed, 5906);
+    }
+
+    #[test]
+    fn packets_at_less_than_the_rate_find_themselves_only() {
+        // 1518 B at 50 Mbit/s take 242.88 us: each 250 us one finds nothing; each 200 us the queue grows by 42.88 us
+        let mut q = queue(0);
+        let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 250_000), 1518).0).collect();
+        assert_eq!(delays, [242_880; 4]);
+        let mut q = queue(0);
+        let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 200_000), 1518).0).collect();
+        assert_eq!(delays, [242_880, 285_760, 328_640, 371_520]);
+        // what is sanctioned or dropped leaves no trace
+        q.take_back(1518);
+        assert_eq!(q.arrive(Time(600_000), 1518).0, 371_520);
+    }
+
+    #[test]
+    fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
+        // 40 000 B wait for ever: the average after n samples is 40 000 (1 - (127/128)^n), and above 22 781 B from n = 108 on
+        // (127/128)^107 = 0.432047, (127/128)^108 = 0.428672: 22 718 B, 22 853 B
+        let mut q = queue(0);
+        q.arrive(Time(0), 1518);
+        let mut at = Vec::new();
+        for _ in 0..2000 {
+            let now = q.next().unwrap();
+            q.sample(now, 40_000);
+            at.push((q.average >> LG_PARTS, q.vq.0));
+        }
+        assert!(at[106].0.abs_diff(22_718) <= 1 && at[107].0.abs_diff(22_853) <= 1, "{:?} {:?}", at[106], at[107]);
+        // at last 17 219 B too many, 2.755 ms
+        assert!(at[1999].1.abs_diff(2_755_040) < 1_000, "{}", at[1999].1);
+    }
+
+    #[test]
+    fn the_clock_stops_and_what_it_missed_is_made_up_for() {
+        let run = |look: bool| {
+            let mut q = queue(0);
+            q.arrive(Time(0), 1518);
+            for _ in 0..40 {
+                let now = q.next().unwrap();
+                q.sample(now, 20_000);
+            }
+            let mut now = q.next().unwrap();
+            q.sample(now, 0);
+            assert_eq!(q.next(), None, "L is empty, and less than the loop's own was there");
+            for _ in 0..20 {
+                now += q.of.sample;
+                if look {
+                    q.sample(now, 0);
+                }
+            }
+            q.arrive(now + Duration(1), 1518);
+            q.average
+        };
+        // 20 000 (1 - (127/128)^40) = 5386 B, and 21 empty samples: 4568 B
+        assert_eq!(run(true), run(false));
+        assert!((run(false) >> LG_PARTS).abs_diff(4568) <= 1, "{}", run(false) >> LG_PARTS);
+    }
+}
