@@ -4,9 +4,9 @@
 //! queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until less waits or nothing, and then decay an average on every arrival.
 //! full: two arrive for one that leaves, with a limit of 100 packets, so that every second arrival meets a full queue; per
 //! arrival. Packets of 1500 bytes at 1 Gbit/s, flows in turn, the law's timers called. The least of several rounds: a shared
-//! machine only ever adds.
+//! machine only ever adds. A second line for a discipline with a queue of its own for ECT(1) is of such packets.
 
-use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
+use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
 use qdisc::{Cx, QDISCS, Queue, Spec};
 use units::{BitRate, Duration, Limit, Rng, Time};
 
@@ -25,17 +25,19 @@ struct Loop {
     now: Time,
     count: u32,
     of: u32,
+    ecn: Ecn,
 }
 
 impl Loop {
-    fn new(spec: &Spec, of: u32) -> Self {
+    fn new(spec: &Spec, of: u32, ecn: Ecn) -> Self {
         let mut flows = FlowTable::default();
         for i in 0..of {
             let tuple = FlowTuple { src: i, dst: 1, sport: i as u16, dport: 80, ..Default::default() };
             flows.set(FlowId(i), tuple);
         }
         let link = LinkView::plain(BitRate(1_000_000_000));
-        Self { queue: Queue::new(spec.build()), rng: Rng::named(1, "cost"), link, flows, now: Time::ZERO, count: 0, of }
+        let (queue, rng) = (Queue::new(spec.build()), Rng::named(1, "cost"));
+        Self { queue, rng, link, flows, now: Time::ZERO, count: 0, of, ecn }
     }
 
     fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
@@ -46,7 +48,8 @@ impl Loop {
     fn arrive(&mut self) {
         self.count += 1;
         let flow = FlowId(self.count % self.of);
-        self.call(|q, cx| q.enqueue(PacketMeta { flow, size: 1500, ..Default::default() }, cx));
+        let packet = PacketMeta { flow, size: 1500, tos: self.ecn as u8, ..Default::default() };
+        self.call(|q, cx| q.enqueue(packet, cx));
     }
 
     fn leave(&mut self) {
@@ -59,10 +62,10 @@ impl Loop {
 }
 
 /// Nanoseconds per arrival; `per_departure` arrive for each that leaves.
-fn cost(spec: &Spec, flows: u32, per_departure: u64) -> f64 {
+fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let mut l = Loop::new(spec, flows);
+        let mut l = Loop::new(spec, flows, ecn);
         (0..64).for_each(|_| l.arrive());
         let start = floor::cpu_ns();
         for _ in 0..ARRIVALS / per_departure {
@@ -82,6 +85,11 @@ fn limited(name: &str, packets: u32) -> Option<Spec> {
             p.classes.iter_mut().for_each(|class| class.limit = Limit::Packets(packets));
             Spec::Cbq(p)
         }
+        // each of the two queues has one
+        Spec::DocsisLld(_) => {
+            let limits = format!("{{\"l_limit\":\"{packets}p\",\"classic\":{{\"limit\":\"{packets}p\"}}}}");
+            serde_json::from_str(&format!("{{\"{name}\":{limits}}}")).ok()?
+        }
         _ => serde_json::from_str(&format!("{{\"{name}\":{{\"limit\":\"{packets}p\"}}}}")).ok()?,
     };
     spec.validate().is_ok().then_some(spec)
@@ -96,9 +104,14 @@ fn main() {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;
         };
-        let ns =
-            [cost(&pass, 1, 1), cost(&pass, 10, 1), cost(&pass, 1000, 1), cost(&full, 10, 2), cost(&full, 1000, 2)];
-        let cells: Vec<String> = ns.iter().map(|n| format!("{n:.0}")).collect();
-        println!("| {} | {:?} | {} |", info.name, info.kind, cells.join(" | "));
+        let kinds: &[(Ecn, &str)] = match pass {
+            Spec::Dualpi2(_) | Spec::DocsisLld(_) => &[(Ecn::NotEct, ""), (Ecn::Ect1, ", ECT(1)")],
+            _ => &[(Ecn::NotEct, "")],
+        };
+        for (ecn, what) in kinds {
+            let of = [(&pass, 1, 1), (&pass, 10, 1), (&pass, 1000, 1), (&full, 10, 2), (&full, 1000, 2)];
+            let cells = of.map(|(spec, flows, per_departure)| format!("{:.0}", cost(spec, flows, per_departure, *ecn)));
+            println!("| {}{what} | {:?} | {} |", info.name, info.kind, cells.join(" | "));
+        }
     }
 }
