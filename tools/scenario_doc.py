@@ -160,6 +160,8 @@ TABLES = {
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
     "Trace": ("What to keep moment by moment", "`trace`"),
+    "Grade": ("Grades of the delay that load adds", "`grade`"),
+    "OwnGrade": ("A grade of your own", "`grade.scale`, a list"),
 }
 
 
@@ -247,7 +249,8 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
         words = [c for c in alternatives if "const" in c or c.get("type") == "string"]
         if alternatives and not words:
             return "table"
-        return "word" if len(words) == len(alternatives) else "word or table"
+        other = "list" if any(c.get("type") == "array" for c in alternatives) else "table"
+        return "word" if len(words) == len(alternatives) else f"word or {other}"
     types = node.get("type")
     types = [types] if isinstance(types, str) else types or []
     types = [t for t in types if t != "null"]

@@ -93,6 +93,7 @@ class ScenarioDict(TypedDict, total=False):
     record: RecordDict
     trace: Mapping[str, Any]
     max_packets: int
+    grade: Mapping[str, Any]
     expect: Mapping[str, str]
 
 

@@ -32,12 +32,18 @@ class _Field:
 
 
 def headline(result: Result) -> str:
-    """The scenario's name, the seed, the length; and what load adds to the delay, with its grade, where it is known."""
+    """The scenario's name, the seed, the length; and where it is known the grade, and what it is given for."""
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
     latency = summary.get("latency") or {}
-    if latency.get("induced_ms") is not None:
-        words += [f"grade {latency['grade']}", f"load adds {number(latency['induced_ms'])} ms ({latency['from']})"]
+    if latency.get("grade") is not None:
+        scale = f" ({latency['scale']})" if "scale" in latency else ""
+        of = (
+            f"load adds {number(latency['induced_ms'])} ms"
+            if latency.get("rpm") is None
+            else f"{latency['rpm']:.0f} RPM"
+        )
+        words += [f"grade {latency['grade']}{scale}", f"{of} ({latency['from']})"]
     return "  ".join(words)
 
 
@@ -137,7 +143,7 @@ _LINK = [
     _Field("delivered", "use%", 1, _at("utilisation", 100.0)),
     _Field("", "drops", 0, _at("dropped_packets")),
     _Field("", "marks", 0, _at("marked_packets"), some=True),
-    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "max"),
+    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9", "max"),
     _Field("queue", "max", 0, _at("queue_packets.max")),
     _Field("", "grade", 0, _word("grade")),
 ]
@@ -173,7 +179,7 @@ _VOICE = [
     _Field("", "lost %", 2, _at("voip.lost_percent")),
     _Field("", "late %", 2, _at("voip.late_percent")),
     _Field("", "plr %", 2, _at("voip.plr_percent")),
-    *_of("delay ms", "voip.delay_ms", 1, "p50", "p99"),
+    *_of("delay ms", "voip.delay_ms", 1, "p50", "p99", "p99_9"),
     _Field("quality", "MOS", 2, _at("voip.mos")),
     _Field("quality", "MOS, loss only", 2, _at("voip.mos_loss_only")),
 ]
@@ -258,8 +264,8 @@ _BURST = [
 
 _DATAGRAMS = [
     _Field("", "sent", 0, _at("datagrams_sent")),
-    *_of("delay there ms", "delay_ms", 2, "p50", "p99", "max"),
-    *_of("delay back ms", "delay_ms_reverse", 2, "p50", "p99", "max"),
+    *_of("delay there ms", "delay_ms", 2, "p50", "p99", "p99_9", "max"),
+    *_of("delay back ms", "delay_ms_reverse", 2, "p50", "p99", "p99_9", "max"),
     _Field("jitter ms", "there", 3, _at("jitter_ms")),
     _Field("jitter ms", "back", 3, _at("jitter_ms_reverse")),
 ]

@@ -28,6 +28,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 #: Everything that a result can have: every kind of application, a queue with classes, a modem's grants, TCP and UDP.
 EVERYTHING = """
 duration = "20s"
+grade.scale = "rpm"
 [link.up]
 from = "a"
 to = "b"

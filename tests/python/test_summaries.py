@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import bloatlab
@@ -71,6 +73,13 @@ def test_nothing_empty_is_printed():
         for head in table.columns:
             assert set(column(table, head)) != {"-"}, (table.title, head)
     assert "Applications" not in printed(LINK)
+
+
+def test_the_first_line_names_the_scale_that_was_asked_for():
+    at = {"length": "5s", "rate": "20mbit"}
+    said = {scale: headline(bloatlab.run("rrul", sets={**at, "grade.scale": scale})) for scale in ("waveform", "rpm")}
+    assert re.search(r"  grade [A-F]\+? \(waveform\)  load adds [\d.]+ ms \(app\.ping\)$", said["waveform"])
+    assert re.search(r"  grade (poor|fair|good) \(rpm\)  \d+ RPM \(app\.ping\)$", said["rpm"])
 
 
 def test_grade_and_fairness_are_printed():

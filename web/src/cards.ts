@@ -40,7 +40,7 @@ function satisfaction(mos: number | null): [string, Card["tone"]] {
   return ["not recommended", "bad"];
 }
 
-const graded = (grade: string): Card["tone"] => (/^A/.test(grade) ? "good" : /^[BC]/.test(grade) ? "fair" : "bad");
+const graded = (grade: string): Card["tone"] => (/^(A\+?|good|excellent)$/.test(grade) ? "good" : /^(B|C|fair)$/.test(grade) ? "fair" : /^(D|F|poor)$/.test(grade) ? "bad" : "plain");
 
 function latency(summary: Summary): Card {
   const { induced_ms: induced, grade, from } = summary.latency;

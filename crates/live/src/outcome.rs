@@ -58,6 +58,7 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
         warm_up,
         events: link.handled,
         links: links.collect(),
+        grading: scenario.grading(),
         tally: &tally,
         figures,
         words,

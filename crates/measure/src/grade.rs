@@ -1,66 +1,163 @@
-//! A letter for the delay that load adds.
+//! Grades: what is compared, and where one grade ends and the next begins. One table, [`SCALES`], and scales of one's own.
+//!
+//! ```text
+//!   added   mean round trip under load - round trip of the idle path              ms, less is better
+//!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
+//! ```
+//!
+//! A speed test runs its download and its upload one after the other, and knows when its own line is idle. A run has the load that
+//! its scenario gives it: all that is measured counts as loaded, and what idle means is a property of the scale ([`Idle`]).
 
+use std::borrow::Cow;
 use units::Duration;
 
-/// A letter and the induced delay below which it is given.
+/// What of the idle path is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grade {
-    /// The letter.
-    pub letter: &'static str,
-    /// Given below this induced delay (delay under load less delay without).
-    pub below: Duration,
+pub enum Idle {
+    /// The least round trip of the run.
+    Least,
+    /// The median of the round trips that were over before any load began; without one, the least.
+    Median,
 }
 
-/// The grades, best first.   Source: the bands that public bufferbloat tests use.
-pub const GRADES: [Grade; 6] = [
-    Grade { letter: "A+", below: Duration::from_millis(5) },
-    Grade { letter: "A", below: Duration::from_millis(30) },
-    Grade { letter: "B", below: Duration::from_millis(60) },
-    Grade { letter: "C", below: Duration::from_millis(200) },
-    Grade { letter: "D", below: Duration::from_millis(400) },
-    Grade { letter: "F", below: Duration::MAX },
+/// What a scale grades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compares {
+    /// What load adds to the round trip, ms.
+    Added(Idle),
+    /// Round trips per minute under load.
+    Rpm,
+}
+
+/// A grade and where it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// A letter, or a word.
+    pub grade: Cow<'static, str>,
+    /// Given below this, ms or round trips per minute; infinity for the last.
+    pub below: f64,
+}
+
+/// A scale: grades in the order of what they end at, the last of which has no end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// Its name; "own" for one that is not in [`SCALES`].
+    pub name: &'static str,
+    /// One line: what its source compares.
+    pub words: &'static str,
+    /// What is compared here.
+    pub compares: Compares,
+    /// The grades.
+    pub bands: Cow<'static, [Band]>,
+}
+
+const fn band(grade: &'static str, below: f64) -> Band {
+    Band { grade: Cow::Borrowed(grade), below }
+}
+
+/// The letters of DSLReports, which Waveform has taken over.   Source: dslreports.com/faq/17930.
+const LETTERS: &[Band] =
+    &[band("A+", 5.0), band("A", 30.0), band("B", 60.0), band("C", 200.0), band("D", 400.0), band("F", f64::INFINITY)];
+
+/// Scales by name; the first is the default.
+///
+/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of Apple's
+/// tool). That Waveform compares a median with a mean is second hand.
+pub static SCALES: [Scale; 4] = [
+    Scale {
+        name: "dslreports",
+        words: "A+ to F; the mean of what a download and what an upload add to the mean round trip",
+        compares: Compares::Added(Idle::Least),
+        bands: Cow::Borrowed(LETTERS),
+    },
+    Scale {
+        name: "waveform",
+        words: "A+ to F; the mean under load less the median of the idle line",
+        compares: Compares::Added(Idle::Median),
+        bands: Cow::Borrowed(LETTERS),
+    },
+    Scale {
+        name: "vrecipes",
+        words: "A+ to F, milder; loaded less unloaded round trip",
+        compares: Compares::Added(Idle::Median),
+        bands: Cow::Borrowed(&[
+            band("A+", 15.0),
+            band("A", 50.0),
+            band("B", 100.0),
+            band("C", 300.0),
+            band("D", 500.0),
+            band("F", f64::INFINITY),
+        ]),
+    },
+    // 300 RPM are round trips of 200 ms, 1000 of 60 ms, 6000 of 10 ms
+    Scale {
+        name: "rpm",
+        words: "poor to excellent; round trips per minute under load",
+        compares: Compares::Rpm,
+        bands: Cow::Borrowed(&[
+            band("poor", 300.0),
+            band("fair", 1000.0),
+            band("good", 6000.0),
+            band("excellent", f64::INFINITY),
+        ]),
+    },
 ];
 
-/// The letter for an induced delay.
-pub fn grade(induced: Duration) -> &'static str {
-    GRADES.iter().find(|g| induced < g.below).map_or("F", |g| g.letter)
-}
+impl Scale {
+    /// The scale of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        SCALES.iter().find(|scale| scale.name == name)
+    }
 
-/// A word and the responsiveness below which it is given.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Class {
-    /// The word.
-    pub word: &'static str,
-    /// Given below so many round trips per minute.
-    pub below_rpm: f64,
-}
+    /// A scale of one's own for what load adds to the least round trip: grades and their ends, rising.
+    pub fn own(bands: Vec<Band>) -> Self {
+        Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
+    }
 
-/// The classes of responsiveness, worst first: 300 RPM are round trips of 200 ms, 1000 of 60 ms, 6000 of 10 ms.
-pub const CLASSES: [Class; 4] = [
-    Class { word: "poor", below_rpm: 300.0 },
-    Class { word: "fair", below_rpm: 1000.0 },
-    Class { word: "good", below_rpm: 6000.0 },
-    Class { word: "excellent", below_rpm: f64::INFINITY },
-];
+    /// The grade of a value in the scale's own unit; `None` for one that is not known.
+    pub fn grade(&self, value: f64) -> Option<&str> {
+        if value.is_nan() {
+            return None;
+        }
+        self.bands.iter().find(|band| value < band.below).or(self.bands.last()).map(|band| &*band.grade)
+    }
+
+    /// The grade of an added delay; `None` where the scale is of round trips per minute.
+    pub fn added(&self, delay: Duration) -> Option<&str> {
+        match self.compares {
+            Compares::Added(_) => self.grade(delay.millis()),
+            Compares::Rpm => None,
+        }
+    }
+}
 
 /// The class of a responsiveness; `None` for one that is not known.
 pub fn class(rpm: f64) -> Option<&'static str> {
-    let found = CLASSES.iter().find(|c| rpm < c.below_rpm).map_or("excellent", |c| c.word);
-    (!rpm.is_nan()).then_some(found)
+    let scale: &'static Scale = Scale::named("rpm")?;
+    scale.grade(rpm)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn grades(name: &str, values: &[f64]) -> Vec<String> {
+        let scale = Scale::named(name).unwrap();
+        values.iter().map(|v| scale.grade(*v).unwrap().to_owned()).collect()
+    }
+
     #[test]
     fn letters_at_their_borders() {
-        let letters: Vec<&str> = [0, 4, 5, 29, 30, 59, 60, 199, 200, 399, 400, 100_000]
-            .iter()
-            .map(|&ms| grade(Duration::from_millis(ms)))
-            .collect();
-        assert_eq!(letters, ["A+", "A+", "A", "A", "B", "B", "C", "C", "D", "D", "F", "F"]);
-        assert_eq!(grade(Duration::MAX), "F");
+        let at = [0.0, 4.999_999, 5.0, 29.0, 30.0, 59.0, 60.0, 199.0, 200.0, 399.0, 400.0, 1e9];
+        let letters = ["A+", "A+", "A", "A", "B", "B", "C", "C", "D", "D", "F", "F"];
+        assert_eq!(grades("dslreports", &at), letters);
+        assert_eq!(grades("waveform", &at), letters);
+        let at = [14.9, 15.0, 50.0, 100.0, 300.0, 500.0];
+        assert_eq!(grades("vrecipes", &at), ["A+", "A", "B", "C", "D", "F"]);
+        let dslreports = &SCALES[0];
+        assert_eq!(dslreports.added(Duration(4_999_999)), Some("A+"));
+        assert_eq!(dslreports.added(Duration::from_millis(5)), Some("A"));
+        assert_eq!(dslreports.added(Duration::MAX), Some("F"));
     }
 
     #[test]
@@ -69,5 +166,23 @@ mod tests {
         let [poor, fair, good, excellent] = ["poor", "fair", "good", "excellent"].map(Some);
         assert_eq!(words, [poor, poor, fair, fair, good, good, excellent, excellent]);
         assert_eq!(class(f64::NAN), None);
+        assert_eq!(Scale::named("rpm").unwrap().added(Duration(1)), None, "a queue has no round trips");
+    }
+
+    #[test]
+    fn every_scale_rises_to_no_end() {
+        for scale in &SCALES {
+            assert!(scale.bands.is_sorted_by(|a, b| a.below < b.below), "{}", scale.name);
+            assert!(scale.bands.last().is_some_and(|last| last.below.is_infinite()), "{}", scale.name);
+        }
+    }
+
+    #[test]
+    fn a_scale_of_ones_own() {
+        let scale = Scale::own(vec![
+            Band { grade: "fine".into(), below: 20.0 },
+            Band { grade: "bad".into(), below: f64::INFINITY },
+        ]);
+        assert_eq!((scale.grade(19.9), scale.grade(20.0)), (Some("fine"), Some("bad")));
     }
 }

@@ -89,6 +89,10 @@ impl Histogram {
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
+    /// Sum, ns, exact.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
     /// Mean, rounded to the nearest nanosecond; `None` without values.
     pub fn mean(&self) -> Option<Duration> {
         let n = u128::from(self.count);

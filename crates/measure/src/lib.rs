@@ -36,12 +36,12 @@ mod weighted;
 
 pub use fairness::jain;
 pub use files::{FileDone, FileSummary, Files};
-pub use grade::{CLASSES, Class, GRADES, Grade, class, grade};
+pub use grade::{Band, Compares, Idle, SCALES, Scale, class};
 pub use histogram::Histogram;
 pub use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
 pub use outcome::{
-    Account, ClassCounts, Column, Count, GrantCounts, LinkAccount, LinkCounts, Outcome, Table, delay_json,
+    Account, ClassCounts, Column, Count, Grading, GrantCounts, LinkAccount, LinkCounts, Outcome, Table, delay_json,
 };
 pub use pages::{PageLoad, PageLoads, PageSummary};
 pub use percentile::{median, median_absolute_deviation, percentile, variation};

@@ -1,6 +1,7 @@
 //! Round-trip probes: what `ping` prints, and each probe.
 
-use crate::Histogram;
+use crate::{Histogram, median};
+use std::ops::Range;
 use units::{Duration, Time};
 
 /// Most probes that are kept one by one: at ten a second, those of 109 minutes.
@@ -68,6 +69,29 @@ impl Probes {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
+    /// The mean round trip under a load: probes that were answered before it began or left when it was over do not count.
+    pub fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
+        let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
+        let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
+        let outside = self.idle(load.start).chain(late.filter(|(sent, _)| *sent >= load.start));
+        for (_, rtt) in outside.filter(|(sent, rtt)| *sent + *rtt >= self.warm_up) {
+            (n, sum) = (n.saturating_sub(1), sum.saturating_sub(u128::from(rtt.0)));
+        }
+        (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
+    }
+
+    /// The median round trip of the probes that were answered before `load`; without one the least of the run.
+    pub fn unloaded(&self, load: Time) -> Option<Duration> {
+        let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
+        median(&idle).map(Duration).or(self.least)
+    }
+
+    /// Those that were answered before `load`: when each left, and its round trip.
+    fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
+        let before = self.kept.iter().take_while(move |p| p.sent < load);
+        before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
+    }
+
     /// The kept ones, in order.
     pub fn kept(&self) -> &[Probe] {
         &self.kept
@@ -100,6 +124,27 @@ mod tests {
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
         // mean of 60 and 100, less 20
         assert_eq!(p.induced(), Some(Duration(60)));
+    }
+
+    #[test]
+    fn the_idle_line_ends_where_the_load_begins() {
+        let mut p = Probes::new(Time(1000));
+        // four answered before the load at 4000, one under way when it begins, two under it
+        let rtts = [21, 20, 23, 30, 500, 100, 140];
+        (0..7).for_each(|i| p.sent(Time(i * 900)));
+        rtts.into_iter().enumerate().for_each(|(i, rtt)| {
+            let sent = i as u64 * 900;
+            p.answered(i as u64, Time(sent + rtt), Duration(rtt));
+        });
+        // median of 20, 21, 23, 30: the mean of the middle two, rounded down
+        assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
+        // of the five after the warm-up (23, 30, 500, 100, 140) those under load: 740 / 3
+        assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
+        // the load is over at 5000: without the 140 that left at 5400
+        assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
+        assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle: the least");
+        assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());
+        assert_eq!(p.loaded(&(Time::NEVER..Time::NEVER)), None, "no load");
     }
 
     #[test]

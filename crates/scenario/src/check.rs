@@ -38,6 +38,9 @@ impl Scenario {
         }
         self.check_record(&mut problems);
         self.check_trace(&mut problems);
+        if let Some(grade) = &self.grade {
+            grade.check(&mut problems);
+        }
         if problems.is_empty() {
             // names resolve only in a network whose parts are sound
             self.check_network(&mut problems);
@@ -152,7 +155,7 @@ impl Scenario {
             problems.push(Problem::new("stop", format!("expected a time after the start at {}", app.start)));
         }
         if app.stop.is_some() && matches!(&app.traffic, traffic::Traffic::Ftp(p) if p.size.is_none()) {
-            let message = "a transfer without a size never ends, so it cannot stop; give it a size";
+            let message = "a transfer without a size does not stop; give it a size, or a length";
             problems.push(Problem::new("stop", message));
         }
         if app.stop.is_some() && matches!(&app.traffic, Traffic::Rpm(_)) {

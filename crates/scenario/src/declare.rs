@@ -1,6 +1,7 @@
 //! The declarations: a scenario's tables, as they are written.
 
 use crate::expect::Expect;
+use crate::grading::Grade;
 use crate::nearest;
 use crate::stack::Stack;
 use crate::trace::Trace;
@@ -43,6 +44,9 @@ pub struct Scenario {
     /// What of the run's inside to keep, moment by moment (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// How the delay that load adds is graded; without it as `scale = "dslreports"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
     /// Most packets that a run may take by an estimate that is made before it starts; a scenario that may take more is refused.
     /// Default 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +257,7 @@ pub struct App {
     /// `proshare` and of other `cbr`, which draw their own; 100ms of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// When it stops asking for more; what is under way may finish (so an endless transfer cannot stop). Without it, the
+    /// When it stops asking for more; what is under way may finish (so an endless transfer does not stop: `length` ends it). Without it, the
     /// end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,

@@ -13,6 +13,8 @@ mod choice;
 mod declare;
 mod delivery_check;
 mod expect;
+mod grading;
+mod load;
 mod nearest;
 mod network;
 mod parse;
@@ -27,6 +29,7 @@ mod work;
 
 pub use declare::{App, Change, DatagramEcn, Link, Record, Route, Scenario};
 pub use expect::Expect;
+pub use grading::{Choice, Grade, OwnGrade};
 pub use nearest::nearest;
 pub use network::{NO_LINK, Network, NetworkApp, NetworkLink};
 pub use stack::Stack;

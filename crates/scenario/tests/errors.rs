@@ -52,9 +52,55 @@ fn the_good_text_is_good_and_its_canonical_form_is_a_fixed_point() {
 }
 
 #[test]
+fn scales_of_grades() {
+    let refused = |scale: &str| set("grade.scale", scale).unwrap_err();
+    assert_eq!(
+        refused("wavform"),
+        [
+            "grade.scale: unknown scale \"wavform\"; did you mean \"waveform\"? (known: dslreports, waveform, vrecipes, rpm)"
+        ]
+    );
+    assert_eq!(
+        refused("[]"),
+        ["grade.scale: an empty list is not valid; expected 1 to 26 grades, or the name of a scale"]
+    );
+    assert_eq!(
+        refused("[{ grade = 'a', below = '30ms' }, { grade = 'b', below = '30ms' }, { grade = 'c' }]"),
+        ["grade.scale.1.below: 30ms is not valid; expected more than 30ms, where the one before ends"]
+    );
+    assert_eq!(
+        refused("[{ grade = 'a', below = '0s' }, { grade = 'c' }]"),
+        ["grade.scale.0.below: 0s is not valid; expected more than 0s"]
+    );
+    assert_eq!(
+        refused("[{ grade = 'a', below = '1ms' }, { grade = 'b' }, { grade = 'a' }]"),
+        [
+            "grade.scale.1.below: is missing; only the last grade has none",
+            "grade.scale.2.grade: \"a\" stands there twice"
+        ]
+    );
+    assert_eq!(
+        refused("[{ grade = 'a', below = '1ms' }]"),
+        ["grade.scale.0.below: 1ms is not valid; the last grade has none, it takes the rest"]
+    );
+    assert_eq!(refused("[{ grade = '' }]"), ["grade.scale.0.grade: \"\" is not valid; expected 1 to 24 characters"]);
+    assert_eq!(
+        refused("[{ grade = 'a', belov = '1ms' }]"),
+        ["grade.scale.0: unknown key \"belov\"; did you mean \"below\"? (valid: grade, below)"]
+    );
+    assert!(
+        refused("5")[0].starts_with("grade.scale: 5 is not valid; expected the name of a scale, or a list of grades")
+    );
+    for good in ["waveform", "[{ grade = 'a', below = '1ms' }, { grade = 'b' }]"] {
+        let scenario = set("grade.scale", good).unwrap();
+        assert_eq!(read::scenario(&scenario.canonical(), Format::Json, &[]).unwrap(), scenario);
+    }
+}
+
+#[test]
 fn an_endless_transfer_cannot_stop() {
     let lines = refused("traffic.ftp = {}", "stop = \"5s\"\ntraffic.ftp = {}");
-    assert_eq!(lines, ["app.upload.stop: a transfer without a size never ends, so it cannot stop; give it a size"]);
+    assert_eq!(lines, ["app.upload.stop: a transfer without a size does not stop; give it a size, or a length"]);
     assert!(read::scenario(&GOOD.replace("ftp = {}", "ftp.size = \"1MB\"\nstop = \"5s\""), Format::Toml, &[]).is_ok());
 }
 

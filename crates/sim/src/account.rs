@@ -30,6 +30,7 @@ impl<S: Sink> World<S> {
             warm_up: scenario.record.warm_up,
             events: self.events(),
             links: links.collect(),
+            grading: scenario.grading(),
             tally: &self.core.tally,
             figures: self.apps.iter().map(|a| a.machine.figures(now)).collect(),
             words: self.apps.iter().map(|a| a.machine.words()).collect(),

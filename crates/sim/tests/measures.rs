@@ -80,6 +80,35 @@ fn the_grade_of_a_burst_among_pings() {
     assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
 }
 
+#[test]
+fn the_same_burst_on_other_scales() {
+    // As above: pings of 22, 22, 112 and 22 ms, and the burst begins at 1.99 s. The idle line answers in 22 ms (two pings), the
+    // loaded one in (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.
+    let ping = app("ping", "ping = { size = 125 }");
+    let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
+                 traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
+    let on = |scale: &str| run(&line(4, &format!("{ping}{burst}[grade]\nscale = {scale}\n")));
+    let own = r#"[{ grade = "play", below = "20ms" }, { grade = "talk", below = "23ms" }, { grade = "wait" }]"#;
+    for (scale, name, added, grade, queue) in [
+        ("'dslreports'", "dslreports", 22.5, "A", Some("B")),
+        ("'waveform'", "waveform", 45.0, "B", Some("B")),
+        ("'vrecipes'", "vrecipes", 45.0, "A", Some("A")),
+        ("'rpm'", "rpm", 22.5, "fair", None),
+        (own, "own", 22.5, "talk", Some("wait")),
+    ] {
+        let outcome = on(scale);
+        let (latency, pings) = (&outcome.summary["latency"], &outcome.summary["apps"]["ping"]["ping"]);
+        assert_eq!((latency["scale"].as_str(), latency["grade"].as_str()), (Some(name), Some(grade)));
+        assert!((number(&outcome, "latency.induced_ms") - added).abs() < 1e-9, "{scale}");
+        assert_eq!((pings["grade"].as_str(), latency["from"].as_str()), (Some(grade), Some("app.ping")));
+        assert_eq!(outcome.summary["links"]["up"]["grade"].as_str(), queue, "{scale}");
+    }
+    assert!((number(&on("'rpm'"), "latency.rpm") - 60_000.0 / 67.0).abs() < 1e-6);
+    // a queue alone has no round trips
+    let alone = run(&line(4, &format!("{burst}[grade]\nscale = 'rpm'\n")));
+    assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
+}
+
 /// A cable modem as examples/cable-modem.toml has it, with everything that is not said left to its default.
 const UPSTREAM: &str = "docsis.flow = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\", \
                         peak_traffic_rate = \"20mbit\" }";

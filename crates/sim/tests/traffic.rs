@@ -45,6 +45,39 @@ fn a_ping_sees_the_full_buffer_and_its_drops() {
 }
 
 #[test]
+fn a_transfer_of_a_length_leaves_the_line_idle() {
+    for (stack, loss, way) in [
+        ("linux-6", 0.0, "up"),
+        ("linux-6", 0.01, "down"),
+        ("ns2-reno", 0.01, "up"),
+        ("bbr3", 0.01, "up"),
+        ("prague", 0.0, "up"),
+    ] {
+        let app = format!(
+            "[app.load]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\nstart_spread = \"0s\"\ntcp = \"{stack}\"\n\
+             traffic.ftp = {{ flows = 2, length = \"5s\", direction = \"{way}\" }}\n"
+        );
+        let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
+        let outcome = run(&net);
+        // 6 s, a full queue (at most 240 ms) and what has to be sent again: from 9 s on nothing moves
+        let (bins, sent) = (
+            series(&outcome, "queue_series", "t_s", "link", way),
+            series(&outcome, "queue_series", "sent_bytes", "link", way),
+        );
+        let after: f64 = bins.iter().zip(&sent).filter(|(t, _)| **t >= 9.0).map(|(_, bytes)| *bytes).sum();
+        let during: f64 =
+            bins.iter().zip(&sent).filter(|(t, _)| (5.0..6.0).contains(*t)).map(|(_, bytes)| *bytes).sum();
+        let rate = if way == "up" { 625_000.0 } else { 1_250_000.0 };
+        assert_eq!(after, 0.0, "{stack}");
+        assert!(during > if loss > 0.0 { 0.2 } else { 0.9 } * rate, "{stack} sends to the end: {during}");
+        for link in ["up", "down"] {
+            let held = |what: &str| number(&outcome, &format!("links.{link}.{what}_packets"));
+            assert_eq!((held("backlog"), held("in_flight")), (0.0, 0.0), "{stack}");
+        }
+    }
+}
+
+#[test]
 fn datagrams_go_down_the_line() {
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
                 [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";

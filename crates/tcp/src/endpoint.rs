@@ -83,7 +83,8 @@ impl Endpoint {
         }
     }
 
-    /// Nothing more will be written: a FIN follows what was (on the last segment, if that is still unsent).
+    /// Nothing more will be written: a FIN follows what was (on the last segment, if that is still unsent). What is endless ends
+    /// with what has left.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;

@@ -67,6 +67,9 @@ impl Path {
     }
 }
 
+/// The end of a stream that has none.
+const ENDLESS: u64 = u64::MAX;
+
 /// The sending half of an endpoint. Three cache lines for every ACK (the stream and its window, the clock, the
 /// controller with the head of the board), a fourth with the board's entries, and what few ACKs need behind them.
 #[derive(Clone, Debug)]
@@ -212,6 +215,9 @@ impl Sender {
     }
 
     pub(crate) fn close(&mut self) {
+        if self.end == ENDLESS {
+            self.end = self.next.max(1);
+        }
         self.closing = true;
     }
 

@@ -14,6 +14,9 @@
 //! With `interval` the files begin at fixed times instead, a late one as soon as the one before is finished.
 //! With a new connection for each file the sender closes right after writing (its FIN follows the last byte) and the
 //! receiver closes when it has everything.
+//!
+//! With `length`, as netperf's -l, a transfer without a size ends at that time after its flow began: nothing more leaves but what
+//! has to be sent again, and both ends close.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -33,8 +36,11 @@ pub struct FtpParams {
     pub flows: u32,
     /// Which way the files go. Default `up`.
     pub direction: Direction,
-    /// Size of a file in bytes of payload; without it one transfer never ends. Default none.
+    /// Size of a file in bytes of payload; without it there is one transfer that does not end by itself. Default none.
     pub size: Option<Bytes>,
+    /// How long a transfer without a size lasts; without it until the end of the run. Excludes `size`. Default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<Duration>,
     /// Files per flow; without it they repeat until the end. Needs `size`. Default none.
     pub count: Option<u64>,
     /// Silence between the end of a file and the start of the next of the same flow. Needs `size`. Default 0s.
@@ -59,6 +65,7 @@ impl Default for FtpParams {
             flows: 1,
             direction: Direction::Up,
             size: None,
+            length: None,
             count: None,
             pause: Duration::ZERO,
             pause_spread: Duration::ZERO,
@@ -89,6 +96,12 @@ impl Params for FtpParams {
                 "size",
                 "0B is not valid; expected at least 1 byte, or no size for an endless file",
             ));
+        }
+        if self.length.is_some_and(Duration::is_zero) {
+            return Err(Problem::new("length", "0s is not valid; expected more than 0s, or no length"));
+        }
+        if self.length.is_some() && self.size.is_some() {
+            return Err(Problem::new("length", "excludes `size`: a file ends with its last byte"));
         }
         if self.count == Some(0) {
             return Err(Problem::new(
@@ -144,7 +157,8 @@ impl Params for FtpParams {
     }
 }
 
-/// One flow. At most one timer of it is pending, and only while it is not `busy`; the timer's token is its index.
+/// One flow. At most one timer that begins it is pending, and only while it is not `busy`; its token is the flow's index. That of
+/// the timer at the end of `length` is the index past all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     /// The open connection, if there is one.
@@ -174,7 +188,26 @@ impl Ftp {
         self.flows.iter().map(|f| f.done).sum()
     }
 
+    /// When flow `i` ends.
+    fn end_of(&self, i: usize) -> Option<Time> {
+        Some(self.begin_of(i) + self.params.length?)
+    }
+
+    /// When flow `i` begins.
+    fn begin_of(&self, i: usize) -> Time {
+        self.start + self.params.stagger * i as u64
+    }
+
     fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
+        if let Some(end) = self.end_of(i) {
+            // a connection that failed is not tried again after the end
+            if host.now() >= end {
+                return;
+            }
+            if host.now() == self.begin_of(i) {
+                host.timer(end, (self.flows.len() + i) as u64);
+            }
+        }
         let (sender, size) = (self.params.direction.sender(), self.params.size);
         let flow = &mut self.flows[i];
         let conn = match flow.conn {
@@ -189,6 +222,17 @@ impl Ftp {
         host.write(conn, sender, size.map_or(u64::MAX, |s| s.0));
         if self.params.new_connection && size.is_some() {
             host.close(conn, sender);
+        }
+    }
+
+    /// The time of flow `i` is over.
+    fn end<H: Host>(&mut self, i: usize, host: &mut H) {
+        let flow = &mut self.flows[i];
+        flow.busy = false;
+        if let Some(conn) = flow.conn.take() {
+            self.conns.remove(conn);
+            host.close(conn, self.params.direction.sender());
+            host.close(conn, self.params.direction.receiver());
         }
     }
 
@@ -219,10 +263,7 @@ impl Ftp {
     /// When the file after the one that has just been finished begins.
     fn next_file<H: Host>(&self, i: usize, host: &mut H) -> Time {
         match self.params.interval {
-            Some(interval) => {
-                let first = self.start + self.params.stagger * i as u64;
-                (first + interval * self.flows[i].done).max(host.now())
-            }
+            Some(interval) => (self.begin_of(i) + interval * self.flows[i].done).max(host.now()),
             None => {
                 let extra = match self.params.pause_spread.0 {
                     0 => 0,
@@ -241,13 +282,16 @@ impl Application for Ftp {
             if i == 0 || self.params.stagger.is_zero() {
                 self.begin(i, host);
             } else {
-                host.timer(self.start + self.params.stagger * i as u64, i as u64);
+                host.timer(self.begin_of(i), i as u64);
             }
         }
     }
 
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
-        self.begin(token as usize, host);
+        match (token as usize).checked_sub(self.flows.len()) {
+            None => self.begin(token as usize, host),
+            Some(i) => self.end(i, host),
+        }
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
@@ -305,6 +349,21 @@ mod tests {
         assert_eq!(fake.opened.len(), 5);
         assert!(fake.writes.iter().all(|w| (w.side, w.bytes) == (Side::Client, u64::MAX)));
         assert_eq!((fake.writes.len(), fake.files.len()), (5, 0));
+    }
+
+    #[test]
+    fn an_endless_file_ends_after_its_length() {
+        let mut fake = Fake::new(&[20 * MS]);
+        let (stagger, length) = (Duration::from_secs(2), Some(Duration::from_secs(5)));
+        let app = run(FtpParams { flows: 2, stagger, length, ..Default::default() }, &mut fake, 20 * S);
+        assert_eq!((app.counts(), fake.writes.len(), fake.open_now()), (false, 2, 0));
+        let times: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / S, o.closed.map(|at| at.0 / S))).collect();
+        assert_eq!(times, [(0, Some(5)), (2, Some(7))]);
+        // each connection fails after 2 s and is tried again 1 s later, but not after the end at 5 s
+        let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1, 2, 3], 2 * S);
+        run(FtpParams { length, ..Default::default() }, &mut fake, 20 * S);
+        let at: Vec<_> = fake.opened.iter().map(|o| o.at.0 / S).collect();
+        assert_eq!(at, [0, 3]);
     }
 
     #[test]
@@ -409,5 +468,8 @@ mod tests {
         assert_eq!(bad(FtpParams { interval: Some(second), ..Default::default() }), "interval");
         let both = FtpParams { size: Some(Bytes(1)), interval: Some(second), pause: second, ..Default::default() };
         assert_eq!(bad(both), "interval");
+        let length = Some(second);
+        assert_eq!(bad(FtpParams { length, size: Some(Bytes(1)), ..Default::default() }), "length");
+        assert_eq!(bad(FtpParams { length: Some(Duration::ZERO), ..Default::default() }), "length");
     }
 }

@@ -82,7 +82,7 @@ pub trait Host {
     /// has left, and behind `notsent_lowat` bytes (TCP_NOTSENT_LOWAT) that its socket holds unsent. From the first call on a
     /// socket of a kernel holds no more.
     fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64;
-    /// `side` has no more to send: FIN after what was written.
+    /// `side` has no more to send: FIN after what was written; after a write without end, FIN after what has left.
     fn close(&mut self, conn: ConnId, side: Side);
     /// `side` sends a datagram of `size` bytes on the wire, between the client and server `peer`. `number` comes back in
     /// `datagram_received` at the other side, if it arrives.

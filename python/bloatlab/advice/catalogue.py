@@ -156,7 +156,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
         return given, tomllib.loads(_folder(kind).joinpath(f"{given}.toml").read_text(encoding="utf-8"))
     workload = workloads.find(given) if kind == "load" else None
     if workload is not None:
-        return given, json.loads(workload.build()[0])
+        return given, _without_end(json.loads(workload.build()[0]))
     path = Path(given)
     if path.suffix != ".toml" and not path.exists():
         known = names(kind)
@@ -167,6 +167,14 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
         raise AdviceError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError:
         raise AdviceError(f"{path}: not a text file") from None
+
+
+def _without_end(data: dict[str, Any]) -> dict[str, Any]:
+    """A workload whose load lasts as long as it is run, whatever `length` is."""
+    for app in data["app"].values():
+        app["traffic"].get("ftp", {}).pop("length", None)
+        app.pop("stop", None)
+    return data
 
 
 def device(given: str) -> Device:

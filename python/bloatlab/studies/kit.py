@@ -5,11 +5,12 @@ A study brings its cases, its measures, its rules, its answer and its own tables
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 from rich.console import Console
@@ -24,7 +25,7 @@ from bloatlab.studies.layout import claims_table, facts, seeds, shares_table
 from bloatlab.studies.registry import PUBLICATIONS, Options
 from bloatlab.studies.scorecard import Origin, Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
-from bloatlab.tables import TextTable
+from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import show
 
 REPORT = "report.html"
@@ -102,6 +103,48 @@ class Reproduced(ABC):
         console.print(f"Report: [bold]{self.report}[/]", soft_wrap=True, highlight=False)
 
 
+class Taken(TypedDict):
+    """What a reproduction took, as `Reproduced` has it."""
+
+    folder: Path
+    runs: int
+    found: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A reproduction under way: its seeds, and what a quick look proves (nothing; empty for a full one)."""
+
+    options: Options
+    seeds: range
+    proves_nothing: str
+    since: float
+
+    def few(self, most: int) -> range:
+        """The seeds of what is reported and not gated."""
+        return range(1, min(len(self.seeds), most) + 1)
+
+    def taken(self, *ran: Gathered[Any]) -> Taken:
+        """What all these runs took, until now."""
+        return {
+            "folder": self.options.out,
+            "runs": sum(len(r.points) for r in ran),
+            "found": sum(r.found for r in ran),
+            "seconds": time.perf_counter() - self.since,
+        }
+
+
+def begin(options: Options, study: str, what: str, quick_seeds: int, quick_warning: str) -> Begun:
+    """Say what is to be run ("41 cases") with how many seeds, and the warning of a quick look."""
+    seeds = range(1, (quick_seeds if options.quick else options.seeds) + 1)
+    said = f"[bold]{study}[/]  {what}, {counted(len(seeds), 'seed')}, {options.workers}"
+    options.console.print(said, highlight=False)
+    if options.quick:
+        options.console.print(f"[yellow]{quick_warning}[/]")
+    return Begun(options, seeds, quick_warning if options.quick else "", time.perf_counter())
+
+
 def simulate(
     cases: Sequence[Any],
     scenario: Callable[..., Scenario],
@@ -125,6 +168,11 @@ def of_first_seed(gathered: Gathered[At]) -> Mapping[str, tuple[Scenario, Mappin
     """The scenario of every case with seed 1, and the frames that were kept of it."""
     pairs = zip(gathered.points, gathered.values, strict=True)
     return {str(p.key["case"]): (p.scenario, value.frames) for p, value in pairs if p.seed == 1}
+
+
+def scenarios_of(gathered: Gathered[At]) -> dict[str, Scenario]:
+    """The scenario of every case with seed 1."""
+    return {str(p.key["case"]): p.scenario for p in gathered.points if p.seed == 1}
 
 
 def compose(done: Reproduced, about: About, sections: Sequence[Section]) -> Page:

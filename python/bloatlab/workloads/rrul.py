@@ -1,10 +1,10 @@
 """The tests of flent (flent.org): Realtime Response Under Load and its family, by flent's own names.
 
-A client loads both directions of a line to a server, 5 s after the probes begin, for `length`. Probes are UDP request
-and response (the next request leaves when the answer comes) and ICMP echo each 0.2 s. Marks are DSCPs of both ways.
+A client loads both directions of a line to a server for `length`; the probes begin 5 s before that and end 5 s after
+it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo each 0.2 s. Marks
+are DSCPs of both ways.
 
-Source: flent/tests/*.conf of flent 2. Departs: a transfer without end does not stop before the run does, so the 5 s of
-silence after the load are left out.
+Source: flent/tests/*.conf of flent 2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, link, ms
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
-#: Silence before the load, s.
+#: Silence before the load, and after it, s.
 SILENCE = 5.0
 #: Bytes of a UDP probe of one byte: IPv4, UDP and it.
 _UDP_PROBE = "29B"
@@ -26,11 +26,11 @@ _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "
 _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
-def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, after: float = 0.0) -> Data:
-    """The line and how long it runs; with `servers` each behind the line at a round trip of its own."""
+def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
+    """The line; it runs `length` and `beside`, s. With `servers` each stands behind it at a round trip of its own."""
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
-    length = SILENCE + p.quantity("length", "duration") + after
+    length = p.quantity("length", "duration") + beside
     far = "server" if servers is None else "router"
     delay = rtt / 2 if servers is None else 0.0
     links: Data = {
@@ -47,7 +47,7 @@ def _ends(server: str = "server") -> tuple[str, Sequence[str]]:
 
 
 def _tcp(p: Parameters, way: str, *, flows: int = 1, mark: str = "CS0", server: str = "server", **more: object) -> Data:
-    traffic = {"ftp": {"flows": flows, "direction": way}}
+    traffic = {"ftp": {"flows": flows, "direction": way, "length": ms(p.quantity("length", "duration"))}}
     given: Data = {"start": ms(SILENCE), "tcp": p.text("tcp"), "dscp": DSCP[mark], **more}
     return app(_ends(server), traffic, **given)
 
@@ -141,9 +141,9 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Each flow lasts until the end here; flent's end after `length` each."""
+    """Each flow lasts `length`, the first from the beginning on; ICMP is ours."""
     apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ms(SILENCE * at)} for name, tcp, at in _SQUARE}
-    return {**_line(p, after=SILENCE * 4), "app": {**apps, "ping": _icmp()}}
+    return {**_line(p, beside=6.0 * SILENCE), "app": {**apps, "ping": _icmp()}}
 
 
 def _voip(p: Parameters) -> Data:
@@ -160,19 +160,22 @@ def _http(p: Parameters) -> Data:
 
 
 def _bursts(p: Parameters) -> Data:
-    """UDP at once, each 10 s, beside the probes."""
-    bursts = app(_ends(), {"burst": {"bytes": "150KB", "interval": "10s", "transport": "udp"}}, start=ms(SILENCE))
-    return {**_both(p, (), _PROBES), "app": {**_both(p, (), _PROBES)["app"], "burst": bursts}}
+    """UDP at once, each 10 s, beside the probes, which end with `length`."""
+    burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
+    made = _both(p, (), _PROBES)
+    made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ms(SILENCE))
+    return {**made, **_line(p, beside=0.0)}
 
 
 def _flood(p: Parameters) -> Data:
     rate = 1.2 * p.quantity("up", "rate")
-    flood = app(_ends(), {"cbr": {"rate": f"{round(rate)}bit", "size": 1500}}, start=ms(SILENCE))
+    end = SILENCE + p.quantity("length", "duration")
+    flood = app(_ends(), {"cbr": {"rate": f"{round(rate)}bit", "size": 1500}}, start=ms(SILENCE), stop=ms(end))
     return {**_line(p), "app": {"flood": flood, "ping": _icmp()}}
 
 
 def _ping_only(p: Parameters) -> Data:
-    return {**_line(p), "app": {"ping": _icmp()}}
+    return {**_line(p, beside=0.0), "app": {"ping": _icmp()}}
 
 
 _N = {**_LINE, "flows": "4"}

@@ -51,6 +51,10 @@ impl Core {
         let end = side as usize;
         if let Some(conn) = &mut self.conns[slot] {
             conn.ends[end].closing = true;
+            // what is endless ends with what the socket has taken
+            if conn.ends[end].to_send == u64::MAX {
+                conn.ends[end].to_send = 0;
+            }
         }
         self.push(slot, end);
     }

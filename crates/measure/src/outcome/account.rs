@@ -1,10 +1,11 @@
 //! What a run hands over to be told of, and what it comes to.
 
-use crate::LinkMeter;
 use crate::tally::Tally;
+use crate::{LinkMeter, Scale};
 use packet::{Backlog, DropReason, OpportunityCounts};
 use serde_json::Value;
-use units::Duration;
+use std::ops::Range;
+use units::{Duration, Time};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,6 +182,15 @@ impl LinkAccount<'_> {
     }
 }
 
+/// How the delay that load adds is graded.
+#[derive(Clone, Debug)]
+pub struct Grading {
+    /// The scale that was asked for; `None`: the first of [`crate::SCALES`], of which the summary does not tell the name.
+    pub scale: Option<Scale>,
+    /// From the start of the first application that is no probe to the end of the last.
+    pub load: Range<Time>,
+}
+
 /// All that a run, simulated or live, gives account of.
 #[derive(Clone, Debug)]
 pub struct Account<'a> {
@@ -196,6 +206,8 @@ pub struct Account<'a> {
     pub events: u64,
     /// Every link, in the order of names.
     pub links: Vec<LinkAccount<'a>>,
+    /// How it is graded.
+    pub grading: Grading,
     /// Applications and flows.
     pub tally: &'a Tally,
     /// By application, what only its machine knows.

@@ -4,10 +4,11 @@
 //! in their unit; `wire` counts every header, `goodput` payload that arrived in order.
 
 mod account;
+mod graded;
 mod summary;
 mod tables;
 
-pub use account::{Account, ClassCounts, Column, Count, GrantCounts, LinkAccount, LinkCounts, Outcome, Table};
+pub use account::{Account, ClassCounts, Column, Count, Grading, GrantCounts, LinkAccount, LinkCounts, Outcome, Table};
 pub use summary::delay_json;
 
 impl Account<'_> {

@@ -2,15 +2,13 @@
 //!
 //! ```text
 //!   fairness       Jain's index over the goodput of flows, both directions of each together
-//!   induced delay  of a ping: mean round trip - least round trip;  of a queue: mean sojourn
-//!   grade          the letter of the induced delay
 //! ```
 //!
-//! Source of the grade: the bufferbloat grade of dslreports.com, whose measure is the mean increase of the round trip under load.
+//! What load adds, and its grade: `graded.rs`.
 
 use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
-use crate::{Histogram, class, grade, jain, variation};
+use crate::{Histogram, class, jain, variation};
 use packet::{DropReason, OpportunityCounts};
 use serde_json::{Map, Value, json};
 use units::Duration;
@@ -76,7 +74,7 @@ impl Account<'_> {
             "name": self.name, "seed": self.seed, "duration_s": self.duration.secs(),
             "warm_up_s": self.warm_up.secs(),
             "version": env!("CARGO_PKG_VERSION"), "events": self.events, "flow_gone_packets": self.tally.flow_gone,
-            "fairness": self.fairness(), "latency": self.latency(), "links": links, "apps": apps,
+            "fairness": self.fairness(), "latency": self.grading.latency(self), "links": links, "apps": apps,
         })
     }
 
@@ -88,19 +86,6 @@ impl Account<'_> {
     fn fairness(&self) -> Option<f64> {
         let tcp = self.tally.apps.iter().filter(|app| app.datagrams == 0 && app.probes.is_none());
         fairness(&tcp.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
-    }
-
-    /// The induced delay and grade of the run: of the ping that suffers most, or without pings of the longest queue.
-    fn latency(&self) -> Value {
-        let pings = self.tally.apps.iter().filter_map(|app| Some((app.probes.as_ref()?.induced()?, "app", &*app.name)));
-        let queues = self.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
-        // of equals the first in the order of names
-        let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
-        let found = pings.reduce(worst).or_else(|| queues.reduce(worst));
-        json!({
-            "induced_ms": found.map(|(d, ..)| d.millis()), "grade": found.map(|(d, ..)| grade(d)),
-            "from": found.map(|(_, what, name)| format!("{what}.{name}")),
-        })
     }
 
     fn link_summary(&self, link: &LinkAccount<'_>) -> Value {
@@ -131,7 +116,7 @@ impl Account<'_> {
         }
         if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
-            v["grade"] = json!(full.sojourn.mean().map(grade));
+            v["grade"] = json!(full.sojourn.mean().and_then(|d| self.grading.scale().added(d)));
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
         }
         v
@@ -200,13 +185,13 @@ impl Account<'_> {
             });
         }
         if let Some(probes) = &app.probes {
-            let induced = probes.induced();
+            let judged = self.grading.judge(probes);
             // a probe that is still on its way at the end is neither answered nor lost
             let (answered, lost) = (probes.rtt().count(), both(|d| d.dropped));
             v["ping"] = json!({
                 "sent": probes.count(), "answered": answered, "lost": lost,
                 "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
-                "induced_ms": ms(induced), "grade": induced.map(grade),
+                "induced_ms": ms(judged.added), "grade": judged.grade,
             });
         }
         if let Some(probes) = app.probes.as_ref().filter(|_| app.one_by_one) {

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
 
-use super::{Cx, Sender};
+use super::{Cx, ENDLESS, Sender};
 use crate::cc::control::Silence;
 use crate::delivery::Sampler;
 use crate::detection::Detection;
@@ -13,9 +13,6 @@ use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
 use units::Time;
-
-/// The end of a stream that has none.
-const ENDLESS: u64 = u64::MAX;
 
 /// What was sent when nothing lost and nothing new was left.
 enum Hole {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -23,11 +22,11 @@ from bloatlab.studies.cablelabs2012.measure import Measures, measure
 from bloatlab.studies.cablelabs2012.page import page
 from bloatlab.studies.cablelabs2012.readback import read_back
 from bloatlab.studies.claims import check_all
-from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.sweep import At, Gathered, Measure
-from bloatlab.tables import TextTable, counted
+from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 2
@@ -85,17 +84,14 @@ def reproduce(options: Options) -> Reproduction:
     Raises `KeyError` for an unknown experiment, before anything runs.
     """
     asked = {name: trials(name) for name in options.experiments}
-    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
-    begun = time.perf_counter()
-    _console_head(options, len(seeds))
-
-    main = _run([*tables(), *plateau()], seeds, options, "tables and figures", FIGURES)
-    extra_seeds = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
+    begun = begin(options, "cablelabs2012", "27 cases and 2 more", QUICK_SEEDS, QUICK_WARNING)
+    main = _run([*tables(), *plateau()], begun.seeds, options, "tables and figures", FIGURES)
+    extra_seeds = begun.few(EXPERIMENT_SEEDS)
     extra = {name: _run(given, extra_seeds, options, name) for name, given in asked.items()}
 
     runs: _Runs = by_case(main)
     own = {t.key: runs[t.key] for t in tables()}
-    card = scorecard(own, proves_nothing=QUICK_WARNING if options.quick else "")
+    card = scorecard(own, proves_nothing=begun.proves_nothing)
     causes = {} if options.quick else _causes(card, extra_seeds, options)
     card = explained(card, own, {name: _case_keys(r) for name, r in causes.items()})
     ran = [main, *extra.values(), *causes.values()]
@@ -105,10 +101,7 @@ def reproduce(options: Options) -> Reproduction:
         paper=runs,
         experiments={name: by_case(r) for name, r in extra.items()},
         readings={name: scorecard(_case_keys(extra[name])) for name in asked if name in READINGS},
-        folder=options.out,
-        runs=sum(len(r.points) for r in ran),
-        found=sum(r.found for r in ran),
-        seconds=time.perf_counter() - begun,
+        **begun.taken(*ran),
     )
     _write(done, ran)
     return done
@@ -150,15 +143,9 @@ def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, meas
     return simulate(given, scenario, seeds, measured, options, what)
 
 
-def _console_head(options: Options, seeds: int) -> None:
-    options.console.print(f"[bold]cablelabs2012[/]  27 cases and 2 more, {counted(seeds, 'seed')}, {options.workers}")
-    if options.quick:
-        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
-
-
 def _write(done: Reproduction, ran: Sequence[_Ran]) -> None:
     """The study's folder."""
     main = of_first_seed(ran[0])
     drawings = figures.draw({key: frames for key, (_, frames) in main.items() if frames})
     rows = pl.concat([r.frame() for r in ran], how="diagonal_relaxed")
-    bind(done, page(done, drawings), drawings, rows, {key: scenario for key, (scenario, _) in main.items()})
+    bind(done, page(done, drawings), drawings, rows, scenarios_of(ran[0]))

@@ -26,7 +26,7 @@ from bloatlab.studies.csc458.compare import NIC, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.csc458.page import page
 from bloatlab.studies.folder import file_name
-from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.registry import Options
 from bloatlab.sweep import At, Gathered, Measure
 from bloatlab.tables import TextTable
@@ -94,28 +94,21 @@ def reproduce(options: Options) -> Reproduction:
     """
     asked = {name: experiment_cases(name) for name in options.experiments}
     lab = Lab(seconds=QUICK_SECONDS) if options.quick else Lab()
-    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
-    begun = time.perf_counter()
-    options.console.print(
-        f"[bold]csc458[/]  {len(cases())} cases, {len(seeds)} seeds of {lab.seconds} s", highlight=False
-    )
-    gathered = _simulate([*cases(), NIC], lab, seeds, options, "all cases")
+    begun = begin(options, "csc458", f"{len(cases())} cases of {lab.seconds} s", QUICK_SEEDS, QUICK_WARNING)
+    gathered = _simulate([*cases(), NIC], lab, begun.seeds, options, "all cases")
     runs: _Runs = by_case(gathered)
     long = lab if options.quick else replace(lab, seconds=JITTER_SECONDS)
-    few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
+    few = begun.few(EXPERIMENT_SEEDS)
     extra = {name: _simulate(given, long, few, options, name) for name, given in asked.items()}
     kernels = _on_kernels(lab, options) if options.live else None
     done = Reproduction(
-        scorecard=scorecard(runs, QUICK_WARNING if options.quick else ""),
+        scorecard=scorecard(runs, begun.proves_nothing),
         claims=check_all(CLAIMS, runs),
         second_reading=check_all(CLAIMS, in_second_reading(runs)),
         simulated=runs,
         live=kernels,
-        folder=options.out,
         experiments={name: by_case(ran) for name, ran in extra.items()},
-        runs=sum(len(ran.points) for ran in (gathered, *extra.values())),
-        found=sum(ran.found for ran in (gathered, *extra.values())),
-        seconds=time.perf_counter() - begun,
+        **begun.taken(gathered, *extra.values()),
     )
     _write(done, gathered)
     return done
@@ -182,8 +175,7 @@ def _write(done: Reproduction, gathered: Gathered[At]) -> None:
     """The study's folder."""
     first = of_first_seed(gathered)
     drawings = figures.draw({key: frames for key, (_, frames) in first.items() if frames})
-    scenarios = {key: scenario for key, (scenario, _) in first.items()}
-    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios)
+    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios_of(gathered))
 
 
 def _plain(own: Measures) -> dict[str, float | None]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.kit import Reproduced, begin, bind, by_case, scenarios_of, simulate
 from bloatlab.studies.l4s import figures, layout
 from bloatlab.studies.l4s.answer import answer
 from bloatlab.studies.l4s.build import build
@@ -20,7 +19,7 @@ from bloatlab.studies.l4s.measure import MEASURE
 from bloatlab.studies.l4s.page import page
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Cell
-from bloatlab.tables import TextTable, counted
+from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 20
 QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, and a slice of the cases, so that it proves nothing."
@@ -52,32 +51,22 @@ class Reproduction(Reproduced):
 def reproduce(options: Options) -> Reproduction:
     """Run the cases, compare, and write the folder `options.out`."""
     given = quick() if options.quick else cases()
-    seeds = range(1, (1 if options.quick else options.seeds) + 1)
+    begun = begin(options, "l4s", f"{len(given)} cases", 1, QUICK_WARNING)
     seconds = QUICK_SECONDS if options.quick else None
-    begun = time.perf_counter()
-    options.console.print(
-        f"[bold]l4s[/]  {len(given)} cases, {counted(len(seeds), 'seed')}, {options.workers}", highlight=False
-    )
-    if options.quick:
-        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
     def scenario(case: Case, seed: int) -> Scenario:
         return build(case, seed, seconds)
 
-    gathered = simulate(given, scenario, seeds, MEASURE, options, "all cases")
+    gathered = simulate(given, scenario, begun.seeds, MEASURE, options, "all cases")
     runs = by_case(gathered)
-    card, groups = scorecard(runs, QUICK_WARNING if options.quick else "")
+    card, groups = scorecard(runs, begun.proves_nothing)
     done = Reproduction(
         scorecard=card,
         claims=check_all(CLAIMS, runs),
         measures=runs,
         groups=groups,
-        folder=options.out,
-        runs=len(gathered.points),
-        found=gathered.found,
-        seconds=time.perf_counter() - begun,
+        **begun.taken(gathered),
     )
     drawings = figures.draw(runs)
-    scenarios = {key: one for key, (one, _) in of_first_seed(gathered).items()}
-    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios)
+    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios_of(gathered))
     return done

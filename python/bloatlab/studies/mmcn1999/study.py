@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import polars as pl
 from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.mmcn1999 import figures, layout
 from bloatlab.studies.mmcn1999.answer import answer
 from bloatlab.studies.mmcn1999.build import (
@@ -84,10 +83,8 @@ _NOTE = f"Two things at once are never changed. {SENSITIVITY_SEEDS} seeds."
 def reproduce(options: Options) -> Reproduction:
     """Run, judge and write the folder `options.out`. Raises `KeyError` for an unknown experiment, before anything runs."""
     asked = {name: experiment_cases(name) for name in options.experiments if name != "sensitivity"}
-    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
-    few = range(1, min(len(seeds), SENSITIVITY_SEEDS) + 1)
-    begun = time.perf_counter()
-    options.console.print(f"[bold]mmcn1999[/]  9 queues, {len(seeds)} seeds, {options.workers}")
+    begun = begin(options, "mmcn1999", "9 queues", QUICK_SEEDS, QUICK_WARNING)
+    seeds, few = begun.seeds, begun.few(SENSITIVITY_SEEDS)
     small = _run_small(seeds, options)
     ran = [
         _run([*main_cases(), *second_reading()], seeds, options, "nine queues"),
@@ -97,17 +94,14 @@ def reproduce(options: Options) -> Reproduction:
     ]
     runs = {key: rows for r in ran for key, rows in by_case(r).items()}
     first = of_first_seed(ran[0])
-    card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
+    card = scorecard(runs, len(seeds), proves_nothing=begun.proves_nothing)
     done = Reproduction(
         scorecard=card,
         claims=findings(runs),
         runs_by_key=runs,
         tcp={key: frames["tcp"] for key, (_, frames) in first.items()},
         experiments={name: names(cases) for name, cases in asked.items()},
-        folder=options.out,
-        runs=sum(len(r.points) for r in ran),
-        found=sum(r.found for r in ran),
-        seconds=time.perf_counter() - begun,
+        **begun.taken(*ran),
     )
     _write(done, ran, small)
     return done
@@ -131,5 +125,5 @@ def _write(done: Reproduction, ran: Sequence[Gathered[At]], small: Gathered[At])
     """The study's folder."""
     two_ftp = {key: frames for key, (_, frames) in of_first_seed(small).items() if frames}
     drawings = figures.draw(done.tcp, two_ftp, done.runs_by_key)
-    scenarios = {key: scenario for key, (scenario, _) in of_first_seed(ran[0]).items()}
-    bind(done, page(done, drawings), drawings, pl.concat([r.frame() for r in ran], how="diagonal_relaxed"), scenarios)
+    rows = pl.concat([r.frame() for r in ran], how="diagonal_relaxed")
+    bind(done, page(done, drawings), drawings, rows, scenarios_of(ran[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import polars as pl
 from bloatlab.report import Answer
 from bloatlab.studies import layout as shared
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.kit import Reproduced, bind
+from bloatlab.studies.kit import Reproduced, begin, bind
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scte2013 import figures, layout
 from bloatlab.studies.scte2013.answer import answer
@@ -24,7 +23,7 @@ from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.sweep import At, Gathered, Measure, gather, watch
-from bloatlab.tables import TextTable, counted
+from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 1
@@ -68,24 +67,19 @@ def reproduce(options: Options) -> Reproduction:
     Raises `KeyError` for an unknown experiment, before anything runs.
     """
     asked = [e for name in options.experiments if (e := ASKED[name]) not in (*ALWAYS, *TEXT)]
-    seeds = range(1, (QUICK_SEEDS if options.quick else options.seeds) + 1)
-    begun = time.perf_counter()
-    _console_head(options, len(seeds))
-
-    few = range(1, min(len(seeds), EXPERIMENT_SEEDS) + 1)
+    places = sum(len(e.grid((1,)).places()) for e in ALWAYS)
+    begun = begin(options, "scte2013", f"{places} places", QUICK_SEEDS, QUICK_WARNING)
+    seeds, few = begun.seeds, begun.few(EXPERIMENT_SEEDS)
     ran = {e.name: _run(e, seeds, options) for e in ALWAYS} | {e.name: _run(e, few, options) for e in (*TEXT, *asked)}
     drawn = _run(CDF, seeds, options)
     runs = measures_of(ran)
-    card = scorecard(runs, len(seeds), proves_nothing=QUICK_WARNING if options.quick else "")
+    card = scorecard(runs, len(seeds), proves_nothing=begun.proves_nothing)
     done = Reproduction(
         scorecard=card,
         claims=check_all(ALL_CLAIMS, runs),
         experiments=[*ALWAYS, *TEXT, *asked],
         measures=runs,
-        folder=options.out,
-        runs=sum(len(r.points) for r in (*ran.values(), drawn)),
-        found=sum(r.found for r in (*ran.values(), drawn)),
-        seconds=time.perf_counter() - begun,
+        **begun.taken(*ran.values(), drawn),
     )
     _write(done, ran, drawn)
     return done
@@ -106,13 +100,6 @@ def _run(experiment: Experiment, seeds: range, options: Options) -> _Ran:
 def measures_of(ran: Mapping[str, _Ran]) -> Runs:
     """The measures of every run by experiment and place, in the order of the seeds."""
     return {f"{name} {key(at)}": rows for name, gathered in ran.items() for at, rows in gathered.rows().items()}
-
-
-def _console_head(options: Options, seeds: int) -> None:
-    places = sum(len(e.grid((1,)).places()) for e in ALWAYS)
-    options.console.print(f"[bold]scte2013[/]  {places} places, {counted(seeds, 'seed')}, {options.workers}")
-    if options.quick:
-        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
 
 def _write(done: Reproduction, ran: Mapping[str, _Ran], drawn: _Ran) -> None:

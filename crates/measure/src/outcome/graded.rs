@@ -1,0 +1,96 @@
+//! What load adds to the delay of a run, and its grade on the scale that the scenario chose.
+//!
+//! ```text
+//!   of a ping      mean round trip - least round trip, or on another scale what that compares
+//!   of a queue     mean sojourn; it has no round trips per minute
+//!   of a run       of the ping that suffers most, or without pings of the longest queue;
+//!                  in round trips per minute of the responsiveness test, else of the slowest ping
+//! ```
+
+use super::account::{Account, Grading};
+use crate::{Compares, Idle, Probes, SCALES, Scale};
+use serde_json::{Value, json};
+use units::Duration;
+
+/// A minute, ms.
+const MINUTE: f64 = 60_000.0;
+
+/// What is said of a ping.
+pub(super) struct Judged<'a> {
+    /// What load adds to its round trip.
+    pub added: Option<Duration>,
+    /// Round trips per minute, on a scale of them.
+    rpm: Option<f64>,
+    /// The grade of what the scale compares.
+    pub grade: Option<&'a str>,
+}
+
+impl Grading {
+    pub(super) fn scale(&self) -> &Scale {
+        self.scale.as_ref().unwrap_or(&SCALES[0])
+    }
+
+    /// What load adds to these round trips, and its grade.
+    pub(super) fn judge(&self, probes: &Probes) -> Judged<'_> {
+        let (scale, loaded) = (self.scale(), probes.loaded(&self.load));
+        match scale.compares {
+            Compares::Added(idle) => {
+                let added = match idle {
+                    Idle::Least => probes.induced(),
+                    Idle::Median => {
+                        loaded.and_then(|loaded| Some(loaded.saturating_sub(probes.unloaded(self.load.start)?)))
+                    }
+                };
+                Judged { added, rpm: None, grade: added.and_then(|d| scale.added(d)) }
+            }
+            Compares::Rpm => {
+                let rpm = loaded.map(|d| MINUTE / d.millis());
+                Judged { added: probes.induced(), rpm, grade: rpm.and_then(|rpm| scale.grade(rpm)) }
+            }
+        }
+    }
+
+    /// What the run is graded by: `latency` of the summary.
+    pub(super) fn latency(&self, account: &Account<'_>) -> Value {
+        let mut v = match self.scale().compares {
+            Compares::Added(_) => self.added(account),
+            Compares::Rpm => self.rpm(account),
+        };
+        if let Some(scale) = &self.scale {
+            v["scale"] = scale.name.into();
+        }
+        v
+    }
+
+    fn added(&self, account: &Account<'_>) -> Value {
+        let apps = &account.tally.apps;
+        let pings = apps.iter().filter_map(|app| Some((self.judge(app.probes.as_ref()?).added?, "app", &*app.name)));
+        let queues = account.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
+        // of equals the first in the order of names
+        let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
+        let found = pings.reduce(worst).or_else(|| queues.reduce(worst));
+        json!({
+            "induced_ms": found.map(|(d, ..)| d.millis()), "grade": found.and_then(|(d, ..)| self.scale().added(d)),
+            "from": found.map(|(_, what, name)| format!("{what}.{name}")),
+        })
+    }
+
+    fn rpm(&self, account: &Account<'_>) -> Value {
+        let apps = account.tally.apps.iter();
+        let tests = apps.clone().zip(&account.figures).filter_map(|(app, figures)| {
+            let (_, rpm) = figures.iter().find(|(name, rpm)| *name == "rpm" && !rpm.is_nan())?;
+            Some((*rpm, None, &*app.name))
+        });
+        let pings = apps.filter_map(|app| {
+            let judged = self.judge(app.probes.as_ref()?);
+            Some((judged.rpm?, judged.added, &*app.name))
+        });
+        let worst = |a: (f64, _, _), b: (f64, _, _)| if b.0 < a.0 { b } else { a };
+        let found = tests.reduce(worst).or_else(|| pings.reduce(worst));
+        json!({
+            "induced_ms": found.and_then(|(_, added, _)| added).map(Duration::millis), "rpm": found.map(|(rpm, ..)| rpm),
+            "grade": found.and_then(|(rpm, ..)| self.scale().grade(rpm)),
+            "from": found.map(|(.., name)| format!("app.{name}")),
+        })
+    }
+}

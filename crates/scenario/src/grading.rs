@@ -1,0 +1,155 @@
+//! How the delay that load adds is graded: `[grade]`.
+//!
+//! ```text
+//! [grade]
+//! scale = "waveform"
+//!
+//! [grade]
+//! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
+//! ```
+//!
+//! The scales by name, their grades and what each compares stand in one table, [`measure::SCALES`].
+
+use crate::nearest::unknown;
+use measure::{SCALES, Scale};
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use units::{Duration, Problem, shown};
+
+/// Most grades of a scale, and most characters of one: they stand in a table's column.
+const MOST: usize = 26;
+const LONGEST: usize = 24;
+
+/// How the delay that load adds is graded. No other result depends on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grade {
+    /// Whose grades: a name, or a list of your own, best first, for what load adds to the least round trip.
+    pub scale: Choice,
+}
+
+/// A scale by name, or one of one's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// One of [`measure::SCALES`].
+    Named(&'static Scale),
+    /// Grades, best first.
+    Own(Vec<OwnGrade>),
+}
+
+/// A grade of a scale of your own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnGrade {
+    /// A letter or a word.
+    pub grade: String,
+    /// Given below this; the last grade has none, and takes the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<Duration>,
+}
+
+const CHOICE: &str =
+    "the name of a scale, or a list of grades such as [{ grade = \"good\", below = \"50ms\" }, { grade = \"bad\" }]";
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Named(scale) => s.serialize_str(scale.name),
+            Self::Own(grades) => grades.serialize(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Choice {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Choice;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(CHOICE)
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Choice, E> {
+                let known: Vec<&str> = SCALES.iter().map(|scale| scale.name).collect();
+                Scale::named(name).map(Choice::Named).ok_or_else(|| E::custom(unknown("scale", name, &known)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Choice, A::Error> {
+                let mut grades = Vec::new();
+                while let Some(grade) = list.next_element()? {
+                    grades.push(grade);
+                }
+                Ok(Choice::Own(grades))
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for Choice {
+    fn schema_name() -> Cow<'static, str> {
+        "Scale".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names = SCALES
+            .iter()
+            .map(|scale| serde_json::json!({ "type": "string", "const": scale.name, "description": scale.words }));
+        let own = serde_json::json!({
+            "type": "array", "description": "grades of your own", "items": generator.subschema_for::<OwnGrade>(),
+        });
+        schemars::json_schema!({ "description": CHOICE, "oneOf": names.chain([own]).collect::<Vec<_>>() })
+    }
+}
+
+impl Grade {
+    /// The scale.
+    pub(crate) fn scale(&self) -> Scale {
+        let band = |own: &OwnGrade| measure::Band {
+            grade: own.grade.clone().into(),
+            below: own.below.map_or(f64::INFINITY, Duration::millis),
+        };
+        match &self.scale {
+            Choice::Named(scale) => (*scale).clone(),
+            Choice::Own(grades) => Scale::own(grades.iter().map(band).collect()),
+        }
+    }
+
+    /// What is wrong with a scale of one's own: the first problem of each grade.
+    pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
+        let Choice::Own(grades) = &self.scale else { return };
+        if grades.is_empty() || grades.len() > MOST {
+            let n = if grades.is_empty() { "an empty list".to_owned() } else { format!("a list of {}", grades.len()) };
+            let message = format!("{n} is not valid; expected 1 to {MOST} grades, or the name of a scale");
+            problems.push(Problem::new("grade.scale", message));
+            return;
+        }
+        let mut least = Duration::ZERO;
+        for (i, own) in grades.iter().enumerate() {
+            let last = i + 1 == grades.len();
+            let wrong = if own.grade.is_empty()
+                || own.grade.chars().count() > LONGEST
+                || own.grade.chars().any(char::is_control)
+            {
+                let message = format!("\"{}\" is not valid; expected 1 to {LONGEST} characters", shown(&own.grade));
+                Some(("grade", message))
+            } else if grades[..i].iter().any(|other| other.grade == own.grade) {
+                Some(("grade", format!("\"{}\" stands there twice", shown(&own.grade))))
+            } else {
+                match own.below {
+                    None if !last => Some(("below", "is missing; only the last grade has none".to_owned())),
+                    Some(below) if last => {
+                        Some(("below", format!("{below} is not valid; the last grade has none, it takes the rest")))
+                    }
+                    Some(below) if below <= least => {
+                        let more = if i == 0 { "0s".to_owned() } else { format!("{least}, where the one before ends") };
+                        Some(("below", format!("{below} is not valid; expected more than {more}")))
+                    }
+                    _ => None,
+                }
+            };
+            least = own.below.unwrap_or(least);
+            problems.extend(wrong.map(|(key, message)| Problem::new(format!("grade.scale.{i}.{key}"), message)));
+        }
+    }
+}
