@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bloatlab.cli.main import call
@@ -15,18 +16,21 @@ from bloatlab.studies.cablelabs2012.build import DOWN, UP
 from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import build
-from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, quick
+from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, considered, quick
 from bloatlab.studies.today.compare import FULL, LAWS, over_loads, scorecard
+from bloatlab.studies.today.considerations import Consideration, mean_size
 from bloatlab.studies.today.measure import measure
 
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
     keys = [case.key for case in cases()]
-    assert len(set(keys)) == len(keys) == len(Line) * len(Stack) * 9
+    assert len(set(keys)) == len(keys) == len(Line) * len(Stack) * (9 + len(Consideration))
     assert {case.key for case in quick()} <= set(keys)
     for line in Line:
         for stack in Stack:
             assert build(Case(line, stack, 6), 1).name == f"today {line} / {stack} / 6"
+        for what in Consideration:
+            assert build(considered(line, Stack.PRAGUE, what), 1).name == f"today {line} / Prague / {what}"
 
 
 def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
@@ -69,6 +73,60 @@ def test_a_proactive_grant_comes_within_two_intervals_under_load():
     assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)
     assert found["game_max_ms"] <= 1.27 + 2 * 2.025
     assert found["unaccounted"] == 0
+
+
+def test_considerations_are_what_they_say():
+    def data(line: Line, what: Consideration) -> dict[str, Any]:
+        return build(considered(line, Stack.CUBIC, what), 1).data
+
+    plain = build(Case(Line.CAKE, Stack.CUBIC, 2), 1).data
+    apps = {what: data(Line.CAKE, what)["app"] for what in Consideration}
+    assert {what: sorted(of.keys() - plain["app"].keys()) for what, of in apps.items()} == {
+        Consideration.LEDBAT: ["background"],
+        Consideration.SESSIONS: [],
+        Consideration.LOW_RATE: [],
+        Consideration.BURSTS: ["burst"],
+        Consideration.SHORT: ["short"],
+        Consideration.RATE: [],
+    }
+    assert apps[Consideration.SESSIONS]["ftp"]["traffic"]["ftp"]["flows"] == 50
+    # 3 kB to 1 MB, shape 1.2: the integral of the size over its density
+    xs = np.geomspace(3e3, 1e6, 200_001)
+    density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
+    assert mean_size() == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
+    # at 1 Mbit/s the router shapes to 95 % of it, and a grant of 253 bytes comes each 8.1 ms: 250 kbit/s
+    low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Line}
+    assert low[Line.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
+    assert low[Line.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
+    assert low[Line.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
+    # the rate falls at 10 s, and the router does not know
+    changing = data(Line.CAKE, Consideration.RATE)["link"]
+    assert [(c["at"], c["max_sustained_rate"]) for c in changing[UP]["changes"]] == [
+        ("10s", "1250kbit"), ("20s", "5mbit"), ("30s", "1250kbit"), ("40s", "5mbit"), ("50s", "1250kbit")
+    ]  # fmt: skip
+    assert changing["wan"] == plain["link"]["wan"]
+
+
+@pytest.mark.parametrize(
+    ("law", "what", "change"),
+    [
+        ("a full slow modem", Consideration.RATE, {"game_max_ms": 4400.0}),
+        ("a full modem of 1 Mbit/s", Consideration.LOW_RATE, {"game_max_ms": 5500.0}),
+        ("the line of 1 Mbit/s", Consideration.LOW_RATE, {"up_mbit": 1.1}),
+        ("the changing line", Consideration.RATE, {"up_mbit": 2.9}),
+        ("LEDBAT behind CAKE, most", Consideration.LEDBAT, {"background_share": 0.9}),
+        ("LEDBAT behind CAKE, least", Consideration.LEDBAT, {"background_share": 0.5}),
+    ],
+)
+def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Consideration, change: dict[str, float]):
+    def verdicts(changed: dict[str, float]) -> dict[str, Verdict]:
+        fine = {"game_min_ms": 5.0, "game_p99_ms": 6.9, "game_max_ms": 900.0, "unaccounted": 0.0, "up_mbit": 0.9,
+                "modem_dropped": 0.0, "background_share": 0.82}  # fmt: skip
+        of = [considered(line, Stack.CUBIC, what) for line in (Line.MODEM_2012, Line.CAKE)]
+        return {cell.case: cell.verdict for cell in scorecard({case.key: [fine | changed] for case in of}, of).cells}
+
+    assert set(verdicts({}).values()) == {Verdict.WITHIN}
+    assert law in [name for name, verdict in verdicts(change).items() if verdict is Verdict.OUTSIDE]
 
 
 def judged(changed: dict[str, float]) -> dict[str, Verdict]:
@@ -126,6 +184,8 @@ GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem, router with CAKE / Prague / 6": (11.6, 4.416),
     "2012 modem, router with fq_codel / Prague / 2": (9.2406, 4.416),
     "2012 modem, router with fq_codel / Prague / 6": (11.6, 4.416),
+    "2012 modem, router with CAKE / Prague / LEDBAT": (11.076, 4.416),
+    "DOCSIS 3.1, Low Latency / TCP of 2012 / rate changes": (4.2926, 4.418),
 }
 
 

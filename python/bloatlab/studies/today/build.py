@@ -16,6 +16,7 @@ from bloatlab.scenario import Scenario, from_dict
 from bloatlab.studies.cablelabs2012.build import DOWN, UP, Between, Setup, describe
 from bloatlab.studies.cablelabs2012.cases import Queue
 from bloatlab.studies.cablelabs2012.cases import case as load_of
+from bloatlab.studies.today import considerations
 from bloatlab.studies.today.cases import TCP, Case, Line, Stack
 
 SECONDS, WARM_UP = 60, 10
@@ -54,6 +55,9 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
     if case.stack is not Stack.OF_2012:
         data["tcp"] = {stack: dict(TCP[case.stack]) for stack in data["tcp"]}
     _line(data["link"], case.line)
+    if case.what is not None:
+        considerations.uploads(data["app"], case.what)
+        considerations.rates(data["link"], case.what, SHARE, seconds)
     return from_dict(data, source=name)
 
 

@@ -1,4 +1,7 @@
-"""What stands at the end of a home's line, which TCP the home and its servers have, and the nine loads of CableLabs 2012."""
+"""What stands at the end of a home's line, which TCP it has, and what runs.
+
+What runs: the nine loads of CableLabs 2012, and the considerations of SCTE 2013.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue
 from bloatlab.studies.cablelabs2012.cases import case as load_of
+from bloatlab.studies.today.considerations import Consideration
 
 
 class Line(StrEnum):
@@ -43,16 +47,17 @@ LOADED = NUMBERS[1:]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (its number), on one line, with one TCP."""
+    """One load of CableLabs 2012 (its number), on one line, with one TCP; or a consideration, beside load 2."""
 
     line: Line
     stack: Stack
     number: int
+    what: Consideration | None = None
 
     @property
     def key(self) -> str:
         """Name in results."""
-        return f"{self.line} / {self.stack} / {self.number}"
+        return f"{self.line} / {self.stack} / {self.what or self.number}"
 
     def __str__(self) -> str:
         return self.key
@@ -63,15 +68,24 @@ class Case:
         return load_of(self.number, Queue.DROPTAIL_417).load
 
 
+def considered(line: Line, stack: Stack, what: Consideration) -> Case:
+    """A consideration: one upload, and what is asked."""
+    return Case(line, stack, 2, what)
+
+
 def cases() -> list[Case]:
     """All of them."""
-    return [Case(line, stack, n) for line in Line for stack in Stack for n in NUMBERS]
+    loads = [Case(line, stack, n) for line in Line for stack in Stack for n in NUMBERS]
+    return loads + [considered(line, stack, what) for line in Line for stack in Stack for what in Consideration]
 
 
-#: Loads of a quick look: none, one transfer, five and a stream.
+#: Loads of a quick look: none, one transfer, five and a stream; and two considerations.
 QUICK = (1, 2, 6)
+QUICK_CONSIDERED = (Consideration.LEDBAT, Consideration.RATE)
 
 
 def quick() -> list[Case]:
-    """Two kinds of TCP, three loads."""
-    return [Case(line, stack, n) for line in Line for stack in (Stack.OF_2012, Stack.PRAGUE) for n in QUICK]
+    """Two kinds of TCP, three loads, two considerations."""
+    stacks = (Stack.OF_2012, Stack.PRAGUE)
+    loads = [Case(line, stack, n) for line in Line for stack in stacks for n in QUICK]
+    return loads + [considered(line, stack, what) for line in Line for stack in stacks for what in QUICK_CONSIDERED]

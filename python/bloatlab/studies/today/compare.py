@@ -12,6 +12,10 @@ A modem of 2012 holds 417 packets of 1500 bytes, a second at 5 Mbit/s, and 32 mo
 Every link's books balance: what was there and came is what left, was dropped or is still there. No upload is faster than the line: 5
 Mbit/s, and the 10 MB of the burst.
 
+A consideration has the bounds of its own rate: at 1 Mbit/s a full modem takes 5.4 s, at 1.25 Mbit/s 4.3 s, a proactive grant comes each
+8.1 ms, and a line of 5 and 1.25 Mbit/s in turn carries no more than their mean over time. Behind CAKE each of six uploads has a sixth, of
+which five are LEDBAT's; three hundredths are for a transfer that has nothing to send for a moment.
+
 A router that shapes to 95 % of the line leaves nothing to wait or to be dropped in the modem. Behind CAKE a sparse packet waits for
 one packet of each other sparse flow, and for the one in transmission.
 """
@@ -25,6 +29,7 @@ from bloatlab.studies.claims import Runs
 from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, judge
 from bloatlab.studies.today.build import MTU_MS, SECONDS, WARM_UP
 from bloatlab.studies.today.cases import LOADED, Case, Line, Stack
+from bloatlab.studies.today.considerations import LOW_MBIT, SLOW_MBIT, Consideration
 from bloatlab.tables import Spread, spread
 
 #: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
@@ -37,8 +42,19 @@ LEAST_31 = 1.0 + PREPARATION + FRAME
 GRANTED = LEAST_31 + 2 * GRANT
 #: 417 packets and the transmit queue's 32 at 5 Mbit/s, and what a lone packet takes. Unit: ms.
 FULL = (417 + 32) * MTU_MS + IDLE.high
+#: The same at the slow half of a rate that changes, and at 1 Mbit/s. Unit: ms.
+FULL_SLOW = (417 + 32) * MTU_MS * 5.0 / SLOW_MBIT + IDLE.high
+FULL_LOW = (417 + 32) * MTU_MS * 5.0 / LOW_MBIT + IDLE.high
+#: Two proactive grants of 8.1 ms (60 frames of 0.135 ms). Unit: ms.
+GRANTED_LOW = LEAST_31 + 2 * 8.1
 #: Sustained rate, and 10 MB of burst over what is measured, Mbit/s.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
+#: Without the 10 MB: 16 kB, over the 30 s of a quick look. A line that changes is slow in 30 of 50 s.
+SMALL_BURST = 0.128 / 30.0
+LINE_LOW = LOW_MBIT + SMALL_BURST
+LINE_CHANGING = 0.4 * 5.0 + 0.6 * SLOW_MBIT + SMALL_BURST
+#: Five of six flows.
+LEDBAT_FAIR = Band(5.0 / 6.0 - 0.03, 5.0 / 6.0 + 0.03)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +71,18 @@ class Law:
 
 
 def _behind_router(case: Case) -> bool:
-    return case.line in (Line.FQ_CODEL, Line.CAKE)
+    """A router whose rate is below the modem's throughout."""
+    return case.line in (Line.FQ_CODEL, Line.CAKE) and case.what is not Consideration.RATE
 
 
 def _idle(case: Case) -> bool:
     return case.line is Line.MODEM_2012 and case.number == 1
+
+
+def _full(what: Consideration | None) -> Callable[[Case], bool]:
+    """The modem of 2012 at the rate of a consideration; None: at 5 Mbit/s."""
+    own = (Consideration.LOW_RATE, Consideration.RATE)
+    return lambda case: case.line is Line.MODEM_2012 and (case.what is what if what else case.what not in own)
 
 
 def _classic(case: Case) -> bool:
@@ -67,18 +90,33 @@ def _classic(case: Case) -> bool:
     return case.line is Line.LLD and case.stack is not Stack.PRAGUE
 
 
+def _isolated(case: Case) -> bool:
+    """Six uploads, a queue each: no two in one."""
+    return case.line is Line.CAKE and case.what is Consideration.LEDBAT
+
+
 LAWS: tuple[Law, ...] = (
     Law("idle, least", "4 ms for a MAP and two intervals, 1 ms of travel", "game_min_ms", "ms", Band(5.0, 5.1), max, _idle),
     Law("idle, most", "6 ms and 1 ms", "game_p99_ms", "ms", IDLE, max, _idle),
     Law("Low Latency, least", "a grant at once: preparation, frame, 1 ms of travel", "game_min_ms", "ms",
         Band(LEAST_31, LEAST_31 + 0.05), min, _classic),
-    Law("Low Latency, most", "two grants, under every load", "game_max_ms", "ms", Band(0.0, GRANTED), max, _classic),
+    Law("Low Latency, most", "two grants, under every load", "game_max_ms", "ms", Band(0.0, GRANTED), max,
+        lambda case: _classic(case) and case.what is not Consideration.LOW_RATE),
+    Law("Low Latency, 1 Mbit/s", "two grants of 8.1 ms", "game_max_ms", "ms", Band(0.0, GRANTED_LOW), max,
+        lambda case: _classic(case) and case.what is Consideration.LOW_RATE),
     Law("Low Latency, shared", "two grants, the request loop, the ramp of marks and a packet", "game_p99_ms", "ms",
-        Band(0.0, GRANTED + LOOP + RAMP + MTU_MS), max, lambda case: case.line is Line.LLD),
-    Law("a full modem", "449 packets at 5 Mbit/s", "game_max_ms", "ms", Band(0.0, FULL), max,
-        lambda case: case.line is Line.MODEM_2012),
+        Band(0.0, GRANTED + LOOP + RAMP + MTU_MS), max, lambda case: case.line is Line.LLD and case.what is None),
+    Law("a full modem", "449 packets at 5 Mbit/s", "game_max_ms", "ms", Band(0.0, FULL), max, _full(None)),
+    Law("a full slow modem", "449 packets at 1.25 Mbit/s", "game_max_ms", "ms", Band(0.0, FULL_SLOW), max, _full(Consideration.RATE)),
+    Law("a full modem of 1 Mbit/s", "449 packets", "game_max_ms", "ms", Band(0.0, FULL_LOW), max, _full(Consideration.LOW_RATE)),
     Law("books", "packets that no link accounts for", "unaccounted", "packets", Band(0.0, 0.0), max, lambda _: True),
     Law("the line", "5 Mbit/s and the burst", "up_mbit", "Mbit/s", Band(0.0, LINE), max, lambda _: True),
+    Law("the line of 1 Mbit/s", "its rate and a burst of 16 kB", "up_mbit", "Mbit/s", Band(0.0, LINE_LOW), max,
+        lambda case: case.what is Consideration.LOW_RATE),
+    Law("the changing line", "20 s of 5 and 30 s of 1.25 Mbit/s, and the burst", "up_mbit", "Mbit/s", Band(0.0, LINE_CHANGING), max,
+        lambda case: case.what is Consideration.RATE),
+    Law("LEDBAT behind CAKE, most", "five of six flows", "background_share", "", LEDBAT_FAIR, max, _isolated),
+    Law("LEDBAT behind CAKE, least", "five of six flows", "background_share", "", LEDBAT_FAIR, min, _isolated),
     Law("behind a router", "drops in the modem", "modem_dropped", "packets", Band(0.0, 0.0), max, _behind_router),
 )  # fmt: skip
 

@@ -1,13 +1,14 @@
-"""The study's tables: every line with every TCP over the loads, and load by load."""
+"""The study's tables: every line with every TCP over the loads, load by load, and the considerations."""
 
 from __future__ import annotations
 
 from bloatlab.studies.cablelabs2012.cases import NUMBERS
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.layout import median_cell
-from bloatlab.studies.today.cases import Case, Line, Stack
+from bloatlab.studies.today.cases import Case, Line, Stack, considered
 from bloatlab.studies.today.compare import over_loads
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.studies.today.considerations import Consideration
+from bloatlab.tables import TextCell, TextTable, number, spread
 
 COLUMNS = (
     ("game_p50_ms", "game median ms", 0),
@@ -75,3 +76,52 @@ TICKS = {
     Line.FQ_CODEL: "fq_codel",
     Line.CAKE: "CAKE",
 }
+
+
+#: What stands beside the game for a consideration, and its digits.
+ASKED = (
+    ("game_p99_ms", "game 99 % ms", 0),
+    ("game_lost_percent", "game lost %", 1),
+    ("call_mos", "call MOS", 2),
+    ("page_s", "page s", 1),
+    ("upload_mbit", "upload Mbit/s", 2),
+    ("background_share", "LEDBAT's share", 2),
+    ("short_s", "short flow s", 2),
+)
+
+
+def game_table(runs: Runs) -> TextTable:
+    """The game under every consideration: lines by TCP."""
+    asked = [w for w in Consideration if any(considered(line, s, w).key in runs for line in Line for s in Stack)]
+    stacks = [s for s in Stack if any(considered(line, s, w).key in runs for line in Line for w in asked)]
+    rows = [
+        [TextCell(str(w)), TextCell(SHORT[line]), *(_between(runs, line, s, w, "game_p99_ms", 0) for s in stacks)]
+        for w in asked
+        for line in Line
+    ]
+    title = "The game under every consideration: 99th percentile, ms"
+    return TextTable(title, ["", "line", *map(str, stacks)], rows, _NOTE, left=2)
+
+
+def considerations_table(runs: Runs, stack: Stack) -> TextTable:
+    """Every consideration on every line, with one TCP; a column that no consideration has is left out."""
+    asked = [w for w in Consideration if any(considered(line, stack, w).key in runs for line in Line)]
+    rows = [
+        [TextCell(str(what)), TextCell(SHORT[line]), *(_between(runs, line, stack, what, m, d) for m, _, d in ASKED)]
+        for what in asked
+        for line in Line
+    ]
+    return TextTable(f"All of it, with {stack}", ["", "line", *(head for _, head, _ in ASKED)], rows, _NOTE, left=2)
+
+
+_NOTE = "Median over seeds; in brackets the central 80 % of seeds."
+
+
+def _between(runs: Runs, line: Line, stack: Stack, what: Consideration, measure: str, digits: int) -> TextCell:
+    """A median with its interval over seeds; nothing for what there is not."""
+    values = [row[measure] for row in runs.get(considered(line, stack, what).key, ()) if row[measure] == row[measure]]
+    if not values:
+        return TextCell("")
+    s = spread(values)
+    between = "" if s.low == s.high else f" ({number(s.low, digits)}-{number(s.high, digits)})"
+    return TextCell(f"{number(s.median, digits)}{between}")

@@ -8,17 +8,20 @@ from typing import Any
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.today.build import GAME
+from bloatlab.studies.today.considerations import BACKGROUND, SHORT
 from bloatlab.sweep import Measure
 
 Measures = dict[str, float]
 
 
 def measure(result: Result) -> Measures:
-    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished; NaN: there is no upload."""
+    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished; NaN: there is no such thing."""
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
     uploads = [app["goodput_mbit"] for name, app in apps.items() if name.startswith("ftp")]
     seconds = result.summary["duration_s"] - result.summary["warm_up_s"]
+    background = apps[BACKGROUND]["goodput_mbit"] if BACKGROUND in apps else math.nan
+    short = apps[SHORT].get("files") if SHORT in apps else None
     return {
         "game_p50_ms": game["delay_ms"]["p50"],
         "game_p99_ms": game["delay_ms"]["p99"],
@@ -30,6 +33,8 @@ def measure(result: Result) -> Measures:
         "page_s": pages["page_load_s"]["median"] if pages["pages"] else math.inf,
         "pages": float(pages["pages"]),
         "upload_mbit": sum(uploads) if uploads else math.nan,
+        "background_share": background / max(background + sum(uploads), 1e-9),
+        "short_s": short["median_s"] if short else math.nan,
         "up_mbit": 8e-6 * links[UP]["delivered_bytes"] / seconds,
         "modem_dropped": float(links[UP]["dropped_packets"]),
         "unaccounted": float(sum(abs(_missing(link)) for link in links.values())),

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bloatlab.report import Drawn, Page, Section, TableBlock
+from bloatlab.studies.claims import Runs
 from bloatlab.studies.kit import About, compose, figures_section, rules_prose
 from bloatlab.studies.layout import statements_table
 from bloatlab.studies.today import layout
 from bloatlab.studies.today.build import __doc__ as setup
+from bloatlab.studies.today.cases import Line, Stack, considered
 from bloatlab.studies.today.compare import __doc__ as doc
+from bloatlab.studies.today.considerations import Consideration
+from bloatlab.studies.today.considerations import __doc__ as asked
 
 if TYPE_CHECKING:
     from bloatlab.studies.today.study import Reproduction
 
 ABOUT = About(
     "Thirteen years of bufferbloat",
-    "The nine loads of CableLabs 2012 on a modem of 2012 and on what stands in homes today",
+    "The nine loads of CableLabs 2012 and the considerations of SCTE 2013, on a modem of 2012 and on what stands in homes today",
     "In 2012 CableLabs asked whether CoDel belongs into a cable modem. Here are its home, its line and its nine loads again, with a "
     "game beside the call and the pages: on the modem of then, on one of DOCSIS 3.1 with DOCSIS-PIE or with Low Latency, and behind home "
     "routers with fq_codel and CAKE; with "
@@ -38,14 +42,26 @@ def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
     sections = [
         Section("Every line and TCP", "lines", [TableBlock(layout.lines_table(runs))]),
         Section("Load by load", "loads", by_load, "The numbers are CableLabs’; 1 has no bulk traffic."),
+        Section("What SCTE 2013 asked", "considerations", _considerations(runs), _ASKED),
         figures_section(drawings, "Medians over loads."),
         Section("What must hold", "laws", [TableBlock(statements_table(done.scorecard, "Closed forms and identities"))], _LAWS),
         Section("Rules and set-up", "rules", [*rules_prose(doc), *rules_prose((setup or "").split("    home")[0]),
-                                              *rules_prose("The line is" + (setup or "").split("The line is")[1])]),
+                                              *rules_prose("The line is" + (setup or "").split("The line is")[1]), *rules_prose(asked)]),
     ]  # fmt: skip
     return compose(done, ABOUT, sections)
 
 
+def _considerations(runs: Runs) -> list[TableBlock]:
+    """The game with every TCP, and all measures with one of then and one of today."""
+    ran = [s for s in Stack if any(considered(line, s, what).key in runs for line in Line for what in Consideration)]
+    shown = [stack for stack in (Stack.CUBIC, Stack.PRAGUE) if stack in ran]
+    return [TableBlock(layout.game_table(runs)), *(TableBlock(layout.considerations_table(runs, s)) for s in shown)]
+
+
+_ASKED = (
+    "“Considerations For All Bufferbloat Mitigation Schemes”: research that the paper left to others. Each beside the call, the pages, the "
+    "game and an upload; the rules below say what each is."
+)
 _LAWS = (
     "Nobody has published these runs, so that ours are checked by what must hold: each row is judged by its worst run."
 )

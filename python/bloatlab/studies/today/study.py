@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from rich.console import Console
 from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.studies.claims import Runs, median_of
-from bloatlab.studies.kit import Reproduced, bind, by_case, of_first_seed, simulate
+from bloatlab.studies.kit import Reproduced, begin, bind, by_case, scenarios_of, simulate
 from bloatlab.studies.layout import statements_table
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Verdict
@@ -24,13 +23,11 @@ from bloatlab.studies.today.cases import Case, cases, quick
 from bloatlab.studies.today.compare import scorecard
 from bloatlab.studies.today.measure import MEASURE
 from bloatlab.studies.today.page import page
-from bloatlab.tables import TextTable, counted
+from bloatlab.tables import TextTable
 from bloatlab.terminal import show
 
 QUICK_SECONDS = 40
-QUICK_WARNING = (
-    f"A quick look: {QUICK_SECONDS} s, one seed, three loads and two kinds of TCP, so that it proves nothing."
-)
+QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, three loads, two considerations and two kinds of TCP, so that it proves nothing."
 
 #: What is asked for by name: nothing.
 EXPERIMENTS: dict[str, str] = {}
@@ -63,6 +60,7 @@ class Reproduction(Reproduced):
         return [
             layout.lines_table(self.measures),
             layout.loads_table(self.measures, "game_p99_ms", "The game, load by load: 99th percentile, ms", 0),
+            layout.game_table(self.measures),
             statements_table(self.scorecard, "Closed forms and identities"),
         ]
 
@@ -81,30 +79,20 @@ class Reproduction(Reproduced):
 def reproduce(options: Options) -> Reproduction:
     """Run the cases, judge the identities, and write the folder `options.out`."""
     given = quick() if options.quick else cases()
-    seeds = range(1, (1 if options.quick else options.seeds) + 1)
+    begun = begin(options, "today", f"{len(given)} cases", 1, QUICK_WARNING)
     seconds = QUICK_SECONDS if options.quick else SECONDS
-    begun = time.perf_counter()
-    options.console.print(
-        f"[bold]today[/]  {len(given)} cases, {counted(len(seeds), 'seed')}, {options.workers}", highlight=False
-    )
-    if options.quick:
-        options.console.print(f"[yellow]{QUICK_WARNING}[/]")
 
     def scenario(case: Case, seed: int) -> Scenario:
         return build(case, seed, seconds)
 
-    gathered = simulate(given, scenario, seeds, MEASURE, options, "all cases")
+    gathered = simulate(given, scenario, begun.seeds, MEASURE, options, "all cases")
     runs = by_case(gathered)
     done = Reproduction(
-        scorecard=scorecard(runs, given, QUICK_WARNING if options.quick else ""),
+        scorecard=scorecard(runs, given, begun.proves_nothing),
         claims=[],
         measures=runs,
-        folder=options.out,
-        runs=len(gathered.points),
-        found=gathered.found,
-        seconds=time.perf_counter() - begun,
+        **begun.taken(gathered),
     )
     drawings = [draw(runs)]
-    scenarios = {key: one for key, (one, _) in of_first_seed(gathered).items()}
-    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios)
+    bind(done, page(done, drawings), drawings, gathered.frame(), scenarios_of(gathered))
     return done
