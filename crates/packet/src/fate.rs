@@ -1,6 +1,7 @@
 //! What becomes of a packet in a queue. A drop is a fact; a loss is a sender's belief and lives in `tcp`.
 
 use crate::PacketMeta;
+use units::Time;
 
 /// Where in a queue the decision was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +92,8 @@ pub trait FateSink {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
     /// `packet` has been marked and stays.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
+    /// The last bit of `packet`, which its socket counts ([`Flags::LOCAL`](crate::Flags::LOCAL)), leaves at `at`.
+    fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 
 /// Forgets every fate: for benchmarks and tests that look elsewhere.

@@ -2,7 +2,7 @@
 
 use crate::env::{Env, Fates};
 use crate::{Change, Lateness, PortSpec};
-use packet::{DropReason, FateSink, PacketMeta, Point};
+use packet::{DropReason, FateSink, Flags, PacketMeta, Point};
 use qdisc::Count;
 use record::{LinkId, Sink};
 use std::collections::VecDeque;
@@ -85,6 +85,10 @@ impl Flight {
         end: Time,
         env: &mut Env<'_, S>,
     ) {
+        if packet.flags.has(Flags::LOCAL) {
+            packet.flags = Flags(packet.flags.0 & !Flags::LOCAL.0);
+            env.fate.left(&packet, end);
+        }
         let by_chance = self.loss_rng.chance(self.loss);
         if by_chance || !self.lose.is_empty() && self.chosen() {
             self.lost.add(&packet);

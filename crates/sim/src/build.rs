@@ -4,6 +4,7 @@ use crate::codec::Bodies;
 use crate::conn::Path;
 use crate::event::{Events, Target};
 use crate::fifo::{Capacity, Fifo};
+use crate::local::{self, Local};
 use crate::meter::LinkMeter;
 use crate::net::{Kind, Link, Net, link_id};
 use crate::pages;
@@ -45,7 +46,9 @@ impl<S: Sink> World<S> {
         }
         let mut built = Vec::new();
         let unwatched = sink.mask() == Mask::NONE && !S::PACKETS && !S::PROBES;
+        let counting = local::nodes(&network);
         for (i, link) in network.links.iter().enumerate() {
+            let counted = counting.contains(&link.from);
             let params = LinkMeterParams {
                 link: link_id(i as u16),
                 limit: queue_cap(&link.port.queue),
@@ -57,13 +60,16 @@ impl<S: Sink> World<S> {
             built.push(Link {
                 name: link.name.clone(),
                 to: NodeId(link.to),
-                kind: if unwatched && let Some(fifo) = fast_path(link) {
+                kind: if unwatched
+                    && !counted
+                    && let Some(fifo) = fast_path(link)
+                {
                     Kind::Fifo(Box::new(fifo))
                 } else {
                     let at = format!("link.{}", link.name);
                     let port =
                         Port::build(&link.port, link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
-                    let lazy = unwatched && port.can_wait();
+                    let lazy = unwatched && !counted && port.can_wait();
                     let cuts = link.port.cuts();
                     Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
                 },
@@ -92,6 +98,7 @@ impl<S: Sink> World<S> {
             flow_drops: Vec::new(),
             arrived: Vec::new(),
             ports,
+            local: Local::default(),
         };
         let mut world = Self {
             apps: Vec::new(),

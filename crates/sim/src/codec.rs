@@ -242,8 +242,9 @@ impl Bodies {
     pub fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);
         segment.ecn = packet.ecn();
+        segment.flags = Flags(segment.flags.0 & !Flags::LOCAL.0);
         let header = (u32::from(packet.size) - segment.len) / segment.segments();
-        let direction = packet.flags.and(Flags::REVERSE);
+        let direction = packet.flags.and(Flags::REVERSE.with(Flags::LOCAL));
         let envelope = |len: u32| Envelope {
             flow: packet.flow,
             direction,

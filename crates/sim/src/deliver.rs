@@ -222,6 +222,16 @@ impl<S: Sink> Core<S> {
         self.after(slot, side);
     }
 
+    /// A packet has left its host's device: its socket may send on.
+    #[cold]
+    pub(crate) fn left(&mut self) {
+        let Some((flow, side, bytes)) = self.net.local.take(self.net.now()) else { return };
+        let end = &self.conns[flow.slot()].ends[side];
+        if end.flow == flow && end.used == Use::Tcp {
+            self.with_end(flow.slot(), side, |tcp, stack, now, wire| tcp.on_left(stack, now, bytes, wire));
+        }
+    }
+
     pub(crate) fn timer(&mut self, i: u32) {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];

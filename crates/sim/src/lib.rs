@@ -7,6 +7,7 @@
 //! | `net` | nodes, routes, links, packets in flight |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
+//! | `local` | what leaves its host's device, for TCP small queues |
 //! | `pages` | room for many connections |
 //! | `host` | what applications ask for |
 //! | [`World`] | the loop: a step, the applications, the clock |
@@ -27,6 +28,7 @@ mod deliver;
 pub mod event;
 pub mod fifo;
 mod host;
+mod local;
 mod look;
 pub mod meter;
 mod net;

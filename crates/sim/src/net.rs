@@ -3,6 +3,7 @@
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::{Fifo, Offered};
+use crate::local::Local;
 use crate::meter::LinkMeter;
 use crate::tags::Tags;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
@@ -67,6 +68,8 @@ pub(crate) struct Net<S> {
     pub arrived: Vec<PacketMeta>,
     /// The links that are ports.
     pub ports: Vec<u16>,
+    /// Packets that their sockets count, on their way out of their hosts.
+    pub local: Local,
 }
 
 /// Frees what a dropped packet owned.
@@ -75,12 +78,17 @@ struct Fates<'a> {
     /// Of a run that looks at packets.
     tags: Option<&'a mut Tags>,
     flow_drops: &'a mut [u64],
+    local: &'a mut Local,
+    events: &'a mut Events,
 }
 
 impl FateSink for Fates<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
         self.flow_drops[direction_index(packet)] += 1;
+        if packet.flags.has(Flags::LOCAL) {
+            self.left(packet, self.events.now());
+        }
         match &mut self.tags {
             None => self.bodies.free(packet),
             Some(tags) => {
@@ -91,6 +99,11 @@ impl FateSink for Fates<'_> {
         }
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+    #[cold]
+    fn left(&mut self, packet: &PacketMeta, at: Time) {
+        self.local.put(packet, at);
+        self.events.push(at.max(self.events.now()), Target::Left);
+    }
 }
 
 /// Index of a packet's flow and direction in [`Net::flow_drops`].
@@ -226,7 +239,8 @@ impl<S: Sink> Net<S> {
         let link = &mut self.links[usize::from(i)];
         let Kind::Port { port, .. } = &mut link.kind else { return None };
         let tags = if S::PACKETS { Some(&mut self.tags) } else { None };
-        let mut fates = Fates { bodies: &mut self.bodies, tags, flow_drops: &mut self.flow_drops };
+        let Self { bodies, flow_drops, local, events, .. } = self;
+        let mut fates = Fates { bodies, tags, flow_drops, local, events };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
         let result = act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
         if S::PROBES {

@@ -160,6 +160,7 @@ impl<S: Sink> World<S> {
                 self.core.timer(i);
             }
             Target::App(i) => self.app_timer(i),
+            Target::Left => self.core.left(),
             Target::Clock => self.clock(),
         }
         while let Some(event) = self.core.app_events.pop_front() {

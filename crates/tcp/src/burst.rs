@@ -11,11 +11,15 @@
 //!                 or a loss is being repaired
 //! ```
 //!
+//! TCP small queues (`tsq`): nothing leaves while max(2 bursts, R / 1024), at most 4 MB unless paced, twice that for what is sent again,
+//! is in the host's own queue and device; a burst that is alone in flight always leaves.
+//!
 //! R is what a controller without a rate of its own is paced with, too (`paced`); Linux works it out for every flow.
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3); SPEC-TODAY 6.
-//! Departs: a retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not only those that change something.
+//! Departs: small queues count bytes on the wire, where Linux counts the memory of its packet buffers, and a drop in the host's own
+//! queue is not told to its sender. A retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not only those that change something.
 
 use crate::params::TcpParams;
 use units::{Duration, Time};
@@ -28,6 +32,8 @@ const PER_SECOND: f64 = 1024.0;
 const MOST: u32 = 65_536;
 /// What a burst may have besides halves with each of these, microseconds.
 const RTT_LOG: u32 = 9;
+/// Most bytes of a connection that does not pace in its host's device.   Source: Linux' tcp_limit_output_bytes, since 6.16.
+const LIMIT_OUTPUT: u64 = 4 << 20;
 /// Fewest segments of a burst.
 const LEAST: u32 = 2;
 /// A room of one window in so many is large enough.
@@ -73,13 +79,16 @@ pub(crate) struct Bursts {
     min_rtt_us: u32,
     /// When the last segment left.
     last: Time,
+    /// Bytes on the wire in the queue and the device of the host, and whether some wait for less of them: TCP small queues.
+    local: u64,
+    throttled: bool,
     /// Payload bytes per second: the pacing rate, whether anything waits for it or not.
     pub(crate) rate: Option<f64>,
 }
 
 impl Bursts {
     pub(crate) fn new() -> Self {
-        Self { min_rtt_us: u32::MAX, last: Time::ZERO, rate: None }
+        Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None }
     }
 
     /// A round trip.
@@ -90,6 +99,26 @@ impl Bursts {
     /// A segment leaves.
     pub(crate) fn sent(&mut self, now: Time) {
         self.last = now;
+    }
+
+    /// So many bytes are in the host's device now, or wait for it.
+    pub(crate) fn queued(&mut self, bytes: u64) {
+        self.local += bytes;
+    }
+
+    /// So many bytes have left it; true if something waits for that.
+    pub(crate) fn left(&mut self, bytes: u64) -> bool {
+        self.local = self.local.saturating_sub(bytes);
+        std::mem::take(&mut self.throttled)
+    }
+
+    /// Whether there is enough, before a burst of `segments`; `again`: to repair a loss. Remembers that something waits.
+    pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
+        let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
+        let most = if p.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
+        let limit = (2 * segments * u64::from(p.frame())).max(rate).min(most) << u32::from(again);
+        self.throttled |= self.local >= limit;
+        self.local >= limit
     }
 
     /// Most segments of the next burst.
@@ -146,6 +175,29 @@ mod tests {
         assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
         assert_eq!(autosize(&TcpParams { mss: 8948, ..tso.clone() }, Some(1e9), 20_000), 7);
         assert_eq!(autosize(&TcpParams { mss: 64_000, ..tso }, Some(1e9), 20_000), 1);
+    }
+
+    #[test]
+    fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
+        let p = TcpParams { tsq: true, ..params() };
+        // 60 Mbit/s in a round trip of 20 ms: bursts of 5 segments, 1500 bytes each; 7324 bytes are less than two of them
+        let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
+        let full = |b: &mut Bursts, local, segments, again| {
+            b.local = local;
+            b.device_is_full(&p, segments, again)
+        };
+        assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
+        assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
+        // with single segments 7324 bytes are more than two
+        assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
+        // it is told of once, and by what leaves
+        assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
+        assert_eq!(b.local, 4324);
+        // 100 Gbit/s: 12.2 MB in a millisecond, but 4 MB without pacing
+        b.rate = Some(12.5e9);
+        assert_eq!([(4 << 20) - 1, 4 << 20].map(|local| full(&mut b, local, 43, false)), [false, true]);
+        assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&TcpParams { paced: true, ..p.clone() }, 43, false));
+        assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
     /// Two segments of 1000 at a time; 20 ms; the oldest left 15 ms ago, the last one 0.5 ms ago; a window of 10.

@@ -188,6 +188,15 @@ impl Endpoint {
         }
     }
 
+    /// So many bytes on the wire of segments with [`Flags::LOCAL`] have left the host's device, or were dropped there.
+    #[cold]
+    pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
+        if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {
+            self.output(p, now, io);
+            self.finish(p, now, io);
+        }
+    }
+
     /// Something is due at or after [`Endpoint::deadline`]. Harmless if early.
     pub fn on_timer(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if now < self.deadline() {

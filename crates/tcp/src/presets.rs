@@ -103,6 +103,7 @@ fn linux_6() -> TcpParams {
         pacing: Pacing::LinuxInternal,
         gso_max_segs: 1,
         tso: false,
+        tsq: false,
         ledbat: LedbatParams::default(),
         reduce_from_flight: false,
         whole_segments: true,

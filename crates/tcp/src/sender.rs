@@ -59,7 +59,7 @@ pub(crate) struct Path {
 impl Path {
     /// For a flow that needs any of it.
     fn new(p: &TcpParams, rates: bool) -> Option<Box<Self>> {
-        let bursts = (p.paced || p.gso_max_segs > 1 || p.ack_pushed).then(Bursts::new);
+        let bursts = (p.paced || p.gso_max_segs > 1 || p.ack_pushed || p.tsq).then(Bursts::new);
         (rates || bursts.is_some()).then(|| {
             let rates = rates.then(Sampler::default);
             Box::new(Self { rates, pacer: Pacer::new(p.pacing), bursts })

@@ -34,6 +34,8 @@ pub enum Target {
     Timer(u32),
     /// An application's timer.
     App(u16),
+    /// A packet has left its host's device, and its socket counts it.
+    Left,
     /// The world's own clock: series are sampled, scheduled changes happen.
     Clock,
 }
@@ -51,6 +53,7 @@ impl Target {
             Self::App(i) => 2 << KIND_SHIFT | u32::from(i),
             Self::Clock => 3 << KIND_SHIFT,
             Self::Port(i) => 4 << KIND_SHIFT | u32::from(i),
+            Self::Left => 5 << KIND_SHIFT,
         }
     }
     #[inline]
@@ -61,7 +64,8 @@ impl Target {
             1 => Self::Timer(index),
             2 => Self::App(index as u16),
             3 => Self::Clock,
-            _ => Self::Port(index as u16),
+            4 => Self::Port(index as u16),
+            _ => Self::Left,
         }
     }
 }
@@ -123,7 +127,7 @@ impl Events {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if matches!(target, Target::Link(_) | Target::Port(_)) {
+        if matches!(target, Target::Link(_) | Target::Port(_) | Target::Left) {
             self.ports.push(key)
         } else {
             self.timers.push(key)

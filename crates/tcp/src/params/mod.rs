@@ -94,6 +94,11 @@ pub struct TcpParams {
     /// each segment, and has at most 65535 bytes with them (43 segments of 1448; Linux: 45, which count one header). What is sent again
     /// leaves so, too, as far as it follows on. Receivers acknowledge it once (GRO). Needs `gso_max_segs` above 1.
     pub tso: bool,
+    /// TCP small queues: the sender's host is the bottleneck, as where a queue discipline and the program run on one machine. Of each
+    /// connection at most two bursts, or 1/1024 s of the pacing rate if that is more, are in the first link of its node (queue and
+    /// transmission); twice that to repair losses. The rest waits in the socket. Off: as of a sender behind another host.
+    /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
+    pub tsq: bool,
     /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
     pub ecn: bool,
     /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.

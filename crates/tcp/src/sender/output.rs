@@ -115,6 +115,9 @@ impl Sender {
                 if !self.has_room(p, u64::from(piece.len)) {
                     break true;
                 }
+                if gathers && p.tsq && self.device_is_full(p, true) {
+                    break false;
+                }
                 if allowance == 0 {
                     self.wait_turn();
                     break false;
@@ -132,6 +135,9 @@ impl Sender {
                 }
                 let mut flags = Flags::default();
                 if gathers {
+                    if p.tsq && (burst.0 == 0 || p.gso_max_segs == 1) && self.device_is_full(p, false) {
+                        break false;
+                    }
                     let Some(ends) = self.next_of_burst(p, now, &mut burst, len) else {
                         waits = true;
                         break true;
@@ -282,7 +288,7 @@ impl Sender {
         if self.shrinks() {
             self.shrink.on_send(p, u64::from(s.len), self.in_flight());
         }
-        self.note_sent(now, s.len, again);
+        self.note_sent(p, now, s, again);
         if self.rto_at == Time::NEVER {
             self.start_rto(p, now);
         }

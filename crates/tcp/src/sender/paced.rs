@@ -9,7 +9,7 @@ use crate::offload::Offload;
 use crate::params::TcpParams;
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Watch};
-use crate::segment::{Io, micros};
+use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
 use units::{Duration, Time};
@@ -122,12 +122,13 @@ impl Sender {
         }
     }
 
-    /// A segment of `len` bytes is on its way; again, if it has this position on the board.
+    /// A segment is on its way; again, if it has this position on the board.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, len: u32, again: Option<u32>) {
+    pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: &mut Segment, again: Option<u32>) {
         if self.path.is_none() {
             return;
         }
+        let len = segment.len;
         let in_flight = self.in_flight().saturating_sub(u64::from(len));
         if let Some(path) = &mut self.path {
             if let Some(rates) = &mut path.rates {
@@ -135,6 +136,10 @@ impl Sender {
             }
             if let Some(bursts) = &mut path.bursts {
                 bursts.sent(now);
+                if p.tsq && len > 0 {
+                    segment.flags = segment.flags.with(Flags::LOCAL);
+                    bursts.queued(u64::from(p.segment_size(segment)));
+                }
             }
             if len > 0 {
                 path.pacer.spend(now, u64::from(len));
@@ -210,6 +215,22 @@ impl Sender {
         let cx = &mut Cx { p, now: cx.now, rx: &mut *cx.rx, stats: &mut *cx.stats, io: &mut io };
         self.output_segments(cx);
         io.flush();
+    }
+
+    /// Whether enough of this connection is in its host's own queue and device (TCP small queues).
+    #[cold]
+    pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
+        let (mss, flight) = (u64::from(p.mss), self.next - self.una);
+        let half = (self.cwnd_bytes(p) / mss / 2).max(1);
+        let Some(bursts) = self.path.as_mut().and_then(|path| path.bursts.as_mut()) else { return false };
+        let segments = u64::from(bursts.size(p)).min(half);
+        flight > segments * mss && bursts.device_is_full(p, segments, again)
+    }
+
+    /// So many bytes have left the host's device; true if something waits for that.
+    #[cold]
+    pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
+        self.path.as_mut().and_then(|path| path.bursts.as_mut()).is_some_and(|bursts| bursts.left(bytes))
     }
 
     /// A new segment of `len` bytes is to leave, of a `burst` of which (so many more leave, of so many in all). None if it waits;

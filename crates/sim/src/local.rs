@@ -1,0 +1,47 @@
+//! Packets that their sockets count until they have left their host (TCP small queues).
+//!
+//! A host's device is the first link of its node. A packet has left when its last bit has, or when it is dropped there.
+
+use packet::{Flags, FlowId, PacketMeta};
+use scenario::Network;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use units::Time;
+
+/// Who leaves when. One event is pending for each.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    /// Moment, number, flow, side, bytes.
+    leaving: BinaryHeap<Reverse<(Time, u64, u32, bool, u16)>>,
+    number: u64,
+}
+
+impl Local {
+    /// `packet` leaves at `at`.
+    pub fn put(&mut self, packet: &PacketMeta, at: Time) {
+        self.number += 1;
+        let back = packet.flags.has(Flags::REVERSE);
+        self.leaving.push(Reverse((at, self.number, packet.flow.0, back, packet.size)));
+    }
+
+    /// The next that has left by `now`: its flow, the side that sent it, its bytes.
+    pub fn take(&mut self, now: Time) -> Option<(FlowId, usize, u64)> {
+        let Reverse((at, _, flow, back, bytes)) = *self.leaving.peek()?;
+        if at > now {
+            return None;
+        }
+        self.leaving.pop();
+        Some((FlowId(flow), usize::from(back), bytes.into()))
+    }
+}
+
+/// The nodes where a sender counts what is in its device.
+pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
+    let counts = |stack: u16| network.stacks[usize::from(stack)].tsq;
+    let of = |app: &scenario::NetworkApp| {
+        let here = counts(app.stacks[0]).then_some(app.from);
+        let there = app.to.iter().copied().filter(move |_| counts(app.stacks[1]));
+        here.into_iter().chain(there).collect::<Vec<u16>>()
+    };
+    network.apps.iter().flat_map(of).collect()
+}
