@@ -58,10 +58,10 @@ impl Flags {
     /// Several segments in one packet, which a device would cut (TSO), or a queue. Its size counts the headers of each.
     /// Source: Linux' SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
-    /// Says how much the receiver lets its peer send, where that changes. No bit of the wire: every header has a window.
-    pub const WINDOW: Self = Self(32768);
     /// In the queue or the device of its own host, and its socket counts it there (TCP small queues). No bit of the wire.
     pub const LOCAL: Self = Self(16_384);
+    /// Says how much the receiver lets its peer send, where that changes. No bit of the wire: every header has a window.
+    pub const WINDOW: Self = Self(32_768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 

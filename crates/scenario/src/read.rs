@@ -14,6 +14,11 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
         // TOML, but no value of a scenario
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
+        // no name of anything begins so
+        Err(problem) if value.trim_start().starts_with(['{', '[']) => {
+            let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
+            return Err(Problem::new(shown(path), message));
+        }
         _ => Value::String(value.to_owned()),
     };
     if path.is_empty() || path.split('.').any(str::is_empty) {

@@ -59,3 +59,10 @@ fn a_queue_in_the_words_of_tc_takes_parameters_too() {
     assert!(error.starts_with("link.up.queue: is \"droptail\""), "{error}");
     assert!(error.ends_with("write --set 'link.up.queue={ codel = { target = \"5ms\" } }'"), "{error}");
 }
+
+#[test]
+fn a_brace_too_few_is_no_name_of_a_queue() {
+    let error = with("\"droptail\"", &[("link.up.queue", "{ droptail = { limit = \"250p\" }")]).unwrap_err();
+    assert!(error.starts_with("link.up.queue: \"{ droptail"), "{error}");
+    assert!(error.contains("is not TOML"), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use crate::cc::control::Needs;
 use crate::params::{
-    CongestionControl, EcnFeedback, InitialWindow, LossDetection, MOST_WINDOW, Recovery, Rmem, TcpParams,
+    CongestionControl, EcnFeedback, Ect, InitialWindow, LossDetection, MOST_WINDOW, Recovery, Rmem, TcpParams,
     Undo as UndoAxis,
 };
 use crate::undo::Undo;
@@ -121,6 +121,10 @@ impl TcpParams {
                 );
             }
             _ => {}
+        }
+        if self.ect == Some(Ect::Ect0) && self.congestion_control == CongestionControl::Prague {
+            let why = "its answer is to the marks of ECT(1)";
+            return no("ect", format!("\"ect0\" is not valid with {word}: {why}; expected \"ect1\", or nothing"));
         }
         if let Some(b) = self.beta_ecn {
             if !matches!(self.congestion_control, CongestionControl::Reno | CongestionControl::Cubic) {

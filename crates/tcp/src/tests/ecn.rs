@@ -112,6 +112,10 @@ fn what_cannot_work_is_refused() {
     for (p, said) in [
         (control(Prague, false, EcnFeedback::Accecn), "ecn: false is not valid with prague"),
         (control(Prague, true, EcnFeedback::Rfc3168), "ecn_feedback: \"rfc3168\" is not valid with prague"),
+        (
+            TcpParams { ect: Some(Ect::Ect0), ..control(Prague, true, EcnFeedback::Accecn) },
+            "ect: \"ect0\" is not valid with prague",
+        ),
         (control(Prague, true, EcnFeedback::Dctcp), "expected \"accecn\""),
         (control(Dctcp, true, EcnFeedback::Rfc3168), "expected \"dctcp\" or \"accecn\""),
         (TcpParams { accecn_option: true, ..linux() }, "accecn_option: true is not valid without"),
