@@ -123,7 +123,8 @@ impl<S: Sink> Sink for Tap<'_, S> {
     fn mask(&self) -> Mask {
         Mask::ALL
     }
-    #[inline]
+    // the kind of record is known where it is made: there nothing of it is built that nobody reads
+    #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         self.meter.put(now, record);
         if self.sink.mask().has(record.kind()) {
@@ -252,11 +253,10 @@ impl<S: Sink> Net<S> {
         Some(result)
     }
 
-    /// Schedules what a port waits for.
-    #[inline]
+    /// Schedules what a port waits for. Of a lazy one that is the next arrival, and its work only where none is under way.
+    #[inline(always)]
     fn schedule(&mut self, i: u16) {
-        let now = self.events.now();
-        let Kind::Port { port, work, armed, lazy, .. } = &mut self.links[usize::from(i)].kind else { return };
+        let Kind::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].kind else { return };
         if *lazy {
             if *armed != Time::NEVER {
                 return;
@@ -267,6 +267,13 @@ impl<S: Sink> Net<S> {
                 return self.events.set_arrival(at, i);
             }
         }
+        self.schedule_all(i);
+    }
+
+    #[inline(never)]
+    fn schedule_all(&mut self, i: u16) {
+        let now = self.events.now();
+        let Kind::Port { port, work, armed, .. } = &mut self.links[usize::from(i)].kind else { return };
         let work_at = port.work_at();
         if work_at < *work {
             *work = work_at;
@@ -296,7 +303,7 @@ impl<S: Sink> Net<S> {
 
     /// The event of link `i` has been taken. A packet that has reached its host is returned, or left in `arrived` if
     /// a port let several go at once; others travel on.
-    #[inline]
+    #[inline(always)]
     pub fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];

@@ -59,8 +59,12 @@ impl Target {
     #[inline]
     fn unpack(v: u32) -> Self {
         let index = v & INDEX_MASK;
-        match v >> KIND_SHIFT & 7 {
-            0 => Self::Link(index as u16),
+        let kind = v >> KIND_SHIFT & 7;
+        // most events are of links
+        if kind == 0 {
+            return Self::Link(index as u16);
+        }
+        match kind {
             1 => Self::Timer(index),
             2 => Self::App(index as u16),
             3 => Self::Clock,

@@ -3,48 +3,61 @@
 use std::hint::select_unpredictable;
 
 /// The lesser of two keys, without a branch: which link is next cannot be guessed.
-#[inline]
+#[inline(always)]
 pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)
 }
 
-/// A tournament: the least of one key per leaf, [`u128::MAX`] for none.
-///
-/// `keys[1]` is the winner, `keys[i]` the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and the leaves begin at `first`.
-/// Changing a leaf plays the games on its way up: one comparison for each level, and nothing to mispredict.
-#[derive(Clone, Debug)]
-pub(super) struct Tournament {
-    keys: [u128; 2 * LEAVES],
-    first: usize,
-}
+/// Links that play against one another.
+const GROUP: usize = 8;
 
 /// Links that the tournament admits; those beyond are pushed like ports. Fixed, so that indices need no check.
-pub(super) const LEAVES: usize = 64;
+pub(super) const LEAVES: usize = GROUP * GROUP;
+
+/// A tournament: the least of one key per link, [`u128::MAX`] for none.
+///
+/// Links play in groups of eight: a key that is set makes its group play its seven games anew, and with more than one group the
+/// winners play one another. Nearly every world has one group. The games are played when a key is set, not when the winner is asked
+/// for: what comes next hangs on the winner, and between the two there is other work to do.
+#[derive(Clone, Debug)]
+pub(super) struct Tournament {
+    keys: [[u128; GROUP]; GROUP],
+    winners: [u128; GROUP],
+    winner: u128,
+    one_group: bool,
+}
+
+/// The winner of a group.
+#[inline(always)]
+fn least(keys: &[u128; GROUP]) -> u128 {
+    let [a, b, c, d, e, f, g, h] = *keys;
+    lesser(lesser(lesser(a, b), lesser(c, d)), lesser(lesser(e, f), lesser(g, h)))
+}
 
 impl Tournament {
-    pub(super) fn new(leaves: usize) -> Self {
-        Self { keys: [u128::MAX; 2 * LEAVES], first: leaves.min(LEAVES).next_power_of_two() }
+    pub(super) fn new(links: usize) -> Self {
+        let none = [u128::MAX; GROUP];
+        Self { keys: [none; GROUP], winners: none, winner: u128::MAX, one_group: links <= GROUP }
     }
 
     #[inline]
     pub(super) fn top(&self) -> u128 {
-        self.keys[1]
+        self.winner
     }
 
+    /// Of a link below [`LEAVES`].
     #[inline]
-    pub(super) fn set(&mut self, leaf: usize, key: u128) {
-        let mut i = (self.first + leaf) % (2 * LEAVES);
-        let mut best = key;
-        self.keys[i] = key;
-        // bounded: each turn goes one level up
-        while i > 1 {
-            best = lesser(best, self.keys[i ^ 1]);
-            i /= 2;
-            self.keys[i] = best;
+    pub(super) fn set(&mut self, link: usize, key: u128) {
+        let group = link / GROUP % GROUP;
+        self.keys[group][link % GROUP] = key;
+        self.winner = least(&self.keys[group]);
+        if !self.one_group {
+            self.winners[group] = self.winner;
+            self.winner = least(&self.winners);
         }
     }
 
     pub(super) fn pending(&self) -> usize {
-        self.keys[self.first..2 * self.first].iter().filter(|k| **k != u128::MAX).count()
+        self.keys.iter().flatten().filter(|k| **k != u128::MAX).count()
     }
 }
