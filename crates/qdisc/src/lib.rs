@@ -19,6 +19,7 @@ pub mod fair;
 mod fifo;
 pub mod law;
 mod limit;
+mod longest;
 mod params;
 mod queue;
 pub mod single;

@@ -122,7 +122,7 @@ impl Fair {
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Cx<'_>) -> bool {
         // `total` is without the arrival, which is in its queue already
         while !self.fits(arrival, cx) {
-            let Some(victim) = self.queues.longest(rule.by) else { return false };
+            let Some(victim) = self.queues.longest() else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
             let mut gone = 0;
             for n in 0.. {
@@ -136,6 +136,8 @@ impl Fair {
                 };
                 let Some(packet) = taken else { break };
                 gone += packet.bytes();
+                self.queues.shrunk(victim, rule.by);
+                let queue = &mut self.queues[victim];
                 queue.law.overflow(cx.now);
                 let newest = rule.from == End::Tail || queue.fifo.is_empty();
                 if queue.fifo.is_empty() {
@@ -189,6 +191,9 @@ impl Fair {
     fn take(&mut self, i: u32, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
             less(&mut self.total, &packet);
+            if let Overflow::Longest(rule) = self.overflow {
+                self.queues.shrunk(i, rule.by);
+            }
             self.classifier.left(&packet, cx.now);
             let sojourn = cx.now.since(packet.stamp);
             let view = View { now: cx.now, backlog: self.seen(i), sojourn, link: cx.link };

@@ -1,12 +1,10 @@
 //! The queues of a fair discipline, made when a flow first needs one.
 
 use super::Measure;
+use crate::longest::Lengths;
 use crate::{AnyLaw, Fifo};
 use packet::{Backlog, PacketMeta};
 use units::Time;
-
-/// Queues of one bound: 16 looks find the longest of them, and 64 bounds stand for 1024 queues.
-const BLOCK: usize = 16;
 
 /// No queue.
 pub const NONE: u32 = u32::MAX;
@@ -46,9 +44,8 @@ pub struct FlowQueue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queues {
     all: Vec<FlowQueue>,
-    /// For each [`BLOCK`] of queues, a length that none of them exceeds; kept up by [`Queues::grown`], taken down by
-    /// [`Queues::longest`].
-    bounds: Vec<u64>,
+    /// Kept up where [`Queues::longest`] is asked.
+    lengths: Lengths,
     /// A law that has seen nothing.
     fresh: AnyLaw,
 }
@@ -56,7 +53,7 @@ pub struct Queues {
 impl Queues {
     /// None yet; each will start with `fresh`.
     pub fn new(fresh: AnyLaw) -> Self {
-        Self { all: Vec::new(), bounds: Vec::new(), fresh }
+        Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
 
     /// A new queue's number.
@@ -70,7 +67,7 @@ impl Queues {
             last_active: Time::ZERO,
             owner: (NONE, 0),
         });
-        self.bounds.resize(self.all.len().div_ceil(BLOCK), 0);
+        self.lengths.resize(self.all.len());
         self.all.len() as u32 - 1
     }
 
@@ -97,35 +94,19 @@ impl Queues {
     /// Queue `i` has taken a packet in. Call it on every arrival if [`Queues::longest`] is to be asked, with the same measure.
     #[inline]
     pub fn grown(&mut self, i: u32, measure: Measure) {
-        let i = i as usize;
-        let bound = &mut self.bounds[i / BLOCK];
-        *bound = (*bound).max(measure.of(self.all[i].fifo.backlog()));
+        self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// The queue that holds most by `measure`, the lowest number among equals; `None` when nothing waits.
-    ///
-    /// The block of the greatest bound is looked through, which makes its bound exact; if it still is the greatest, the longest
-    /// queue is in it. Bound: each block is looked through once at most, and in a steady state one or two are.
-    pub fn longest(&mut self, measure: Measure) -> Option<u32> {
-        let mut block = first_greatest(self.bounds.iter().copied())?.0;
-        loop {
-            let start = block * BLOCK;
-            let part = &self.all[start..self.all.len().min(start + BLOCK)];
-            let (place, length) = first_greatest(part.iter().map(|queue| measure.of(queue.fifo.backlog())))?;
-            self.bounds[block] = length;
-            let next = first_greatest(self.bounds.iter().copied())?.0;
-            if next == block {
-                return (length > 0).then_some((start + place) as u32);
-            }
-            block = next;
-        }
+    /// A packet has left queue `i`. Call it as [`Queues::grown`].
+    #[inline]
+    pub fn shrunk(&mut self, i: u32, measure: Measure) {
+        self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
-}
 
-/// Place and value of the greatest, the first among equals.
-#[inline]
-fn first_greatest(values: impl Iterator<Item = u64>) -> Option<(usize, u64)> {
-    values.enumerate().reduce(|best, next| if next.1 > best.1 { next } else { best })
+    /// The queue that holds most, the lowest number among equals; `None` when nothing waits.
+    pub fn longest(&mut self) -> Option<u32> {
+        self.lengths.longest().map(|(i, _)| i as u32)
+    }
 }
 
 impl std::ops::Index<u32> for Queues {
@@ -148,38 +129,4 @@ impl std::ops::IndexMut<u32> for Queues {
 pub fn less(total: &mut Backlog, packet: &PacketMeta) {
     total.packets -= 1;
     total.bytes -= packet.bytes();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_longest_is_the_first_of_the_longest(
-            steps in prop::collection::vec((0u32..100, 0u8..4, 40u16..1500), 1..400),
-            packets in any::<bool>(),
-        ) {
-            let measure = if packets { Measure::Packets } else { Measure::Bytes };
-            let mut queues = Queues::new(AnyLaw::None);
-            (0..100).for_each(|_| { queues.add(); });
-            for (i, what, size) in steps {
-                match what {
-                    0 => { queues[i].fifo.pop(); }
-                    1 => {
-                        // one look at each, the first of the longest
-                        let lengths: Vec<u64> = (0..100).map(|i| measure.of(queues[i].fifo.backlog())).collect();
-                        let most = lengths.iter().copied().max().unwrap();
-                        let first = lengths.iter().position(|n| *n == most).unwrap() as u32;
-                        prop_assert_eq!(queues.longest(measure), (most > 0).then_some(first));
-                    }
-                    _ => {
-                        queues[i].fifo.push(PacketMeta { size, ..Default::default() });
-                        queues.grown(i, measure);
-                    }
-                }
-            }
-        }
-    }
 }

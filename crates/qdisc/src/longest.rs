@@ -1,0 +1,167 @@
+//! Which of many queues is the longest: the one that pays when the memory they share is full.
+//!
+//! ```text
+//! grown     the queue rises in a heap, if it is longer than it stands there
+//! shrunk    it stays where it is: nothing to do
+//! longest   the one on top; if it is shorter by now than it stands, it sinks, and the next on top is looked at
+//! ```
+//!
+//! So a queue costs work only where somebody asks, or where it grows beyond what it was when it was last looked at.
+
+/// Bits of a queue's number.
+const NUMBER_BITS: u32 = 24;
+/// The greatest number.
+const LAST: usize = (1 << NUMBER_BITS) - 1;
+
+/// The lengths of queues, in any unit; from 2^40 on they count as equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    lengths: Vec<u64>,
+    /// Every queue once, [`standing`] as long as it was, the longest first: no place is greater than the one above it, `(i - 1) / 2`.
+    heap: Vec<u64>,
+    /// Where each stands in the heap.
+    places: Vec<u32>,
+}
+
+/// A length and a number as one integer, greater for a longer queue, and among equals for the first.
+#[inline]
+fn standing(length: u64, i: usize) -> u64 {
+    length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
+}
+
+/// The number in it.
+#[inline]
+fn number(standing: u64) -> usize {
+    LAST - (standing as usize & LAST)
+}
+
+impl Lengths {
+    /// There are so many queues from now on, no fewer than before; those that are new are empty.
+    pub fn resize(&mut self, queues: usize) {
+        for i in self.lengths.len()..queues {
+            self.lengths.push(0);
+            self.places.push(i as u32);
+            self.heap.push(standing(0, i));
+        }
+    }
+
+    /// Queue `i` has grown to `length`.
+    #[inline]
+    pub fn grown(&mut self, i: usize, length: u64) {
+        self.lengths[i] = length;
+        let key = standing(length, i);
+        let place = self.places[i] as usize;
+        if key > self.heap[place] {
+            self.rise(place, key);
+        }
+    }
+
+    /// Queue `i` has shrunk to `length`.
+    #[inline]
+    pub fn shrunk(&mut self, i: usize, length: u64) {
+        self.lengths[i] = length;
+    }
+
+    /// The longest queue, the first among equals, and its length; `None` when all are empty.
+    ///
+    /// Bound: a queue that sinks has shrunk since it last rose, or was on top.
+    pub fn longest(&mut self) -> Option<(usize, u64)> {
+        loop {
+            let top = *self.heap.first()?;
+            let i = number(top);
+            let length = self.lengths[i];
+            let key = standing(length, i);
+            if key == top {
+                return (length > 0).then_some((i, length));
+            }
+            self.sink(key);
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, place: usize, key: u64) {
+        self.heap[place] = key;
+        self.places[number(key)] = place as u32;
+    }
+
+    /// `key` stands at `place`, or above it.
+    fn rise(&mut self, mut place: usize, key: u64) {
+        while place > 0 {
+            let above = (place - 1) / 2;
+            if self.heap[above] >= key {
+                break;
+            }
+            self.put(place, self.heap[above]);
+            place = above;
+        }
+        self.put(place, key);
+    }
+
+    /// `key` stands on top, or below.
+    fn sink(&mut self, key: u64) {
+        let mut place = 0;
+        // bounded: each turn goes one level down
+        loop {
+            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let at = |i: usize| self.heap.get(i).copied().unwrap_or(0);
+            let (below, greatest) = if at(right) > at(left) { (right, at(right)) } else { (left, at(left)) };
+            if greatest <= key {
+                break;
+            }
+            self.put(place, greatest);
+            place = below;
+        }
+        self.put(place, key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_longest_is_the_first_of_the_longest(
+            steps in prop::collection::vec((0usize..100, 0u8..4, 40u64..1500), 1..400),
+        ) {
+            let mut lengths = Lengths::default();
+            lengths.resize(3);
+            lengths.resize(100);
+            let mut plain = [0u64; 100];
+            for (i, what, size) in steps {
+                match what {
+                    0 => {
+                        plain[i] = plain[i].saturating_sub(size);
+                        lengths.shrunk(i, plain[i]);
+                    }
+                    1 => {
+                        // one look at each, the first of the longest
+                        let most = plain.iter().copied().max().unwrap();
+                        let first = plain.iter().position(|n| *n == most).unwrap();
+                        prop_assert_eq!(lengths.longest(), (most > 0).then_some((first, most)));
+                    }
+                    _ => {
+                        plain[i] += size;
+                        lengths.grown(i, plain[i]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equals_are_told_apart_by_number() {
+        let mut lengths = Lengths::default();
+        lengths.resize(40);
+        assert_eq!(lengths.longest(), None);
+        [7, 39, 3, 20].iter().for_each(|i| lengths.grown(*i, 1500));
+        for expected in [3, 7, 20, 39] {
+            assert_eq!(lengths.longest(), Some((expected, 1500)));
+            lengths.shrunk(expected, 0);
+        }
+        assert_eq!(lengths.longest(), None);
+        lengths.grown(2, u64::MAX);
+        assert_eq!(lengths.longest(), Some((2, u64::MAX)));
+    }
+}
