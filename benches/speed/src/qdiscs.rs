@@ -5,6 +5,10 @@
 //! full: two arrive for one that leaves, with a limit of 100 packets, so that every second arrival meets a full queue; per
 //! arrival. Packets of 1500 bytes at 1 Gbit/s, flows in turn, the law's timers called. The least of several rounds: a shared
 //! machine only ever adds. A second line for a discipline with a queue of its own for ECT(1) is of such packets.
+//!
+//! ```text
+//! qdiscs [NAME ...]     all, or these
+//! ```
 
 use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
 use qdisc::{Cx, QDISCS, Queue, Spec};
@@ -98,7 +102,8 @@ fn limited(name: &str, packets: u32) -> Option<Spec> {
 fn main() {
     println!("| discipline | type | pass, 1 flow | 10 flows | 1 000 flows | full, 10 flows | 1 000 flows |");
     println!("|---|---|---|---|---|---|---|");
-    for info in QDISCS {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
         // room for 64 packets, where the default has less
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);

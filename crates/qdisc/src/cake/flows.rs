@@ -9,20 +9,20 @@
 //! ```
 //!
 //! Only bulk flows count as load of their hosts, so a sparse flow's first turn is free. Sixty flows of one host have a sixtieth of a
-//! quantum each: rounds in which none of them comes into credit are added up at once.
+//! quantum each: rounds are not walked but reckoned.
 //!
 //! Source: SPEC-TODAY 3.5; RFC 8290 for DRR++.
 //! Departs: what is left when a quantum is shared is kept as a fraction of a byte (CAKE: rounded up or down by chance).
 
-use super::hosts::{Ends, Hosts, PLACES, set_of};
+use super::hosts::{Ends, Hosts};
+use super::lines::{Line, Links, NONE};
 use super::params::Isolation;
+use super::table::{PLACES, Table, place_of};
 use crate::Fifo;
 use crate::fair::{HashKey, hash};
 use crate::law::cobalt::CobaltState;
-use packet::FlowTuple;
-
-/// No queue.
-const NONE: u16 = u16::MAX;
+use crate::longest::Lengths;
+use packet::{FlowTuple, PacketMeta};
 
 /// Where a queue stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,76 +44,33 @@ pub enum Set {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
     /// What waits.
-    pub fifo: Fifo,
+    fifo: Fifo,
     /// The law's state.
-    pub law: CobaltState,
-    /// Credit, bytes times 2^16.
-    deficit: i64,
-    ends: Ends,
-    set: Set,
-    before: u16,
-    behind: u16,
+    law: CobaltState,
 }
 
-/// Queues in order, linked both ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
-    head: u16,
-    tail: u16,
-}
-
-impl Line {
-    const EMPTY: Self = Self { head: NONE, tail: NONE };
-
-    fn push(&mut self, i: u16, flows: &mut [Flow]) {
-        (flows[usize::from(i)].before, flows[usize::from(i)].behind) = (self.tail, NONE);
-        match self.tail {
-            NONE => self.head = i,
-            tail => flows[usize::from(tail)].behind = i,
-        }
-        self.tail = i;
-    }
-
-    fn remove(&mut self, i: u16, flows: &mut [Flow]) {
-        let Flow { before, behind, .. } = flows[usize::from(i)];
-        match before {
-            NONE => self.head = behind,
-            b => flows[usize::from(b)].behind = behind,
-        }
-        match behind {
-            NONE => self.tail = before,
-            b => flows[usize::from(b)].before = before,
-        }
-    }
-}
-
-/// Which of a tin's lines a queue is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    New,
-    Old,
-    Decaying,
-}
-
-/// Queues of one bound.
-const BLOCK: usize = 32;
-
-/// All queues of a tin.
+/// All queues of a tin. What is looked at to find a queue, or to keep order, lies side by side, apart from the queues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flows {
     isolation: Isolation,
     quantum: u32,
-    tags: Vec<u32>,
+    /// What a turn gives by host load, from 1 on, bytes times 2^16.
+    turns: Table<u32>,
+    tags: Table<u32>,
+    sets: Table<Set>,
+    ends: Table<Ends>,
+    /// Credit, bytes times 2^16.
+    deficits: Table<i64>,
     /// None before the first packet.
     all: Vec<Flow>,
+    lengths: Lengths,
     hosts: Hosts,
+    links: Links,
     new: Line,
     old: Line,
     decaying: Line,
     sparse: u32,
     bulk: u32,
-    /// For each [`BLOCK`] of queues, bytes that none of them exceeds.
-    bounds: Vec<u64>,
 }
 
 impl Flows {
@@ -122,16 +79,30 @@ impl Flows {
         Self {
             isolation,
             quantum,
-            tags: Vec::new(),
+            turns: Table::default(),
+            tags: Table::default(),
+            sets: Table::default(),
+            ends: Table::default(),
+            deficits: Table::default(),
             all: Vec::new(),
+            lengths: Lengths::default(),
             hosts: Hosts::new(isolation),
+            links: Links::default(),
             new: Line::EMPTY,
             old: Line::EMPTY,
             decaying: Line::EMPTY,
             sparse: 0,
             bulk: 0,
-            bounds: Vec::new(),
         }
+    }
+
+    /// Makes the queues. A tin that no packet comes to has none.
+    #[cold]
+    fn start(&mut self) {
+        self.all.resize_with(PLACES, Flow::default);
+        self.lengths.resize(PLACES);
+        // at most all queues are busy on one host
+        (0..PLACES as u16).for_each(|i| self.turns[i] = (self.quantum << 16) / (u32::from(i) + 1));
     }
 
     /// Queues with packets, and those in line for want of a look.
@@ -174,36 +145,34 @@ impl Flows {
     #[inline]
     pub fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
-            self.all.resize_with(PLACES as usize, Flow::default);
-            self.tags.resize(PLACES as usize, 0);
-            self.bounds.resize(PLACES as usize / BLOCK, 0);
+            self.start();
         }
         let identity = self.identity(tuple, salt);
-        let direct = (identity % PLACES) as usize;
-        if self.tags[direct] == identity && self.all[direct].set != Set::Out {
-            return direct as u16;
+        let direct = place_of(identity);
+        if self.tags[direct] == identity && self.sets[direct] != Set::Out {
+            return direct;
         }
         self.search(identity, tuple, salt)
     }
 
     fn search(&mut self, identity: u32, tuple: &FlowTuple, salt: u32) -> u16 {
-        let mut set = set_of(identity);
-        if let Some(own) = set.clone().find(|p| self.tags[*p] == identity) {
-            if self.all[own].set == Set::Out {
-                self.all[own].ends = self.find(tuple, salt);
+        if let Some(own) = self.tags.first_in_set(identity, |tag| *tag == identity) {
+            if self.sets[own] == Set::Out {
+                self.ends[own] = self.find(tuple, salt);
             }
-            return own as u16;
+            return own;
         }
-        let place = set.find(|p| self.all[*p].set == Set::Out).unwrap_or((identity % PLACES) as usize);
+        let free = self.sets.first_in_set(identity, |set| *set == Set::Out);
+        let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
         // the flows that shared it count for the new one's hosts from now on
-        if self.all[place].set == Set::Bulk {
-            self.hosts.less(self.all[place].ends);
+        if self.sets[place] == Set::Bulk {
+            self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
         }
-        self.all[place].ends = ends;
-        place as u16
+        self.ends[place] = ends;
+        place
     }
 
     fn find(&mut self, tuple: &FlowTuple, salt: u32) -> Ends {
@@ -212,13 +181,13 @@ impl Flows {
 
     /// Moves queue `i` to a set: the tin's counts and the hosts' follow.
     fn becomes(&mut self, i: u16, set: Set) {
-        let flow = &mut self.all[usize::from(i)];
-        match std::mem::replace(&mut flow.set, set) {
+        let ends = self.ends[i];
+        match std::mem::replace(&mut self.sets[i], set) {
             Set::Out | Set::Decaying => {}
             Set::Sparse | Set::SparseWait => self.sparse -= 1,
             Set::Bulk => {
                 self.bulk -= 1;
-                self.hosts.less(flow.ends);
+                self.hosts.less(ends);
             }
         }
         match set {
@@ -226,7 +195,7 @@ impl Flows {
             Set::Sparse | Set::SparseWait => self.sparse += 1,
             Set::Bulk => {
                 self.bulk += 1;
-                self.hosts.more(flow.ends);
+                self.hosts.more(ends);
             }
         }
     }
@@ -234,145 +203,141 @@ impl Flows {
     /// What a turn gives, bytes times 2^16: the host's share of a quantum.
     #[inline]
     fn turn(&self, i: u16) -> i64 {
-        let load = self.hosts.load(self.all[usize::from(i)].ends);
-        (i64::from(self.quantum) << 16) / i64::from(load)
+        i64::from(self.turns[self.hosts.load(self.ends[i]) - 1])
     }
 
     /// `cost` bytes of queue `i` were sent.
     #[inline]
     pub fn pays(&mut self, i: u16, cost: u64) {
-        self.all[usize::from(i)].deficit -= (cost as i64) << 16;
+        self.deficits[i] -= (cost as i64) << 16;
     }
 
-    /// Queue `i` has taken a packet in.
+    /// Queue `i` takes `packet` in.
     #[inline]
-    pub fn joined(&mut self, i: u16) {
-        let flow = &self.all[usize::from(i)];
-        let bound = &mut self.bounds[usize::from(i) / BLOCK];
-        *bound = (*bound).max(flow.fifo.backlog().bytes);
-        match flow.set {
+    pub fn push(&mut self, i: u16, packet: PacketMeta) {
+        let fifo = &mut self.all[usize::from(i)].fifo;
+        fifo.push(packet);
+        self.lengths.grown(usize::from(i), fifo.backlog().bytes);
+        match self.sets[i] {
             Set::Sparse | Set::Bulk => {}
             Set::SparseWait => self.becomes(i, Set::Bulk),
-            Set::Out | Set::Decaying => {
-                if flow.set == Set::Decaying {
-                    self.decaying.remove(i, &mut self.all);
+            set @ (Set::Out | Set::Decaying) => {
+                if set == Set::Decaying {
+                    self.decaying.remove(i, &mut self.links);
                 }
-                self.new.push(i, &mut self.all);
+                self.new.push(i, &mut self.links);
                 self.becomes(i, Set::Sparse);
-                self.all[usize::from(i)].deficit = self.turn(i);
+                self.deficits[i] = self.turn(i);
             }
         }
     }
 
+    /// The oldest packet of queue `i` leaves it.
+    #[inline]
+    pub fn pop(&mut self, i: u16) -> Option<PacketMeta> {
+        let fifo = &mut self.all[usize::from(i)].fifo;
+        let packet = fifo.pop()?;
+        self.lengths.shrunk(usize::from(i), fifo.backlog().bytes);
+        Some(packet)
+    }
+
+    /// The packet at `place` of queue `i`, counted from the oldest, leaves it.
+    pub fn remove(&mut self, i: u16, place: usize) -> Option<PacketMeta> {
+        let fifo = &mut self.all[usize::from(i)].fifo;
+        let packet = fifo.remove(place)?;
+        self.lengths.shrunk(usize::from(i), fifo.backlog().bytes);
+        Some(packet)
+    }
+
+    /// What waits in queue `i`.
+    #[inline]
+    pub fn fifo(&self, i: u16) -> &Fifo {
+        &self.all[usize::from(i)].fifo
+    }
+
+    /// The law's state of queue `i`.
+    #[inline]
+    pub fn law(&mut self, i: u16) -> &mut CobaltState {
+        &mut self.all[usize::from(i)].law
+    }
+
     /// The queue whose turn it is; it may be empty. `look`: at a decaying one first. `None`: none is in line.
     ///
-    /// Bound: a look at each queue in line, three times: rounds without credit for any are skipped.
+    /// Bound: a look at each queue that is new, and two at each of the others.
     #[inline]
     pub fn next(&mut self, look: bool) -> Option<u16> {
         if look && self.decaying.head != NONE {
             return Some(self.decaying.head);
         }
-        let mut looks = 0;
-        loop {
-            let (i, line) = match (self.new.head, self.old.head) {
-                (NONE, NONE) => return None,
-                (NONE, old) => (old, Place::Old),
-                (new, _) => (new, Place::New),
-            };
-            let flow = &self.all[usize::from(i)];
-            if flow.deficit > 0 {
+        while self.new.head != NONE {
+            let i = self.new.head;
+            if self.deficits[i] > 0 {
                 return Some(i);
             }
-            if flow.set == Set::Sparse {
-                self.becomes(i, if self.all[usize::from(i)].fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
+            if self.sets[i] == Set::Sparse {
+                self.becomes(i, if self.fifo(i).is_empty() { Set::SparseWait } else { Set::Bulk });
             }
-            let turn = self.turn(i);
-            self.all[usize::from(i)].deficit += turn;
-            self.take_out(i, line);
-            self.old.push(i, &mut self.all);
-            looks += 1;
-            if looks == self.active() {
-                self.skip();
-            }
+            self.deficits[i] += self.turn(i);
+            self.new.remove(i, &mut self.links);
+            self.old.push(i, &mut self.links);
         }
+        let i = self.old.head;
+        if i == NONE || self.deficits[i] > 0 {
+            return (i != NONE).then_some(i);
+        }
+        self.rounds();
+        Some(self.old.head)
     }
 
-    /// Adds up the rounds in which no queue of the old line comes into credit. Nothing else is in line.
-    fn skip(&mut self) {
-        let mut rounds = i64::MAX;
-        let mut i = self.old.head;
+    /// Gives the old ones turns, round after round, until one comes to the head in credit.
+    ///
+    /// That is the one that needs fewest turns, the first in line among equals: all get as many, and those before it, which go to
+    /// the end, one more.
+    fn rounds(&mut self) {
+        let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
-            let flow = &self.all[usize::from(i)];
-            rounds = rounds.min((-flow.deficit).max(0) / self.turn(i));
-            i = flow.behind;
+            let (debt, turn) = (-self.deficits[i], self.turn(i));
+            // floor(debt / turn) + 1, or none in credit; a division only where that is less
+            if debt < 0 {
+                (rounds, first) = (0, i);
+                break;
+            }
+            if debt < (rounds - 1).saturating_mul(turn) {
+                (rounds, first) = (debt / turn + 1, i);
+            }
+            i = self.links.behind(i);
         }
-        if rounds == 0 {
-            return;
-        }
+        let mut turns = rounds + 1;
         i = self.old.head;
-        while i != NONE {
-            let more = rounds * self.turn(i);
-            let flow = &mut self.all[usize::from(i)];
-            flow.deficit += more;
-            i = flow.behind;
+        // those behind a queue in credit get nothing
+        while i != NONE && turns > 0 {
+            if i == first {
+                turns = rounds;
+            }
+            self.deficits[i] += turns * self.turn(i);
+            i = self.links.behind(i);
         }
-    }
-
-    fn take_out(&mut self, i: u16, line: Place) {
-        match line {
-            Place::New => self.new.remove(i, &mut self.all),
-            Place::Old => self.old.remove(i, &mut self.all),
-            Place::Decaying => self.decaying.remove(i, &mut self.all),
-        }
+        self.old.rotate(first, &mut self.links);
     }
 
     /// Queue `i`, the one of [`Flows::next`], turned out to be empty. `rests`: so has its law.
     pub fn emptied(&mut self, i: u16, rests: bool) {
-        let line = match self.all[usize::from(i)].set {
-            Set::Decaying => Place::Decaying,
-            _ if self.new.head == i => Place::New,
-            _ => Place::Old,
+        let line = match self.sets[i] {
+            Set::Decaying => &mut self.decaying,
+            _ if self.new.head == i => &mut self.new,
+            _ => &mut self.old,
         };
-        self.take_out(i, line);
+        line.remove(i, &mut self.links);
         if rests {
             self.becomes(i, Set::Out);
         } else {
-            self.decaying.push(i, &mut self.all);
+            self.decaying.push(i, &mut self.links);
             self.becomes(i, Set::Decaying);
         }
     }
 
     /// The queue with most bytes and their number, the first among equals.
-    ///
-    /// The block of the greatest bound is looked through, which makes its bound exact; if it still is the greatest, the longest
-    /// queue is in it. Bound: each block is looked through once at most.
     pub fn longest(&mut self) -> Option<(u16, u64)> {
-        let first_greatest =
-            |values: &mut dyn Iterator<Item = u64>| values.enumerate().reduce(|a, b| if b.1 > a.1 { b } else { a });
-        loop {
-            let (block, bound) = first_greatest(&mut self.bounds.iter().copied())?;
-            let start = block * BLOCK;
-            let part = &self.all[start..start + BLOCK];
-            let (place, bytes) = first_greatest(&mut part.iter().map(|f| f.fifo.backlog().bytes))?;
-            self.bounds[block] = bytes;
-            if bytes == bound {
-                return (bytes > 0).then_some(((start + place) as u16, bytes));
-            }
-        }
-    }
-}
-
-impl std::ops::Index<u16> for Flows {
-    type Output = Flow;
-    #[inline]
-    fn index(&self, i: u16) -> &Flow {
-        &self.all[usize::from(i)]
-    }
-}
-
-impl std::ops::IndexMut<u16> for Flows {
-    #[inline]
-    fn index_mut(&mut self, i: u16) -> &mut Flow {
-        &mut self.all[usize::from(i)]
+        self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }
 }

@@ -10,37 +10,29 @@
 //! Source: SPEC-TODAY 3.5.
 
 use super::params::Isolation;
-
-/// Places, of queues and of hosts, and how many of them a hash may choose from.
-pub const PLACES: u32 = 1024;
-/// Places in a set.
-pub const WAYS: u32 = 8;
-
-/// The places of the set that `hash` chooses, from the inner one on, round the set.
-#[inline]
-pub fn set_of(hash: u32) -> impl Iterator<Item = usize> + Clone {
-    let outer = (hash % PLACES) & !(WAYS - 1);
-    (0..WAYS).map(move |i| (outer + (hash + i) % WAYS) as usize)
-}
+use super::table::{Table, place_of};
 
 /// Hosts of one side.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    tags: Vec<u32>,
-    bulk: Vec<u16>,
+    /// The isolation looks at them; if not, none has bulk flows here.
+    counts: bool,
+    tags: Table<u32>,
+    /// Bulk flows of each.
+    bulk: Table<u16>,
 }
 
 impl Side {
-    fn new() -> Self {
-        Self { tags: vec![0; PLACES as usize], bulk: vec![0; PLACES as usize] }
-    }
-
     /// The place of the host: its own, else one whose host is not busy, else one that is shared.
-    fn place(&mut self, hash: u32) -> u16 {
-        let own = set_of(hash).find(|p| self.tags[*p] == hash);
-        let place = own.or_else(|| set_of(hash).find(|p| self.bulk[*p] == 0)).unwrap_or((hash % PLACES) as usize);
+    fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
+        if !self.counts {
+            return 0;
+        }
+        let hash = hash();
+        let own = self.tags.first_in_set(hash, |tag| *tag == hash);
+        let place = own.or_else(|| self.bulk.first_in_set(hash, |bulk| *bulk == 0)).unwrap_or(place_of(hash));
         self.tags[place] = hash;
-        place as u16
+        place
     }
 }
 
@@ -51,53 +43,43 @@ pub struct Ends {
     dst: u16,
 }
 
-/// The hosts of a tin; sides that the isolation does not look at are not kept.
+/// The hosts of a tin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
-    src: Option<Side>,
-    dst: Option<Side>,
+    src: Side,
+    dst: Side,
 }
 
 impl Hosts {
     /// Nobody is busy.
     pub fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
-        Self { src: src.then(Side::new), dst: dst.then(Side::new) }
+        Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }
     }
 
     /// Finds places for the hosts of a flow, by the hashes of their addresses.
     pub fn ends(&mut self, src: impl Fn() -> u32, dst: impl Fn() -> u32) -> Ends {
-        Ends {
-            src: self.src.as_mut().map_or(0, |s| s.place(src())),
-            dst: self.dst.as_mut().map_or(0, |s| s.place(dst())),
-        }
+        Ends { src: self.src.place(src), dst: self.dst.place(dst) }
     }
 
     /// One bulk flow more between `ends`.
     #[inline]
     pub fn more(&mut self, ends: Ends) {
-        for (side, at) in [(&mut self.src, ends.src), (&mut self.dst, ends.dst)] {
-            if let Some(s) = side {
-                s.bulk[usize::from(at)] += 1;
-            }
-        }
+        self.src.bulk[ends.src] += u16::from(self.src.counts);
+        self.dst.bulk[ends.dst] += u16::from(self.dst.counts);
     }
 
     /// One less.
     #[inline]
     pub fn less(&mut self, ends: Ends) {
-        for (side, at) in [(&mut self.src, ends.src), (&mut self.dst, ends.dst)] {
-            if let Some(s) = side {
-                s.bulk[usize::from(at)] -= 1;
-            }
-        }
+        self.src.bulk[ends.src] -= u16::from(self.src.counts);
+        self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
     /// By how many a flow between `ends` shares its turn.
     #[inline]
-    pub fn load(&self, ends: Ends) -> u32 {
-        let of = |side: &Option<Side>, at: u16| side.as_ref().map_or(1, |s| u32::from(s.bulk[usize::from(at)]));
-        of(&self.src, ends.src).max(of(&self.dst, ends.dst)).max(1)
+    pub fn load(&self, ends: Ends) -> u16 {
+        self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)
     }
 }
 
@@ -125,12 +107,12 @@ mod tests {
 
     #[test]
     fn nine_busy_hosts_of_one_set_share_a_place() {
-        let mut side = Side::new();
+        let mut side = Side { counts: true, ..Side::default() };
         // hashes that agree in their lowest ten bits but three
         let places: Vec<u16> = (0..9)
             .map(|i| {
-                let p = side.place(PLACES * (i + 1) + 17);
-                side.bulk[usize::from(p)] += 1;
+                let p = side.place(|| 1024 * (i + 1) + 17);
+                side.bulk[p] += 1;
                 p
             })
             .collect();

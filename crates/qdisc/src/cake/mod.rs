@@ -13,7 +13,7 @@
 //! ```
 //!
 //! With `bandwidth` the discipline shapes: it gives out nothing before its clock says so, although the link is free, and asks to
-//! be woken then ([`QueueDiscipline::next_wake`]). One mechanism has one file: `overhead`, `shaper`, `tins`, `flows`, `hosts`,
+//! be woken then ([`QueueDiscipline::next_wake`]). One mechanism has one file: `overhead`, `shaper`, `tins`, `flows` (in `lines`), `hosts`,
 //! `ack_filter`; the law is COBALT's own (`law/cobalt.rs`).
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); SPEC-TODAY 3.
@@ -24,9 +24,11 @@
 mod ack_filter;
 mod flows;
 mod hosts;
+mod lines;
 mod overhead;
 mod params;
 mod shaper;
+mod table;
 mod tins;
 
 pub use ack_filter::AckFilter;
@@ -187,11 +189,10 @@ impl Cake {
                 .filter_map(|(t, tin)| tin.flows.longest().map(|(i, bytes)| (t, i, bytes)))
                 .reduce(|a, b| if b.2 > a.2 { b } else { a });
             let Some((t, i, _)) = longest else { return };
-            let flow = &mut self.tins[t].flows[i];
-            let Some(packet) = flow.fifo.pop() else { return };
-            let newest = (t, i) == home && flow.fifo.is_empty();
             let tin = &mut self.tins[t];
-            tin.flows[i].law.queue_full(&tin.plan.law, cx.now);
+            let Some(packet) = tin.flows.pop(i) else { return };
+            let newest = (t, i) == home && tin.flows.fifo(i).is_empty();
+            tin.flows.law(i).queue_full(&tin.plan.law, cx.now);
             self.leaves(t, &packet);
             let reason = if newest { DropReason::TailFull } else { DropReason::HeadFull };
             self.gone(t, &packet, reason, Point::Enqueue, cx);
@@ -226,6 +227,10 @@ impl Cake {
     }
 
     fn choose_in_turn(&mut self) -> Option<usize> {
+        let tin = &self.tins[self.current];
+        if tin.deficit >= 0 && tin.flows.active() > 0 {
+            return Some(self.current);
+        }
         if self.tins.iter().all(|tin| tin.flows.active() == 0) {
             return None;
         }
@@ -237,7 +242,10 @@ impl Cake {
             if tin.deficit <= 0 {
                 tin.deficit += tin.plan.weight;
             }
-            self.current = (self.current + 1) % self.tins.len();
+            self.current += 1;
+            if self.current == self.tins.len() {
+                self.current = 0;
+            }
         }
     }
 
@@ -250,10 +258,10 @@ impl Cake {
             let tin = &mut self.tins[t];
             let i = tin.flows.next(std::mem::take(look))?;
             let busy = u64::from(self.ingress) * u64::from(tin.flows.bulk());
-            let flow = &mut tin.flows[i];
-            let Some(mut packet) = flow.fifo.pop() else {
-                flow.law.queue_empty(&tin.plan.law, cx.now);
-                let rests = flow.law.count == 0 && flow.law.p_drop == 0.0 && flow.law.drop_next <= cx.now;
+            let Some(mut packet) = tin.flows.pop(i) else {
+                let law = tin.flows.law(i);
+                law.queue_empty(&tin.plan.law, cx.now);
+                let rests = law.count == 0 && law.p_drop == 0.0 && law.drop_next <= cx.now;
                 tin.flows.emptied(i, rests);
                 return None;
             };
@@ -264,9 +272,9 @@ impl Cake {
                 over_target: sojourn > law.target && sojourn.0 > mtu_time.0 * (2 * busy).max(4),
                 too_late: false,
                 capable: packet.ecn() != Ecn::NotEct,
-                last: flow.fifo.is_empty(),
+                last: tin.flows.fifo(i).is_empty(),
             };
-            let verdict = flow.law.head(law, head, cx.rng);
+            let verdict = tin.flows.law(i).head(law, head, cx.rng);
             let cost = self.cost(&packet, cx);
             self.leaves(t, &packet);
             if verdict == Verdict::Drop {
@@ -310,15 +318,14 @@ impl QueueDiscipline for Cake {
         }
         let i = tin.flows.place(&tuple, salt);
         tin.counts.offered.add(&packet);
-        tin.flows[i].fifo.push(packet);
+        tin.flows.push(i, packet);
         for backlog in [&mut self.total, &mut tin.backlog] {
             backlog.packets += 1;
             backlog.bytes += packet.bytes();
         }
-        tin.flows.joined(i);
         if self.ack_filter != AckFilter::Off
-            && let Some(old) = ack_filter::superfluous(&tin.flows[i].fifo, self.ack_filter)
-            && let Some(ack) = tin.flows[i].fifo.remove(old)
+            && let Some(old) = ack_filter::superfluous(tin.flows.fifo(i), self.ack_filter)
+            && let Some(ack) = tin.flows.remove(i, old)
         {
             self.leaves(t, &ack);
             self.gone(t, &ack, DropReason::AckFilter, Point::Enqueue, cx);

@@ -1,0 +1,110 @@
+//! Queues in line.
+//!
+//! A line is linked through one small table of neighbours, so that a queue joins and leaves without a look at any other queue.
+
+use super::table::Table;
+
+/// No queue.
+pub const NONE: u16 = u16::MAX;
+
+/// The neighbours of every queue in whichever line it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links(Table<Neighbours>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Neighbours {
+    before: u16,
+    behind: u16,
+}
+
+impl Links {
+    /// The queue behind `i`, or [`NONE`].
+    #[inline]
+    pub fn behind(&self, i: u16) -> u16 {
+        self.0[i].behind
+    }
+}
+
+/// Queues in order, linked both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The first, or [`NONE`].
+    pub head: u16,
+    tail: u16,
+}
+
+impl Line {
+    /// Nobody in line.
+    pub const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    /// Queue `i`, which is in no line, joins as the last.
+    #[inline]
+    pub fn push(&mut self, i: u16, links: &mut Links) {
+        links.0[i] = Neighbours { before: self.tail, behind: NONE };
+        match self.tail {
+            NONE => self.head = i,
+            tail => links.0[tail].behind = i,
+        }
+        self.tail = i;
+    }
+
+    /// Queue `i`, which is in this line, leaves it.
+    #[inline]
+    pub fn remove(&mut self, i: u16, links: &mut Links) {
+        let Neighbours { before, behind } = links.0[i];
+        match before {
+            NONE => self.head = behind,
+            b => links.0[b].behind = behind,
+        }
+        match behind {
+            NONE => self.tail = before,
+            b => links.0[b].before = before,
+        }
+    }
+
+    /// Queue `i`, which is in this line, comes to the head; those before it go to the end, in order.
+    #[inline]
+    pub fn rotate(&mut self, i: u16, links: &mut Links) {
+        if i == self.head {
+            return;
+        }
+        let last = links.0[i].before;
+        links.0[self.head].before = self.tail;
+        links.0[self.tail].behind = self.head;
+        (self.head, self.tail) = (i, last);
+        links.0[i].before = NONE;
+        links.0[last].behind = NONE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_leave_from_anywhere() {
+        let (mut links, mut line) = (Links::default(), Line::EMPTY);
+        let order = |line: &Line, links: &Links| {
+            std::iter::successors(Some(line.head), |i| Some(links.behind(*i)))
+                .take_while(|i| *i != NONE)
+                .collect::<Vec<_>>()
+        };
+        (0..5).for_each(|i| line.push(i, &mut links));
+        for (leaves, left) in [(2, vec![0, 1, 3, 4]), (0, vec![1, 3, 4]), (4, vec![1, 3])] {
+            line.remove(leaves, &mut links);
+            assert_eq!(order(&line, &links), left);
+        }
+        line.push(2, &mut links);
+        assert_eq!(order(&line, &links), [1, 3, 2]);
+        line.rotate(2, &mut links);
+        assert_eq!(order(&line, &links), [2, 1, 3]);
+        line.rotate(2, &mut links);
+        line.remove(3, &mut links);
+        line.push(3, &mut links);
+        assert_eq!(order(&line, &links), [2, 1, 3]);
+        line.rotate(3, &mut links);
+        assert_eq!(order(&line, &links), [3, 2, 1]);
+        [1, 3, 2].iter().for_each(|i| line.remove(*i, &mut links));
+        assert_eq!(line, Line::EMPTY);
+    }
+}

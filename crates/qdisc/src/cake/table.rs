@@ -1,0 +1,76 @@
+//! What a tin keeps of each of its queues, and of each host: 1024 places, side by side.
+//!
+//! ```text
+//! place     h mod 1024          set     the eight places that differ from it in the lowest three bits
+//! ```
+
+/// Places, of queues and of hosts.
+pub const PLACES: usize = 1024;
+/// Places in a set.
+const WAYS: usize = 8;
+
+/// A value for each place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table<T>(Box<[T; PLACES]>);
+
+impl<T: Copy + Default> Default for Table<T> {
+    fn default() -> Self {
+        let zeroes = vec![T::default(); PLACES].into_boxed_slice();
+        Self(zeroes.try_into().unwrap_or_else(|_| unreachable!("as many as asked for")))
+    }
+}
+
+/// The place that a hash points at.
+#[inline]
+pub fn place_of(hash: u32) -> u16 {
+    (hash as usize % PLACES) as u16
+}
+
+impl<T> Table<T> {
+    /// The first place, of the set that `hash` chooses, at which `is` holds, from the hash's own on, round the set.
+    ///
+    /// All eight are looked at, in the order of memory: that is quicker than to guess where to stop.
+    #[inline]
+    pub fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
+        let (inner, outer) = (hash as usize % WAYS, hash as usize % PLACES / WAYS * WAYS);
+        let set = &self.0[outer..outer + WAYS];
+        let hits = set.iter().enumerate().fold(0u8, |bits, (i, place)| bits | u8::from(is(place)) << i);
+        let from_inner = hits.rotate_right(inner as u32).trailing_zeros() as usize;
+        (hits != 0).then_some((outer + (inner + from_inner) % WAYS) as u16)
+    }
+}
+
+// places are below 1024: the remainder spares a check
+impl<T> std::ops::Index<u16> for Table<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, i: u16) -> &T {
+        &self.0[usize::from(i) % PLACES]
+    }
+}
+
+impl<T> std::ops::IndexMut<u16> for Table<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, i: u16) -> &mut T {
+        &mut self.0[usize::from(i) % PLACES]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_searched_from_the_hash_on() {
+        let mut table = Table::<u32>::default();
+        // set 16 to 23 of hash 3 * 1024 + 21
+        let hash = 3 * 1024 + 21;
+        assert_eq!((place_of(hash), table.first_in_set(hash, |v| *v == 0)), (21, Some(21)));
+        [21, 22, 23, 17].iter().for_each(|i| table[*i] = 9);
+        assert_eq!(table.first_in_set(hash, |v| *v == 0), Some(16), "round the set");
+        assert_eq!(table.first_in_set(hash + 4, |v| *v == 9), Some(17), "1024 + 17");
+        assert_eq!(table.first_in_set(hash, |v| *v == 7), None);
+        table[24] = 7;
+        assert_eq!(table.first_in_set(hash, |v| *v == 7), None, "another set");
+    }
+}
