@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import bloatlab
+from bloatlab.cli import play
 from bloatlab.cli.main import call
 from bloatlab.deliveries import TraceError
 from bloatlab.scenario import parse, problems
@@ -170,3 +174,92 @@ def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.Cap
     for link, said in (("up", 'link "up" has a rate'), ("dwn", 'unknown link "dwn" (known: down, up)')):
         assert call(["links", "write", str(cell), "--link", link, "-o", str(cell.parent / "x")]) == 2
         assert said in capsys.readouterr().err
+
+
+#: Both disciplines and two places in the trace, two seeds each.
+GRID = """
+scenario = "cell.toml"
+seeds = 2
+columns = ["links.down.utilisation", "links.down.delivery.used", "links.down.delivery.gaps_over_100ms"]
+[set]
+"trace.packets" = false
+duration = "1s"
+[axes]
+"link.down.queue" = ["codel", "pfifo limit 50"]
+"link.down.delivery.trace.start" = ["0s", "400ms"]
+"""
+
+
+def swept(cell: Path, store: str, *more: str) -> str:
+    """The table of GRID, run from elsewhere."""
+    (cell.parent / "grid.toml").write_text(GRID)
+    out = cell.parent / "grid.csv"
+    asked = [str(cell.parent / "grid.toml"), "--store", str(cell.parent / store), "-o", str(out), *more]
+    assert call(["sweep", *asked]) == 0
+    return out.read_text()
+
+
+def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = swept(cell, "one", "--jobs", "1")
+    assert len(alone.splitlines()) == 1 + 8
+    assert swept(cell, "two", "--jobs", "2") == alone
+    capsys.readouterr()
+    # under another name it is another scenario; with its name and its lines back, the one that is kept
+    cell.with_name("cell.down").rename(cell.with_name("other.down"))
+    cell.write_text(BLAST.replace("cell.down", "other.down"))
+    swept(cell, "two")
+    assert "0 of them kept" in capsys.readouterr().err.replace("\n", " ")
+    cell.with_name("other.down").rename(cell.with_name("cell.down"))
+    cell.write_text(BLAST)
+    assert swept(cell, "two") == alone
+    assert "8 of them kept" in capsys.readouterr().err.replace("\n", " ")
+    cell.with_name("cell.down").write_text("".join(f"{t}\n" for t in LINES[1:]))
+    assert swept(cell, "two") != alone
+    assert "0 of them kept" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_sweep_over_traces(cell: Path) -> None:
+    cell.with_name("slow.down").write_text("10\n")
+    grid = GRID.replace('"link.down.delivery.trace.start" = ["0s", "400ms"]', "")
+    traces = '"link.down.delivery.trace.file" = ["cell.down", "slow.down"]\n'
+    cell.with_name("traces.toml").write_text(grid + traces)
+    asked = [str(cell.with_name("traces.toml")), "--store", str(cell.parent / "s"), "-o", str(cell.parent / "t.csv")]
+    assert call(["sweep", *asked]) == 0
+    table = pl.read_csv(cell.parent / "t.csv")
+    # a thousand opportunities less the 300 ms of the start, or one each 10 ms
+    used = dict(
+        table.group_by("link.down.delivery.trace.file").agg(pl.col("links.down.delivery.used").max()).iter_rows()
+    )
+    assert used["slow.down"] < 101 < used["cell.down"]
+
+
+def test_what_differs_is_said_in_a_few_letters(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = [str(tmp_path / name) for name in ("a", "b")]
+    assert call(["run", str(cell), "-o", results[0], "--set", "duration=1s"]) == 0
+    cell.with_name("cell.down").write_text("".join(f"{t}\n" for t in LINES[1:]))
+    assert call(["run", str(cell), "-o", results[1], "--set", "duration=1s"]) == 0
+    capsys.readouterr()
+    assert call(["diff", *results]) == 0
+    said = capsys.readouterr().out
+    assert "link.down.delivery.trace.source" in said.partition("Measures")[0]
+    assert len(said.partition("Measures")[0]) < 1000 < len(bloatlab.load(cell).text)
+    # what was run keeps its lines, without their file
+    cell.with_name("cell.down").unlink()
+    assert call(["show", results[1]]) == 0
+
+
+def test_the_playground_gets_the_lines(cell: Path) -> None:
+    given = bloatlab.load(cell)
+    _, _, packed = play.fragment(given).partition("#1=")
+    tree = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
+    assert tree["scenario"]["link"]["down"]["delivery"]["trace"]["source"].startswith("+1 ")
+    assert parse(given.as_toml()) == given
+
+
+def test_a_recorded_link_is_judged(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expect = '[expect]\n"links.down.delivery.gaps_over_100ms" = "<= {n}"\n'
+    for most, code in [(10, 0), (1, 1)]:
+        file = tmp_path / f"{most}.toml"
+        file.write_text(cell.read_text() + expect.format(n=most))
+        assert call(["check", str(file), "--seeds", "2"]) == code
+    assert "gaps_over_100ms" in capsys.readouterr().out
