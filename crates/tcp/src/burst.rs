@@ -7,7 +7,7 @@
 //! waiting       room = what both windows have left.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               else it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
-//!                 the oldest segment in flight left less than SRTT / 2 ago (its ACK will come late), or is not there,
+//!                 the oldest segment in flight is not there, or its ACK is further away than min(1 ms, SRTT / 2): SRTT after it left,
 //!                 or a loss is being repaired
 //! ```
 //!
@@ -58,6 +58,9 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     let most = if p.tso { (u32::from(u16::MAX) / u32::from(p.frame().max(1))).max(1) } else { u32::MAX };
     segments.max(LEAST).min(p.gso_max_segs).min(most)
 }
+
+/// An ACK is waited for if it is due within this (since October 2025, in 6.12's and 6.6's later releases, too).
+const SOON: Duration = Duration::from_millis(1);
 
 /// What a decision to wait looks at.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +132,7 @@ impl Bursts {
     /// Whether a burst waits for more room.
     pub(crate) fn waits(&self, p: &TcpParams, s: &Sight) -> bool {
         let whole = u64::from(self.size(p)) * u64::from(p.mss);
-        let late = s.oldest.is_none_or(|age| age < s.srtt / 2);
+        let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);
         s.room < whole && s.room < s.window / WIN_DIVISOR && s.now.since(self.last) <= RECENT && !late
     }
 }
@@ -200,7 +203,7 @@ mod tests {
         assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
-    /// Two segments of 1000 at a time; 20 ms; the oldest left 15 ms ago, the last one 0.5 ms ago; a window of 10.
+    /// Two segments of 1000 at a time; 20 ms; the oldest left 19.5 ms ago, the last one 0.5 ms ago; a window of 10.
     #[test]
     fn a_burst_waits_for_its_second_segment() {
         let p = TcpParams { mss: 1000, ..params() };
@@ -210,14 +213,21 @@ mod tests {
         b.sent(Time(100_000_000));
         let ms = Duration::from_millis;
         let now = Time(100_500_000);
-        let sight = Sight { now, room: 1000, window: 10_000, oldest: Some(ms(15)), srtt: ms(20) };
+        let oldest = Some(Duration::from_micros(19_500));
+        let sight = Sight { now, room: 1000, window: 10_000, oldest, srtt: ms(20) };
         assert!(b.waits(&p, &sight));
         assert!(!b.waits(&p, &Sight { room: 2000, ..sight }));
         // a third of three segments is one
         assert!(!b.waits(&p, &Sight { window: 3000, ..sight }));
         assert!(b.waits(&p, &Sight { window: 4000, ..sight }));
-        // the ACK of what left 9 ms ago is 11 ms away
-        assert!(!b.waits(&p, &Sight { oldest: Some(ms(9)), ..sight }));
+        // the ACK of what left 19 ms ago is 1 ms away, that of what left 18 ms ago 2 ms; one that is overdue may come at any time
+        for (age, waits) in [(19, true), (18, false), (9, false), (30, true)] {
+            assert_eq!(b.waits(&p, &Sight { oldest: Some(ms(age)), ..sight }), waits, "{age}");
+        }
+        // over 1 ms half a round trip decides
+        let near = Sight { srtt: ms(1), oldest: Some(Duration::from_micros(500)), ..sight };
+        assert!(b.waits(&p, &near));
+        assert!(!b.waits(&p, &Sight { oldest: Some(Duration::from_micros(499)), ..near }));
         assert!(!b.waits(&p, &Sight { oldest: None, ..sight }));
         assert!(b.waits(&p, &Sight { now: Time(101_000_000), ..sight }));
         assert!(!b.waits(&p, &Sight { now: Time(101_000_001), ..sight }));
