@@ -75,6 +75,11 @@ INK = {"primary": "teal", "accent": "teal"}
 STYLE = """.md-typeset img { background: #fff; }
 .md-typeset table:not([class]) { font-size: .68rem; }
 .md-typeset pre > code { font-size: .62rem; }
+/* a narrow screen scrolls a table: names stay whole, and a cell is wide enough to be read */
+.md-typeset table:not([class]) td > code:first-child { overflow-wrap: normal; word-break: normal; }
+@media (max-width: 44.9375em) {
+  .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 6.5rem; }
+}
 """
 #: Headings of the menu, in order.
 MENU = [
