@@ -15,7 +15,7 @@ Measures = dict[str, float]
 
 
 def measure(result: Result) -> Measures:
-    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished; NaN: there is no such thing."""
+    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished, no packet arrived; NaN: there is no such thing."""
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
     uploads = [app["goodput_mbit"] for name, app in apps.items() if name.startswith("ftp")]
@@ -23,10 +23,10 @@ def measure(result: Result) -> Measures:
     background = apps[BACKGROUND]["goodput_mbit"] if BACKGROUND in apps else math.nan
     short = apps[SHORT].get("files") if SHORT in apps else None
     return {
-        "game_p50_ms": game["delay_ms"]["p50"],
-        "game_p99_ms": game["delay_ms"]["p99"],
-        "game_min_ms": game["delay_ms"]["min"],
-        "game_max_ms": game["delay_ms"]["max"],
+        "game_p50_ms": _or_never(game["delay_ms"]["p50"]),
+        "game_p99_ms": _or_never(game["delay_ms"]["p99"]),
+        "game_min_ms": _or_never(game["delay_ms"]["min"]),
+        "game_max_ms": _or_never(game["delay_ms"]["max"]),
         "game_lost_percent": 100.0 * game["dropped_packets"] / max(game["packets"] + game["dropped_packets"], 1),
         "call_mos": call["voip"]["mos"],
         "call_p99_ms": call["delay_ms"]["p99"],
@@ -39,6 +39,11 @@ def measure(result: Result) -> Measures:
         "modem_dropped": float(links[UP]["dropped_packets"]),
         "unaccounted": float(sum(abs(_missing(link)) for link in links.values())),
     }
+
+
+def _or_never(delay: float | None) -> float:
+    """A delay; infinity where nothing arrived."""
+    return math.inf if delay is None else delay
 
 
 def _missing(link: dict[str, Any]) -> int:
