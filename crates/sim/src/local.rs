@@ -8,11 +8,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
+/// When a packet leaves, its number, its flow and whether it goes back, its bytes.
+type Leaving = (Time, u64, u32, bool, u16);
+
 /// Who leaves when. One event is pending for each.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
-    /// Moment, number, flow, side, bytes.
-    leaving: BinaryHeap<Reverse<(Time, u64, u32, bool, u16)>>,
+    leaving: BinaryHeap<Reverse<Leaving>>,
     number: u64,
 }
 

@@ -288,7 +288,9 @@ impl Sender {
         if self.shrinks() {
             self.shrink.on_send(p, u64::from(s.len), self.in_flight());
         }
-        self.note_sent(p, now, s, again);
+        if self.path.is_some() {
+            s.flags = s.flags.with(self.note_sent(p, now, *s, again));
+        }
         if self.rto_at == Time::NEVER {
             self.start_rto(p, now);
         }

@@ -122,29 +122,27 @@ impl Sender {
         }
     }
 
-    /// A segment is on its way; again, if it has this position on the board.
-    #[inline]
-    pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: &mut Segment, again: Option<u32>) {
-        if self.path.is_none() {
-            return;
-        }
+    /// A segment is on its way; again, if it has this position on the board. Returns the flags that it needs besides.
+    #[inline(never)]
+    pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: Segment, again: Option<u32>) -> Flags {
         let len = segment.len;
         let in_flight = self.in_flight().saturating_sub(u64::from(len));
-        if let Some(path) = &mut self.path {
-            if let Some(rates) = &mut path.rates {
-                rates.on_send(now, again, len, in_flight);
-            }
-            if let Some(bursts) = &mut path.bursts {
-                bursts.sent(now);
-                if p.tsq && len > 0 {
-                    segment.flags = segment.flags.with(Flags::LOCAL);
-                    bursts.queued(u64::from(p.segment_size(segment)));
-                }
-            }
-            if len > 0 {
-                path.pacer.spend(now, u64::from(len));
+        let Some(path) = &mut self.path else { return Flags::default() };
+        if let Some(rates) = &mut path.rates {
+            rates.on_send(now, again, len, in_flight);
+        }
+        let mut flags = Flags::default();
+        if let Some(bursts) = &mut path.bursts {
+            bursts.sent(now);
+            if p.tsq && len > 0 {
+                flags = Flags::LOCAL;
+                bursts.queued(u64::from(p.segment_size(&segment)));
             }
         }
+        if len > 0 {
+            path.pacer.spend(now, u64::from(len));
+        }
+        flags
     }
 
     /// How many segments pacing lets out now.
