@@ -103,7 +103,7 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
             let sacks = Sacks::new(segment);
             (flags.with(sacks.whole()), bodies.sacks.put(sacks))
         }
-        Form::Whole => (flags, bodies.whole.put(Body { segment: *segment, sent: now })),
+        Form::Whole => (flags.with(seen(segment)), bodies.whole.put(Body { segment: *segment, sent: now })),
     };
     let tos = dscp << 2 | segment.ecn as u8;
     PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags }
@@ -197,6 +197,12 @@ impl Sacks {
         s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
         s
     }
+}
+
+/// What a queue sees of the blocks of an ACK that tells a window, too.
+fn seen(segment: &Segment) -> Flags {
+    let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
+    if blocks { Sacks::new(segment).whole() } else { Flags::default() }
 }
 
 /// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].

@@ -314,3 +314,20 @@ fn a_window_that_never_limits_changes_nothing() {
         );
     }
 }
+
+#[test]
+fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
+    // a line of 4 Mbit/s under a way back of 40 kbit/s whose ACKs are filtered, SACKs too
+    let of = |window: &str| {
+        let toml = format!(
+            "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\
+             [link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\nqueue.cake = {{ bandwidth = \"40kbit\", ack_filter = \"normal\" }}\n\
+             [tcp.one]\npreset = \"linux-6\"\n{window}\n[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"one\"\ntraffic.ftp = {{}}\n"
+        );
+        let o = run(&toml);
+        ["links.down.drops.ack_filter", "links.up.delivered_bytes", "apps.ftp.retransmits"].map(|at| number(&o, at))
+    };
+    let tuned = of("receive_window = \"auto\"\nrmem = { default = \"64MiB\", max = \"1GiB\" }");
+    assert!(tuned[0] > 1000.0 && tuned[2] > 20.0, "{tuned:?}");
+    assert_eq!(tuned, of("receive_window = \"512MiB\""));
+}
