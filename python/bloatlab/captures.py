@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import dpkt
 import dpkt.pcap
@@ -57,28 +57,50 @@ class Segment:
     marked: bool
 
 
-def packets(path: Path) -> Iterator[tuple[float, Any]]:
-    """Time in s and packet (dpkt's IP or IP6) of each IP packet, in the file's order; one cut short ends there.
+class Packets:
+    """Time in s and packet (dpkt's IP or IP6) of each IP packet of a file, in its order. Raises `CaptureError`, `OSError`.
 
-    Raises `CaptureError`, `OSError`.
+    One that was cut short ends there, and `cut` is true after it.
     """
-    with path.open("rb") as file:
-        try:
-            reader = _reader(file)
-        except _broken:
-            raise CaptureError(f"{path}: no capture; {KNOWN}") from None
-        kind = reader.datalink()
-        if kind not in _FRAMES:
-            raise CaptureError(f"{path}: a capture of link type {kind}; {KNOWN}")
-        frames = iter(reader)
-        while True:
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cut = False
+
+    def __iter__(self) -> Iterator[tuple[float, Any]]:
+        with self.path.open("rb") as file:
+            watched = _Watched(file)
             try:
-                t, frame = next(frames)
-            except (StopIteration, *_broken):
-                return
-            packet = _packet(_FRAMES[kind], frame)
-            if packet is not None:
-                yield t, packet
+                reader = _reader(watched)
+            except _broken:
+                raise CaptureError(f"{self.path}: no capture; {KNOWN}") from None
+            kind = reader.datalink()
+            if kind not in _FRAMES:
+                raise CaptureError(f"{self.path}: a capture of link type {kind}; {KNOWN}")
+            frames = iter(reader)
+            while not watched.short:
+                try:
+                    t, frame = next(frames)
+                except (StopIteration, *_broken):
+                    break
+                packet = _packet(_FRAMES[kind], frame)
+                if packet is not None and not watched.short:
+                    yield t, packet
+            self.cut = watched.short
+
+
+class _Watched:
+    """A file that knows whether it gave less than it was asked for, but something."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.short = False
+        self.seek = file.seek
+
+    def read(self, size: int) -> bytes:
+        data = self.file.read(size)
+        self.short = 0 < len(data) < size
+        return data
 
 
 def _packet(of: Any, frame: bytes) -> Any:
@@ -99,7 +121,7 @@ def size(packet: Any) -> int:
 
 def segments(path: Path) -> Iterator[Segment]:
     """The TCP segments of the first `MOST` packets, in order. Raises `CaptureError`, `OSError`."""
-    for t, packet in islice(packets(path), MOST):
+    for t, packet in islice(Packets(path), MOST):
         tcp = packet.data
         if isinstance(tcp, dpkt.tcp.TCP):
             found: Any = tcp

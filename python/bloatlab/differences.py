@@ -60,6 +60,26 @@ DIRECTIONS: Sequence[tuple[str, Direction]] = (
 )
 
 
+#: Less than this nobody notices, in the unit of the measure: the first pattern that fits. A change is measured against it where a
+#: value is near 0, so that "from nothing to a microsecond" is a small change.
+_LEAST: Sequence[tuple[str, float]] = (
+    ("*_ms", 0.1),
+    ("*_ms.*", 0.1),
+    ("*(ms)", 0.1),
+    ("*_ms_reverse.*", 0.1),
+    ("*_percent", 0.1),
+    ("*_s", 0.01),
+    ("*_s.*", 0.01),
+    ("*mbit*", 0.01),
+    ("*Mbit/s)", 0.01),
+    ("*bytes*", 1500.0),
+    ("*packets*", 1.0),
+    ("*.mos*", 0.01),
+    ("*.r", 0.1),
+    ("*.r_*", 0.1),
+)
+
+
 def direction(path: str) -> Direction | None:
     """Whether more or less of a measure is better; None where neither is."""
     if path.endswith(".count"):
@@ -105,20 +125,23 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How large the change is: |ln ratio|; infinite from or to nothing, or where only one has it."""
+        """How large the change is: |ln ratio|, of values less than what anybody notices as if they were that much more; infinite
+        where one has another sign than the other, is nothing in a unit that has no such bound, or is not there."""
         first, second = self.first, self.second
         if first is None or second is None:
             return math.inf
         if first == second:
             return 0.0
-        if first == 0.0 or second == 0.0 or (first < 0.0) != (second < 0.0):
+        least = next((least for pattern, least in _LEAST if fnmatch.fnmatchcase(self.path, pattern)), 0.0)
+        low, high = sorted((abs(first), abs(second)))
+        if (first < 0.0) != (second < 0.0) and low > 0.0 or low + least == 0.0:
             return math.inf
-        return abs(math.log(second / first))
+        return math.log((high + least) / (low + least))
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two results beside each other: names, settings that differ, and every measure, the largest change first."""
+    """Two results beside each other: names, settings that differ, and every measure, the largest change for better or worse first."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -217,10 +240,12 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Largest first: what both have and differs, then what only one has, then what is equal."""
+    """What is better or worse, then what differs otherwise, each with the largest first; then what only one has, then what is equal."""
     if change.difference is None:
-        return 1, 0.0
-    return (0, -change.size) if change.size else (2, 0.0)
+        return 2, 0.0
+    if not change.size:
+        return 3, 0.0
+    return (0 if direction(change.path) else 1), -change.size
 
 
 def varying(scenarios: Sequence[Any]) -> list[Setting]:

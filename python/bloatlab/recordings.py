@@ -38,11 +38,15 @@ class RecordingError(ValueError):
 
 @dataclass(frozen=True)
 class Recording:
-    """Rates, bit/s, one after the other, each for `step` s; and a line about where they come from."""
+    """Rates, bit/s, one after the other, each for `step` s; and a line about where they come from.
+
+    `cut`: the file ends within a packet.
+    """
 
     rates: Sequence[int]
     step: float
     about: str
+    cut: bool = False
 
     def changes(self, until: float = float("inf")) -> list[dict[str, str]]:
         """As `changes` of a link whose rate is the first: those before `until` s that differ from the one before."""
@@ -105,7 +109,8 @@ def _of_flent(path: Path, step: float, way: Way | None) -> Recording:
 
 def _of_capture(path: Path, step: float, to: str | None) -> Recording:
     try:
-        packets = [(t, bytes(one.dst), captures.size(one)) for t, one in captures.packets(path)]
+        read = captures.Packets(path)
+        packets = [(t, bytes(one.dst), captures.size(one)) for t, one in read]
     except captures.CaptureError as error:
         raise RecordingError(str(error)) from None
     if not packets:
@@ -126,7 +131,8 @@ def _of_capture(path: Path, step: float, to: str | None) -> Recording:
         raise RecordingError(f"{path}: no packet goes to {name}")
     times, sizes = np.array(chosen, dtype=np.float64).T
     rates = _binned(path, times - times.min(), sizes, step)
-    return Recording(rates, step, f"from {path.name}: IP packets to {name}, means over {step:g} s")
+    about = f"from {path.name}: IP packets to {name}, means over {step:g} s"
+    return Recording(rates, step, about + (", up to where the file is cut off" if read.cut else ""), cut=read.cut)
 
 
 def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], step: float) -> list[int]:
@@ -136,6 +142,10 @@ def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], 
         raise RecordingError(f"{path}: nothing was sent")
     first, last = float(busy.min()), float(busy.max())
     bins = int((last - first) / step + 1e-6) + 1
+    if bins < 2:
+        raise RecordingError(
+            f"{path}: from the first byte to the last {last - first:.3g} s, less than a step; expected a shorter --step"
+        )
     if bins > _MOST:
         raise RecordingError(
             f"{path}: {bins} steps of {step:g} s are too many; expected at most {_MOST}: a longer --step"
@@ -144,5 +154,4 @@ def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], 
     place = np.minimum(((times[inside] - first) / step + 1e-6).astype(np.int64), bins - 1)
     sums = np.bincount(place, weights=sizes[inside], minlength=bins)
     # the last step is seldom whole: its rate would be too low
-    whole = sums[: max(1, bins - 1)]
-    return [round(8.0 * total / step) for total in whole.tolist()]
+    return [round(8.0 * total / step) for total in sums[: bins - 1].tolist()]

@@ -57,6 +57,19 @@ def test_the_largest_change_comes_first_and_what_is_equal_last():
     assert not found.equal
 
 
+def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices():
+    measures = [
+        {"apps.a.goodput_mbit": 0.5, "links.up.dropped_packets": 1.0, "links.up.sojourn_ms.min": 0.0, "links.up.sojourn_ms.p50": 10.0},
+        {"apps.a.goodput_mbit": 2.0, "links.up.dropped_packets": 99.0, "links.up.sojourn_ms.min": 1e-6, "links.up.sojourn_ms.p50": 15.0},
+    ]  # fmt: skip
+    found = difference(("x", "y"), None, measures)
+    # (2 + 0.01)/(0.5 + 0.01) = 3.9; 15.1/10.1 = 1.5; 0.100001/0.1; drops are better neither way
+    assert [c.path for c in found.changes] == [
+        "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.sojourn_ms.min", "links.up.dropped_packets",
+    ]  # fmt: skip
+    assert math.isclose(found.changes[0].size, math.log(2.01 / 0.51))
+
+
 def test_equal_results_are_said_to_be_equal(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
     result = bloatlab.open_result(folders[0])
     assert result.diff(folders[0]).equal

@@ -143,6 +143,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, "--way", "upload"], "--way is for flent's data"),
         ([good, "--step", "soon"], "--step soon: expected a time"),
         ([good, "--step", "1us"], "--step: expected at least 1ms"),
+        ([good, "--step", "1m"], "from the first byte to the last 2 s, less than a step; expected a shorter --step"),
     ):
         assert call(["links", "rates", *map(str, arguments)]) == 2
         error = capsys.readouterr().err
@@ -192,4 +193,19 @@ def test_wireshark_s_own_format(tmp_path: Path, link: int, head: bytes) -> None:
         assert list(of_file(file, step=1.0, to="::2").rates) == [800_000]
         # cut within a packet: what was whole is read
         (tmp_path / "c.pcapng").write_bytes(file.read_bytes()[:-30])
-        assert len(list(captures.packets(tmp_path / "c.pcapng"))) == 100
+        assert len(list(captures.Packets(tmp_path / "c.pcapng"))) == 100
+
+
+@pytest.mark.parametrize("end", [-5, -30, -60])
+def test_a_file_that_is_cut_off_says_so(tmp_path: Path, end: int, capsys: pytest.CaptureFixture[str]) -> None:
+    # headers of 16 and 20 bytes: within the last packet, within its head, within the packet before
+    whole = capture(tmp_path / "a.pcap", [(k * 0.01, "10.0.0.2", 1000) for k in range(300)])
+    part = tmp_path / "part.pcap"
+    part.write_bytes(whole.read_bytes()[:end])
+    assert call(["links", "rates", str(whole)]) == 0
+    assert not capsys.readouterr().err
+    assert call(["links", "rates", str(part)]) == 0
+    told = capsys.readouterr()
+    assert "cut off within a packet" in told.err
+    assert "up to where the file is cut off" in told.out
+    assert "800000bit" in told.out

@@ -38,7 +38,7 @@ def rates(
     Parameters
     ----------
     file
-        .flent.gz, or a capture (classic pcap: tcpdump -w).
+        .flent.gz, or a capture (pcap or pcapng: tcpdump -w, Wireshark).
     output
         File to write. Default: standard output.
     step
@@ -58,6 +58,8 @@ def rates(
         raise BadInput(f'--step {step}: expected a time, such as "200ms" or "1s"') from None
     try:
         found = reading(file, lambda: of_file(file, step=seconds, way=way, to=to))
+        if found.cut:
+            sys.stderr.write(f"{file}: cut off within a packet; what stands before is used\n")
         if into is None:
             text = found.toml(link or "line")
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, Flow, bins, flows, step_of, window
+from bloatlab.plots.measures import Array, Flow, bins, flows, step_of, whole_steps, window
 from bloatlab.plots.sheet import Sheet, beside, fits_beside, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
@@ -34,15 +34,15 @@ def lacks(runs: Sequence[Run]) -> str | None:
 
 def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
     """Where bins begin, s, and of each flow the goodput in each, Mbit/s (a row per flow)."""
-    width = max(window(run), step_of(found[0].frame))
+    width = whole_steps(window(run), step_of(found[0].frame))
     t = np.arange(0.0, run.end - width * 1e-6, width)
     rates = np.zeros((len(found), len(t)))
     for row, flow in enumerate(found):
         wide = bins(flow.frame, {"goodput_bytes": "sum"}, width)
         place = np.round(wide["t_s"].to_numpy() / width).astype(int)
         kept = place < len(t)
-        rates[row, place[kept]] = np.nan_to_num(wide["goodput_bytes"].to_numpy()[kept]) * 8e-6 / width
-    return t, rates
+        rates[row, place[kept]] = np.nan_to_num(wide["goodput_bytes"].to_numpy()[kept]) * 8e-6
+    return t, rates / np.minimum(width, run.end - t)
 
 
 def jain(rates: Array) -> Array:

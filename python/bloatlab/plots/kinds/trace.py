@@ -12,7 +12,7 @@ import polars as pl
 from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array
+from bloatlab.plots.measures import Array, bins, window
 from bloatlab.plots.sheet import beside, curve, fits_beside, line_labels, rug, settle, sheet
 from bloatlab.plots.strips import mark_changes
 from bloatlab.plots.style import WIDTHS
@@ -25,14 +25,24 @@ _STRIP = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
 #: Strips of a link: columns, in the order in which they are looked for; those that a law does not tell are left out.
 _LINK = (
+    ("wait in L and C (ms)", ("delay_l_ms", "delay_c_ms", "qdelay_l_ms", "qdelay_old_ms")),
     ("sojourn (ms)", ("sojourn_ms", "qdelay_old_ms", "latency_ms", "longest_wait_ms")),
     ("queue (packets)", ("avg_packets", "longest_queue_packets", "avgcq_packets")),
     ("queue (bytes)", ("avg_bytes",)),
     ("count", ("count", "lastcount")),
-    ("probability", ("drop_prob", "p", "p_b", "max_p", "p_drop", "p_i")),
+    ("probability", ("drop_prob", "prob", "p", "p_b", "max_p", "p_drop", "p_i", "p_c", "p_cl", "p_native")),
     ("burst allowance (ms)", ("burst_allowance_ms",)),
     ("active flows", ("active_flows", "new_flows_len")),
 )
+
+#: A column of a discipline of two queues: its packets' times in one queue would be those of two.
+_TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
+
+#: Which of them a wait is of.
+_QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
+
+#: More drops or marks than this are drawn by the second: so many ticks would be a bar.
+_MOST_TICKS = 300
 
 #: Strips of a sender, and by what their columns are multiplied.
 _SENDER = (
@@ -102,24 +112,43 @@ def _link(run: Run, of: str | None) -> list[_Strip]:
         return []
     chosen = of or max(names, key=lambda name: int(run.links.get(name, {}).get("dropped_packets", 0)))
     frame = run.table("trace_links").filter(pl.col("link") == chosen)
-    found = list(_strips(frame, ((label, columns, 1.0) for label, columns in _LINK)))
+    two = any(_tells(frame, column) for column in _TWO_QUEUES)
+    # the first strip is that of two queues, the second that of one
+    found = list(_strips(frame, ((label, columns, 1.0) for label, columns in (_LINK[0], *_LINK[2:]) if two)))
+    found = found or list(_strips(frame, ((label, columns, 1.0) for label, columns in _LINK[1:])))
     if "drop_next_s" in frame.columns and "dropping" in frame.columns:
         away = (pl.col("drop_next_s") - pl.col("t_s")) * 1e3
         rows = frame.select("t_s", away=pl.when(pl.col("dropping")).then(away).otherwise(float("nan")))
         line = ("drop_next", rows["t_s"].to_numpy(), np.maximum(rows["away"].to_numpy(), 0.0))
         if np.isfinite(line[2]).any():
             found.append(_Strip("to the next drop (ms)", [line]))
+    for column, word, colour in (("dropped_packets", "drops", style.DROP), ("marked_packets", "marks", style.MARK)):
+        times = frame.filter(pl.col(column).diff() > 0)["t_s"].to_numpy()
+        if found and 0 < len(times) <= _MOST_TICKS:
+            found[0].ticks.append((_count(run, chosen, column, word), times, colour))
+        elif len(times):
+            grown = _per_second(run, frame, column)
+            found.append(_Strip(f"{word} (1/s)", [(_count(run, chosen, column, word), *grown)]))
     if found:
-        found[0].ticks = [
-            (f"{int(frame[column].max() or 0)} {word}", times, colour)  # pyright: ignore[reportArgumentType]
-            for column, word, colour in (
-                ("dropped_packets", "drops", style.DROP),
-                ("marked_packets", "marks", style.MARK),
-            )
-            if len(times := frame.filter(pl.col(column).diff() > 0)["t_s"].to_numpy())
-        ]
         found[0].label = f"{safe(chosen, 12)}: {found[0].label}"
     return found
+
+
+def _count(run: Run, link: str, column: str, word: str) -> str:
+    """How many of them the summary has."""
+    return f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f")
+
+
+def _per_second(run: Run, frame: pl.DataFrame, column: str) -> tuple[Array, Array]:
+    """How much a counter grows in a second, in bins of about a hundredth of the run."""
+    width = window(run) / 2.0
+    wide = bins(frame, {column: "last"}, width)
+    grown = np.diff(wide[column].to_numpy(), prepend=0.0)
+    return wide["t_s"].to_numpy(), grown / width
+
+
+def _tells(frame: pl.DataFrame, column: str) -> bool:
+    return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
 
 
 def _sender(run: Run, of: str | None) -> list[_Strip]:
@@ -144,13 +173,15 @@ def _strips(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
     """A strip for each quantity of which the frame has a number."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
-        told = [c for c in columns if c in frame.columns and frame[c].fill_nan(None).is_not_null().any()]
+        told = [c for c in columns if _tells(frame, c)]
         if told:
             yield _Strip(label, [(_word(c), t, frame[c].to_numpy() * scale) for c in told])
 
 
 def _word(column: str) -> str:
-    """A column's name without its unit."""
+    """A column's name without its unit; which of two queues it is of."""
+    if column in _QUEUES:
+        return _QUEUES[column]
     for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):
         column = column.removesuffix(unit)
     return column
