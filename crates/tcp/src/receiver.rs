@@ -12,7 +12,7 @@ mod window;
 
 use crate::accecn::Counts;
 use crate::feedback::EcnUse;
-use crate::params::TcpParams;
+use crate::params::{CongestionControl, TcpParams};
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
@@ -267,7 +267,7 @@ impl Receiver {
         // at most the receive window, which is below 4 GiB
         self.since_ack += (self.next - old) as u32;
         self.deliver(old, io);
-        self.schedule_ack(p, now);
+        self.schedule_ack(p, now, segment.len);
     }
 
     /// What comes stands for several segments, each of which counts; it is acknowledged as one (GRO).
@@ -356,10 +356,12 @@ impl Receiver {
     }
 
     #[inline]
-    fn schedule_ack(&mut self, p: &TcpParams, now: Time) {
+    fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.short_segments_wait {
-            u64::from(self.since_ack) >= u64::from(p.ack_every) * u64::from(p.mss)
+            // of a peer that sends smaller ones by plan, these are the full ones
+            let full = if p.congestion_control == CongestionControl::Prague { p.mss.min(len) } else { p.mss };
+            u64::from(self.since_ack) >= u64::from(p.ack_every) * u64::from(full)
         } else {
             u32::from(self.unacked) >= p.ack_every
         };

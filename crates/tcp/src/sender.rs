@@ -53,6 +53,8 @@ pub(crate) struct Cx<'a, I> {
 pub(crate) struct Path {
     rates: Option<Sampler>,
     pacer: Pacer,
+    /// Most payload of a new segment, where the controller wants less than the MSS; else 0.
+    segment: u16,
     bursts: Option<Bursts>,
 }
 
@@ -62,7 +64,7 @@ impl Path {
         let bursts = (p.paced || p.gso_max_segs > 1 || p.ack_pushed || p.tsq).then(Bursts::new);
         (rates || bursts.is_some()).then(|| {
             let rates = rates.then(Sampler::default);
-            Box::new(Self { rates, pacer: Pacer::new(p.pacing), bursts })
+            Box::new(Self { rates, pacer: Pacer::new(p.pacing), segment: 0, bursts })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The seam between a sender and its congestion controller: what one hears, and what the other does.
 //!
 //! ```text
-//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum }
+//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum, segment }
 //! ```
 //!
 //! The sender finds losses, shrinks the window to ssthresh during a recovery, and paces; a controller says how large the window is to
@@ -54,6 +54,8 @@ pub struct Drive {
     pub pacing_rate: Option<f64>,
     /// Segments that may leave back to back at that rate.
     pub quantum: u32,
+    /// Most payload of a new segment, bytes, where it is less than the MSS; 0: the MSS. Heeded where [`Needs::rates`].
+    pub segment: u16,
     /// The window is so small on purpose: what is delivered of what is in flight now says nothing of the bandwidth.
     pub probing_delay: bool,
 }
@@ -62,7 +64,14 @@ impl From<Window> for Drive {
     /// A window and no pace.
     #[inline]
     fn from(w: Window) -> Self {
-        Self { cwnd: w.cwnd, ssthresh: w.ssthresh, pacing_rate: None, quantum: u32::MAX, probing_delay: false }
+        Self {
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            pacing_rate: None,
+            quantum: u32::MAX,
+            segment: 0,
+            probing_delay: false,
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //!                        none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
+//! segments               half of what leaves in v, from 150 bytes to the MSS: below 1 Mbit/s they shrink, and two leave in v
 //! ```
 //!
 //! At marks of share p its rate below 25 ms is that of 2 (1 - p) / p segments in 25 ms, whatever the round trip. Growth goes on in
@@ -17,13 +18,14 @@
 //! Without AccECN it does not send ECT, and is Reno.
 //!
 //! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4; draft-briscoe-iccrg-prague-congestion-control-04.
-//! Departs: segments do not shrink below 1 Mbit/s; after a loss the sender's `reduction` takes the window down; no detection of
+//! Departs: the window stays at two full segments where segments shrink, as pacing is what holds it down there; after a loss the sender's `reduction` takes the window down; no detection of
 //! queues that mark ECT(1) as RFC 3168 has it. A cut may come as soon as alpha is new, as the rate's law has it (`rate` below); Linux
 //! counts 25 ms from the last cut, and then waits for a mark, so that its windows are up to a fifth larger.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use super::reno::Reno;
 use crate::params::{PragueRtt, TcpParams};
+use crate::stats::State;
 use packet::Reading;
 use units::{Duration, Time};
 
@@ -36,6 +38,9 @@ const TRANSITION: u32 = 4;
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
+/// Least payload of a segment that shrinks, bytes, and how many leave in a virtual round trip.
+const LEAST_SEGMENT: f64 = 150.0;
+const SEGMENTS: f64 = 2.0;
 /// Smallest pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
 /// Bursts in a second: 250 us each.
@@ -70,6 +75,8 @@ pub(crate) struct Prague {
     /// AccECN is in use.
     counted: bool,
     pacing_rate: Option<f64>,
+    /// Payload of a segment, bytes.
+    segment: f64,
 }
 
 impl Prague {
@@ -113,9 +120,18 @@ impl Prague {
             let share = (self.marked as f64 / self.segments.max(1) as f64).min(1.0);
             self.alpha = (1.0 - GAIN) * self.alpha + GAIN * share;
             self.alpha_at = s.now;
+            if self.rtt_independent(w) && matches!(s.state, State::Open | State::Cwr) {
+                self.size(s.srtt);
+            }
         }
         (self.segments, self.marked, self.round_until, self.cut) = (0, 0, s.next, false);
         self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
+    }
+
+    /// Segments of which two leave in a virtual round trip.
+    fn size(&mut self, srtt: Duration) {
+        let virtually = srtt.max(TARGET_RTT).secs() / srtt.secs().max(1e-6);
+        self.segment = (self.w * virtually * self.mss / SEGMENTS).ceil().max(LEAST_SEGMENT).min(self.mss);
     }
 
     fn pace(&mut self, w: &Window, in_flight: f64, now: Time, srtt: Duration) {
@@ -140,7 +156,8 @@ impl Prague {
 
     fn drive(&self, w: Window) -> Drive {
         let quantum = self.pacing_rate.map_or(u32::MAX, |rate| (rate / self.mss / BURSTS).max(1.0) as u32);
-        Drive { pacing_rate: self.pacing_rate, quantum, ..w.into() }
+        let segment = if self.segment < self.mss { self.segment as u16 } else { 0 };
+        Drive { pacing_rate: self.pacing_rate, quantum, segment, ..w.into() }
     }
 }
 
@@ -168,6 +185,7 @@ impl Control for Prague {
             before_loss: None,
             counted: true,
             pacing_rate: None,
+            segment: f64::from(p.mss),
         }
     }
 
@@ -194,7 +212,7 @@ impl Control for Prague {
             // it was none: the sender has put the window back
             self.w = w.cwnd;
         }
-        let marked = f64::from(s.ce_packets);
+        let marked = f64::from(s.ce_packets) * (self.segment / self.mss);
         if marked > 0.0 {
             self.reduce(&mut w);
         }
@@ -412,6 +430,26 @@ mod tests {
         };
         // the window is not what limits it: half of it is in flight
         assert_eq!((grown(false), grown(true)), (10.1, 10.0));
+    }
+
+    #[test]
+    fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
+        let (_, mut c) = prague();
+        let mut sized = |w: f64, ms: u64| {
+            c.w = w;
+            c.size(Duration::from_millis(ms));
+            c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).segment
+        };
+        // 0.4 segments in 10 ms are one in 25 ms, 1500 bytes: two of 750, at 480 kbit/s
+        assert_eq!(sized(0.4, 10), 750);
+        // two in 25 ms, or in 100: full ones, 0.96 Mbit/s
+        assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
+        assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
+        // a marked one of 750 bytes takes half a segment of growth with it
+        let mut f = Flow::new(10.0, 0.025);
+        (f.c.segment, f.c.saw_ce, f.c.cut, f.c.round_until) = (750.0, true, true, u64::MAX);
+        f.ack(true);
+        assert!((f.c.w - 10.05).abs() < 1e-9, "{}", f.c.w);
     }
 
     #[test]

@@ -71,14 +71,15 @@ impl Sender {
             return None;
         }
         let left = self.end - self.next;
-        let len = left.min(u64::from(p.mss)) as u32;
+        let full = self.segment_bytes(p);
+        let len = left.min(u64::from(full)) as u32;
         let outstanding = self.next - self.una;
-        let last = if p.fin_after_data { left == 0 && outstanding == 0 } else { left <= u64::from(p.mss) };
+        let last = if p.fin_after_data { left == 0 && outstanding == 0 } else { left <= u64::from(full) };
         let fin = self.closing && p.handshake && last && self.end != ENDLESS;
         if len == 0 && !fin || outstanding + u64::from(len) > u64::from(self.peer_rwnd) {
             return None;
         }
-        if p.nagle && len < p.mss && !fin && outstanding > 0 {
+        if p.nagle && len < full && !fin && outstanding > 0 {
             return None;
         }
         Some((len, fin))

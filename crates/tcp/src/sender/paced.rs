@@ -57,6 +57,16 @@ impl Sender {
             && path.rates.is_some()
         {
             path.pacer.follow(d);
+            path.segment = d.segment;
+        }
+    }
+
+    /// Most payload of a new segment, bytes.
+    #[inline]
+    pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
+        match &self.path {
+            Some(path) if path.segment > 0 => p.mss.min(path.segment.into()),
+            _ => p.mss,
         }
     }
 
