@@ -58,9 +58,9 @@ class Segment:
 
 
 class Packets:
-    """Time in s and packet (dpkt's IP or IP6) of each IP packet of a file, in its order. Raises `CaptureError`, `OSError`.
+    """Time in s and packet (dpkt's IP or IP6) of each IP packet of a file, in its order.
 
-    One that was cut short ends there, and `cut` is true after it.
+    Raises `CaptureError`, `OSError`. One that was cut short ends there, and `cut` is true after it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -60,8 +60,8 @@ DIRECTIONS: Sequence[tuple[str, Direction]] = (
 )
 
 
-#: Less than this nobody notices, in the unit of the measure: the first pattern that fits. A change is measured against it where a
-#: value is near 0, so that "from nothing to a microsecond" is a small change.
+#: Less than this nobody notices, in the unit of the measure: the first pattern that fits. It is added to both values
+#: before they are compared, so that "from nothing to a microsecond" is a small change.
 _LEAST: Sequence[tuple[str, float]] = (
     ("*_ms", 0.1),
     ("*_ms.*", 0.1),
@@ -125,8 +125,10 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How large the change is: |ln ratio|, of values less than what anybody notices as if they were that much more; infinite
-        where one has another sign than the other, is nothing in a unit that has no such bound, or is not there."""
+        """How large the change is: |ln ratio|, of both with what nobody notices added.
+
+        Infinite where their signs differ, one is nothing in a unit that has no such bound, or one is not there.
+        """
         first, second = self.first, self.second
         if first is None or second is None:
             return math.inf
@@ -134,14 +136,14 @@ class Change:
             return 0.0
         least = next((least for pattern, least in _LEAST if fnmatch.fnmatchcase(self.path, pattern)), 0.0)
         low, high = sorted((abs(first), abs(second)))
-        if (first < 0.0) != (second < 0.0) and low > 0.0 or low + least == 0.0:
+        if ((first < 0.0) != (second < 0.0) and low > 0.0) or low + least == 0.0:
             return math.inf
         return math.log((high + least) / (low + least))
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two results beside each other: names, settings that differ, and every measure, the largest change for better or worse first."""
+    """Two results beside each other: names, settings that differ, and every measure, in the order of `_order`."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -240,7 +242,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """What is better or worse, then what differs otherwise, each with the largest first; then what only one has, then what is equal."""
+    """What is better or worse, then what differs otherwise, the largest first; what only one has; what is equal."""
     if change.difference is None:
         return 2, 0.0
     if not change.size:

@@ -58,10 +58,10 @@ def test_the_largest_change_comes_first_and_what_is_equal_last():
 
 
 def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices():
-    measures = [
-        {"apps.a.goodput_mbit": 0.5, "links.up.dropped_packets": 1.0, "links.up.sojourn_ms.min": 0.0, "links.up.sojourn_ms.p50": 10.0},
-        {"apps.a.goodput_mbit": 2.0, "links.up.dropped_packets": 99.0, "links.up.sojourn_ms.min": 1e-6, "links.up.sojourn_ms.p50": 15.0},
-    ]  # fmt: skip
+    paths = ("apps.a.goodput_mbit", "links.up.dropped_packets", "links.up.sojourn_ms.min", "links.up.sojourn_ms.p50")
+    measures: list[dict[str, float]] = [
+        dict(zip(paths, of, strict=True)) for of in ((0.5, 1.0, 0.0, 10.0), (2.0, 99.0, 1e-6, 15.0))
+    ]
     found = difference(("x", "y"), None, measures)
     # (2 + 0.01)/(0.5 + 0.01) = 3.9; 15.1/10.1 = 1.5; 0.100001/0.1; drops are better neither way
     assert [c.path for c in found.changes] == [

@@ -189,7 +189,7 @@ impl PortSpec {
         match (&p.low_latency, self.queue.service_flows()) {
             (Some(_), false) => {
                 let message = format!(
-                    "{name} has one queue, and docsis31.low_latency needs two; expected docsis_lld, or no low_latency"
+                    "{name} has no L queue for the second service flow of docsis31.low_latency; expected docsis_lld, or no low_latency"
                 );
                 Err(Problem::new("queue", message))
             }

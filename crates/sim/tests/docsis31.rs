@@ -117,7 +117,7 @@ fn what_does_not_go_together_is_refused_in_a_line() {
         problems.first().map(ToString::to_string).unwrap_or_default()
     };
     for (up, words) in [
-        (modem("'fq_codel'", ", low_latency = {}"), "link.up.queue: fq_codel has one queue"),
+        (modem("'fq_codel'", ", low_latency = {}"), "link.up.queue: fq_codel has no L queue"),
         (modem("'docsis_lld'", ""), "link.up.queue: docsis_lld needs docsis31.low_latency"),
         (format!("rate = '100mbit', {}", lld("")), "link.up.rate: 100mbit does not go with docsis31"),
         (lld("guaranteed_grant_rate = '60mbit'"), "link.up.docsis31.low_latency.guaranteed_grant_rate: 60mbit"),

@@ -13,6 +13,7 @@ from bloatlab.cli.common import BadInput, reading, scenario, writing
 from bloatlab.deliveries import read, written
 from bloatlab.recordings import RecordingError, of_file
 from bloatlab.scenario import quantity
+from bloatlab.tables import counted
 
 app = App(name="links", help="Make a link of what was recorded.", help_format="markdown", result_action="return_value")
 
@@ -139,6 +140,6 @@ def show(
         sys.stdout.write(
             f"{file}: {told['lines']} opportunities of 1504 bytes in {told['period_s']:g} s, "
             f"{told['mean_mbit']:.3f} Mbit/s\n"
-            f"longest gap {told['longest_gap_ms']} ms; {told['gaps_over_100ms']} gaps over 100 ms\n"
+            f"longest gap {told['longest_gap_ms']} ms; {counted(trace['gaps_over_100ms'], 'gap')} over 100 ms\n"
         )
     return 0

@@ -126,19 +126,17 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The least width of whole steps that is not below `width`: a bin that held two steps or three would make a zigzag of a sum."""
+    """The least width of whole steps that is not below `width`: with two steps here and three there a sum zigzags."""
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 
-def rate(frame: pl.DataFrame, column: str, width: float, label: str) -> Line:
+def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
     """Mbit/s of a column of bytes, in bins of whole steps; the last one may be of less time than the others."""
-    step = step_of(frame)
-    width = whole_steps(width, step)
+    width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)
     t = wide["t_s"].to_numpy()
-    covered = np.minimum(width, total["t_s"].to_numpy()[-1:] + step - t) if step > 0.0 else width
-    return Line(label, t, wide[column].to_numpy() * 8e-6 / covered)
+    return Line(label, t, wide[column].to_numpy() * 8e-6 / np.minimum(width, run.end - t))
 
 
 @dataclass(frozen=True)

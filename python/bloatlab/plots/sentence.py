@@ -108,7 +108,9 @@ def _of_one(run: Run) -> str:
         use = at(run.links[link], "utilisation")
         if middle is not None and far is not None:
             used = f", which is {100.0 * use:.0f} % used" if use is not None else ""
-            parts.append(f"Packets wait {_ms(middle)} in link {safe(link)} (1 % of them {_ms(far)} or more){used}")
+            parts.append(
+                f"Packets wait {_ms(middle)} in link {safe(link)} (median; 1 % of them {_ms(far)} or more){used}"
+            )
     for score, app, values in _found([run]):
         if score.verb:
             parts.append(f"{score.verb.format(safe(app))} {number(values[0], score.digits)}{score.unit}")

@@ -68,7 +68,7 @@ def _parts(run: Run) -> list[Strip]:
     shown = _by_app(whole) if len(whole) > MOST_FLOWS else {f.label: f.frame for f in whole}
     place = {label: i for i, label in enumerate(shown)}
     column, word = carried([run])
-    rates = [(rate(frame, column, width, safe(label)), place[label]) for label, frame in shown.items()]
+    rates = [(rate(run, frame, column, safe(label)), place[label]) for label, frame in shown.items()]
     links = [(name, len(shown) + i) for i, name in enumerate(busy(run)[:3])]
     tcp = [f for f in whole if _has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
@@ -122,7 +122,7 @@ def _each(runs: Sequence[Run], line: Any) -> list[tuple[Line, int]]:
 
 def _all_data(run: Run, column: str) -> Line | None:
     whole = flows(run)
-    return rate(pl.concat([f.frame for f in whole]), column, window(run), run.label) if whole else None
+    return rate(run, pl.concat([f.frame for f in whole]), column, run.label) if whole else None
 
 
 def _over_flows(run: Run, column: str, scale: float) -> Line | None:

@@ -106,7 +106,7 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
         colour = style.COLOURS[place]
         waiting = of_runs.bins(frame, {"sojourn_ms_max": "max"}, max(width, of_runs.step_of(frame)))
         waits.append(Series(run.label, _t(waiting), waiting["sojourn_ms_max"].to_numpy(), colour=colour))
-        rate = of_runs.rate(frame, "sent_bytes", width, run.label)
+        rate = of_runs.rate(run, frame, "sent_bytes", run.label)
         rates.append(Series(run.label, rate.t, rate.y, "step", colour))
     end = max(run.end for run in runs)
     name = safe(link)
@@ -152,7 +152,7 @@ def _rates(run: Run) -> Panel | None:
         by_app.setdefault(flow.label if len(flows) <= MOST_LINES else flow.app, []).append(flow.frame)
     lines: list[Series] = []
     for label, frames in list(by_app.items())[:MOST_LINES]:
-        line = of_runs.rate(pl.concat(frames), "wire_bytes", of_runs.window(run), label)
+        line = of_runs.rate(run, pl.concat(frames), "wire_bytes", label)
         lines.append(Series(safe(label), line.t, line.y))
     return _panel(run, "Rate of each flow", "rate (Mbit/s)", lines)
 

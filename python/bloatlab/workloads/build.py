@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import tomllib
@@ -88,8 +89,23 @@ class Workload:
         """Its scenario as JSON, with those of `sets` that are its parameters; and the rest. Raises `WorkloadError`."""
         given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
+        for path, _ in rest:
+            if path.strip() not in _keys() and "." not in path:
+                raise WorkloadError(f"{self.name}: {json.dumps(path[:80])} is no parameter{self._nearest(path)}")
         data = self.make(Parameters(self.name, {**self.parameters, **given}))
         return json.dumps({"name": self.name, **data}, ensure_ascii=False), rest
+
+    def _nearest(self, path: str) -> str:
+        near = difflib.get_close_matches(path, [*self.parameters, *_keys()], n=1)
+        return f" (valid: {', '.join(self.parameters)}, and every key of a scenario)" + (
+            f"; did you mean {json.dumps(near[0])}?" if near else ""
+        )
+
+
+@cache
+def _keys() -> frozenset[str]:
+    """The keys of a scenario."""
+    return frozenset(json.loads(_core.schema())["properties"])
 
 
 # ------------------------------------------------------------------------------------------------------------- pieces
