@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((place_of(hash), table.first_in_set(hash, |v| *v == 0)), (21, Some(21)));
         [21, 22, 23, 17].iter().for_each(|i| table[*i] = 9);
         assert_eq!(table.first_in_set(hash, |v| *v == 0), Some(16), "round the set");
-        assert_eq!(table.first_in_set(hash + 4, |v| *v == 9), Some(17), "1024 + 17");
+        assert_eq!(table.first_in_set(hash - 3, |v| *v == 9), Some(21), "from 18 on");
         assert_eq!(table.first_in_set(hash, |v| *v == 7), None);
         table[24] = 7;
         assert_eq!(table.first_in_set(hash, |v| *v == 7), None, "another set");
