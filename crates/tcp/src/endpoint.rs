@@ -119,7 +119,7 @@ impl Endpoint {
                 self.rx.await_run(segment);
                 let old = self.rx.next;
                 self.rx.on_data(p, now, segment, &mut self.stats, io);
-                if self.rx.space.is_some() {
+                if self.rx.has_space() {
                     self.rx.right_size(p, now, segment, old);
                 }
                 if segment.flags.has(Flags::PSH) {
@@ -268,7 +268,7 @@ impl Endpoint {
         out.duration("rto", probe.rto);
         out.rate("pacing_rate", self.tx.pacing_rate().map(|rate| 8.0 * rate));
         out.bytes("acked", self.acked());
-        if self.rx.space.is_some() {
+        if self.rx.has_space() {
             out.bytes("snd_wnd", self.tx.peer_window());
         }
         out.number("retransmits", self.stats.retransmits);

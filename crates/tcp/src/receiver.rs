@@ -100,10 +100,17 @@ pub(crate) struct Receiver {
     fin_at: u32,
     /// First transmission of the SYN, microseconds; for a sample without an echo.
     pub(crate) syn_sent: u32,
+    /// Only with AccECN, or where windows change.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few connections have.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     /// Only with AccECN.
-    pub(crate) counts: Option<Box<Counts>>,
-    /// Only where windows change.
-    pub(crate) space: Option<Box<Space>>,
+    counts: Option<Counts>,
+    /// Only where windows change: where [`WINDOW`] is told.
+    space: Option<Space>,
 }
 
 impl Receiver {
@@ -126,8 +133,7 @@ impl Receiver {
             many: None,
             fin_at: 0,
             syn_sent: 0,
-            counts: None,
-            space: tuned.then(|| Space::new(p)),
+            rare: tuned.then(|| Box::new(Rare { counts: None, space: Some(Space::new(p)) })),
         }
     }
 
@@ -148,9 +154,11 @@ impl Receiver {
         }
     }
 
-    /// Bytes of ranges on the heap.
+    /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.many.as_ref().map_or(0, |many| size_of::<OutOfOrder>() + many.ranges.capacity() * size_of::<SackBlock>())
+        let many = self.many.as_ref();
+        many.map_or(0, |many| size_of::<OutOfOrder>() + many.ranges.capacity() * size_of::<SackBlock>())
+            + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
     /// The peer's SYN (or, without handshake, the beginning of time).

@@ -11,13 +11,15 @@ use units::Time;
 impl Receiver {
     /// What AccECN counts; begins with nothing.
     pub(crate) fn counts(&mut self) -> &mut Counts {
-        self.counts.get_or_insert_default()
+        self.rare.get_or_insert_default().counts.get_or_insert_default()
     }
 
     /// The handshake has agreed on an ECN.
     pub(crate) fn begin_ecn(&mut self, p: &TcpParams) {
         if self.ecn == EcnUse::Off {
-            self.counts = None;
+            if let Some(rare) = &mut self.rare {
+                rare.counts = None;
+            }
             return;
         }
         let capable = if p.capable() >= EctOn::Established { CAPABLE } else { 0 };

@@ -51,12 +51,12 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    pub(super) fn new(p: &TcpParams) -> Box<Self> {
+    pub(super) fn new(p: &TcpParams) -> Self {
         let told = p.first_window();
         let memory = if p.receive_window.is_auto() { p.receive_memory().default.0 } else { Rmem::memory(told) };
         let before = told.min(FIRST_SEGMENTS * u64::from(p.mss)).max(1);
         let (edge, looked, timed) = (0, (0, 0), (0, 0));
-        Box::new(Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 })
+        Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
     /// The application has begun to read at `next`.

@@ -7,10 +7,21 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
+    /// Windows change on this connection.
+    #[inline]
+    pub(crate) fn has_space(&self) -> bool {
+        self.tells & WINDOW != 0
+    }
+
+    fn space(&mut self) -> Option<&mut Space> {
+        self.rare.as_mut()?.space.as_mut()
+    }
+
     /// The connection is established: looks count from here.
     pub(crate) fn begin_space(&mut self, now: Time) {
-        if let Some(space) = &mut self.space {
-            space.begin(micros(now), self.next);
+        let next = self.next;
+        if let Some(space) = self.space() {
+            space.begin(micros(now), next);
         }
     }
 
@@ -31,7 +42,7 @@ impl Receiver {
     #[cold]
     pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
         let (next, above) = (self.next, self.above_the_hole());
-        if let Some(space) = &mut self.space {
+        if let Some(space) = self.space() {
             space.on_data(p, micros(now), segment, old, next, above);
         }
     }
@@ -40,7 +51,7 @@ impl Receiver {
     pub(crate) fn hear_window(&mut self, p: &TcpParams, segment: &Segment) {
         self.tells |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();
-        let space = self.space.get_or_insert_with(|| Space::new(p));
+        let space = self.rare.get_or_insert_default().space.get_or_insert_with(|| Space::new(p));
         if segment.seq_len() == 0 && !waits {
             space.hear(segment.ts_val);
         }
@@ -50,7 +61,7 @@ impl Receiver {
     #[cold]
     pub(super) fn stamp_window(&mut self, p: &TcpParams, segment: &mut Segment) {
         let (next, held) = (self.next, self.above_the_hole().0);
-        let Some(space) = &mut self.space else { return };
+        let Some(space) = self.space() else { return };
         segment.set_window(space.window(p, next, held));
         if p.timestamps {
             segment.ts_ecr = space.newest(segment.ts_ecr);

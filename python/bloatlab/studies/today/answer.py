@@ -106,6 +106,8 @@ def draw(runs: Runs) -> Drawn:
             spreads = [over_loads(runs, line, stack, measure) for line in lines]
             v = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
             v = np.where(np.isfinite(v), v, math.nan)
+            if not np.isfinite(v).any():
+                continue
             xs = [x + 0.12 * (n - 1.5) for x in range(len(lines))]
             series.append(Series(str(stack), xs, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
         log = measure in ("game_p99_ms", "page_s")
