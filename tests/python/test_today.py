@@ -181,7 +181,7 @@ GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem / TCP of 2012 / 2": (868.22, 1),
     "2012 modem / TCP of 2012 / 6": (809.5, 1),
     "2012 modem, router with CAKE / Prague / 2": (9.2406, 4.416),
-    "2012 modem, router with CAKE / Prague / 6": (11.6, 4.416),
+    "2012 modem, router with CAKE / Prague / 6": (11.076, 4.416),
     "2012 modem, router with fq_codel / Prague / 2": (9.2406, 4.416),
     "2012 modem, router with fq_codel / Prague / 6": (11.6, 4.416),
     "2012 modem, router with CAKE / Prague / LEDBAT": (11.076, 4.416),

@@ -316,6 +316,8 @@ impl TcpSender {
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.handshake = false;
+        // it has no host that could hold back what it sends
+        stack.tsq = false;
         stack.timestamps = false;
         let mut end = Endpoint::new(&stack, stack.most_window());
         if let Some(rtt) = rtt {
