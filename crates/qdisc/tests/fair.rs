@@ -111,6 +111,23 @@ impl Bench {
 }
 
 #[test]
+fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
+    // a modem that asks for a packet only when it has a grant leaves the queue in line, though it is empty
+    let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
+    b.offer("a", 60);
+    assert_eq!(b.take(1), "a");
+    (0..204).for_each(|_| b.tick());
+    assert_eq!(b.queue.next_wake(), None, "nothing waits, and nothing is to be forgotten");
+    b.offer("a", 1500);
+    assert_eq!(b.dropped(), [(1, DropReason::TailFull)]);
+    // the grid of 15 ms
+    assert_eq!(b.queue.next_wake(), Some(Time(210_000_000)));
+    (0..1000).for_each(|_| b.tick());
+    b.offer("a", 60);
+    assert_eq!(b.queue.next_wake(), Some(Time(1_215_000_000)), "not before now");
+}
+
+#[test]
 fn packet_round_robin_takes_one_of_each_whatever_its_size() {
     let mut b = Bench::new(r#""perfect""#);
     b.offer("aaab", 1500);

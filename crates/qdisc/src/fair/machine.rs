@@ -225,6 +225,10 @@ impl QueueDiscipline for Fair {
         let backlog = self.seen(i);
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
+        if !idle {
+            // a refused packet, too, may start the clock of a queue that is empty and still in line
+            self.watch(i);
+        }
         if verdict == Verdict::Drop {
             return cx.fate.dropped(&packet, DropReason::EarlyTail, Point::Enqueue);
         }
@@ -242,8 +246,8 @@ impl QueueDiscipline for Fair {
         if idle {
             let fresh = self.queues[i].law.at_rest(cx.now);
             self.scheduler.activate(i, &mut self.queues, fresh);
+            self.watch(i);
         }
-        self.watch(i);
     }
 
     #[inline]
