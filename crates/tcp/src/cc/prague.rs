@@ -9,6 +9,7 @@
 //!                        none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
+//!                        cwnd <= 4: W at least 100 kbit/s x srtt, too
 //! segments               half of what leaves in v, from 150 bytes to the MSS: below 1 Mbit/s they shrink, and two leave in v
 //! ```
 //!
@@ -138,7 +139,10 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
+        // the least rate sets a small window only: a larger one comes down by marks, however long they make the round trip
+        if w.cwnd <= RATE_MODE {
+            self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
+        }
         let small = self.saw_ce && self.rtt_independent(w) && w.cwnd <= RATE_MODE;
         let mut rate = if small {
             let half = srtt.max(TARGET_RTT) / 2;
@@ -401,9 +405,31 @@ mod tests {
         c.w = 0.0;
         c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
         assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
+        // 1 s: 12 500 bytes are 8.33 segments, for a window of 4; one of 5 stays, and is paced at 100 kbit/s
+        let mut after = |cwnd| {
+            c.w = 3.0;
+            c.pace(&Window { cwnd, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_secs(1));
+            (c.w, c.pacing_rate)
+        };
+        let (small, rate) = after(4.0);
+        assert!((small - 25.0 / 3.0).abs() < 1e-9 && rate == Some(12_500.0), "{small} {rate:?}");
+        assert_eq!(after(5.0), (3.0, Some(12_500.0)));
         // a loss halves; before slow start has met a mark, too
         let d = c.on_congestion(&p, Window { cwnd: 9.0, ssthresh: 9.0 }, Congestion::Loss, 9.0);
         assert_eq!(d.ssthresh, 2.0);
+    }
+
+    #[test]
+    fn marks_take_the_window_down_at_any_round_trip() {
+        // 5 s, in which 100 kbit/s are 42 segments: each round is marked whole, so that alpha goes to 1 and each round halves W until
+        // it is small; then the least rate makes it large for a round
+        let mut f = Flow::new(40.0, 5.0);
+        let mut least = f64::MAX;
+        (0..4000).for_each(|_| {
+            f.ack(true);
+            least = least.min(f.w.cwnd);
+        });
+        assert!(f.c.alpha > 0.99 && least <= 4.0, "alpha {}, cwnd {least}", f.c.alpha);
     }
 
     #[test]
