@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bloatlab.cli.main import call
+from bloatlab.scenario import load
 from bloatlab.simulation import run
 from bloatlab.studies.cablelabs2012.build import DOWN, UP
 from bloatlab.studies.scorecard import Verdict
@@ -19,6 +20,7 @@ from bloatlab.studies.today.build import build
 from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, considered, quick
 from bloatlab.studies.today.compare import FULL, LAWS, over_loads, scorecard
 from bloatlab.studies.today.considerations import Consideration, mean_size
+from bloatlab.studies.today.layout import considerations_table, loads_table
 from bloatlab.studies.today.measure import measure
 
 
@@ -114,8 +116,7 @@ def test_considerations_are_what_they_say():
         ("a full modem of 1 Mbit/s", Consideration.LOW_RATE, {"game_max_ms": 5500.0}),
         ("the line of 1 Mbit/s", Consideration.LOW_RATE, {"up_mbit": 1.1}),
         ("the changing line", Consideration.RATE, {"up_mbit": 2.9}),
-        ("LEDBAT behind CAKE, most", Consideration.LEDBAT, {"background_share": 0.9}),
-        ("LEDBAT behind CAKE, least", Consideration.LEDBAT, {"background_share": 0.5}),
+        ("LEDBAT behind CAKE", Consideration.LEDBAT, {"background_share": 0.835}),
     ],
 )
 def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Consideration, change: dict[str, float]):
@@ -127,6 +128,93 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
     assert set(verdicts({}).values()) == {Verdict.WITHIN}
     assert law in [name for name, verdict in verdicts(change).items() if verdict is Verdict.OUTSIDE]
+
+
+def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
+    """38 kB at 230/256 of the line, the request loop, two grants, and preparation, frame and travel."""
+    high = {law.name: law.band.high for law in LAWS}
+    # 304 000 bit at 4.4922, 1.1230 and 0.8984 Mbit/s; grants each 2.025 or 8.1 ms
+    assert high["Low Latency, shared"] == pytest.approx(67.673 + 3.645 + 4.05 + 1.27, abs=1e-3)
+    assert high["Low Latency, shared and slow"] == pytest.approx(270.692 + 3.645 + 4.05 + 1.27, abs=1e-3)
+    assert high["Low Latency, shared, 1 Mbit/s"] == pytest.approx(338.365 + 3.645 + 16.2 + 1.27, abs=1e-3)
+
+    def verdicts(case: Case, delay: float) -> dict[str, Verdict]:
+        row = {"game_min_ms": 1.3, "game_p99_ms": 4.0, "game_max_ms": delay, "unaccounted": 0.0, "up_mbit": 0.9}
+        return {cell.case: cell.verdict for cell in scorecard({case.key: [row]}, [case]).cells}
+
+    prague = Case(Line.LLD, Stack.PRAGUE, 6)
+    assert verdicts(prague, 76.0)["Low Latency, shared"] is Verdict.WITHIN
+    assert verdicts(prague, 77.0)["Low Latency, shared"] is Verdict.OUTSIDE
+    slow = considered(Line.LLD, Stack.PRAGUE, Consideration.RATE)
+    assert verdicts(slow, 280.0)["Low Latency, shared and slow"] is Verdict.OUTSIDE
+    low = considered(Line.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
+    assert verdicts(low, 360.0)["Low Latency, shared, 1 Mbit/s"] is Verdict.OUTSIDE
+    # other TCPs are not in that queue
+    assert "Low Latency, shared" not in verdicts(Case(Line.LLD, Stack.CUBIC, 6), 4.0)
+
+
+FIFTY = Path(__file__).resolve().parents[2] / "examples" / "today" / "fifty-uploads.toml"
+FQ_CODEL = {"link.up.rate": "4750kbit", "link.up.queue": "fq_codel"}
+PRAGUE = {"tcp.sender.preset": "prague"}
+
+
+def fifty(changes: dict[str, str], seed: int = 1) -> dict[str, Any]:
+    """What the uploads and the game of the example measured, with some of its values changed."""
+    return run(load(FIFTY, [("seed", str(seed)), *changes.items()])).summary["apps"]
+
+
+def lost_percent(game: dict[str, Any]) -> float:
+    return 100.0 * game["dropped_packets"] / game["datagrams_sent"]
+
+
+def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
+    """N x 2.573 ms for a packet of each, less a round trip of 20 ms: above 4 x 2.55 ms from 12 uploads on."""
+
+    def goodput(changes: dict[str, str]) -> float:
+        return fifty(changes)["ftp"]["goodput_mbit"]
+
+    assert goodput({"app.ftp.traffic.ftp.flows": "11"}) > 4.4
+    assert 0.5 < goodput({"app.ftp.traffic.ftp.flows": "12"}) < 4.0
+    assert goodput({"app.ftp.traffic.ftp.flows": "14"}) == 0.0
+    assert goodput({}) == 0.0
+    # 50 x 2.573 - 20 = 109 ms
+    assert goodput({"link.up.queue.cake.target": "115ms"}) > 4.4
+    # one packet per ACK is the last of its queue, which CAKE does not drop; a timeout sends one packet
+    assert goodput({"tcp.sender.reduction": "rate-halving"}) > 4.4
+    assert goodput({"tcp.sender.any_ack_restarts_timer": "false"}) > 4.4
+
+
+@pytest.mark.parametrize("preset", ["ns2-cubic-2.6.22", "bbr3"])
+def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(preset: str):
+    """A turn is 300 / 50 = 6 bytes, and its packet of 146 takes 25 of them."""
+    sender = {"tcp.sender.preset": preset}
+    assert lost_percent(fifty(sender)["game"]) > 5.0
+    for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
+        game = fifty(sender | change)["game"]
+        assert game["dropped_packets"] == 0
+        if preset != "bbr3":  # whose flows are new ones at times, and go first, too
+            # 10 ms, its own 0.25 ms, and the packet on the line of 2.57 ms
+            assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
+
+
+@pytest.mark.parametrize("preset", ["prague", "linux-6"])
+def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(preset: str):
+    sender = FQ_CODEL | {"tcp.sender.preset": preset}
+    assert lost_percent(fifty(sender, 9)["game"]) == 0.0
+    # where marks replace drops, all that is dropped is the game's
+    assert lost_percent(fifty(sender, 10)["game"]) > (95.0 if preset == "prague" else 30.0)
+    more = sender | {"link.up.queue": "{ fq_codel = { flows = 65536 } }"}
+    assert lost_percent(fifty(more, 10)["game"]) == 0.0
+
+
+def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
+    """100 kbit/s of payload by 45 flows are the line; 50 flows of 4 segments of 1518 bytes take 511 ms."""
+
+    def median(flows: int) -> float:
+        return fifty(PRAGUE | {"app.ftp.traffic.ftp.flows": str(flows)})["ftp"]["delay_ms"]["p50"]
+
+    assert median(40) < 100.0
+    assert 511.0 * 0.8 < median(50) < 511.0 * 5 / 4
 
 
 def judged(changed: dict[str, float]) -> dict[str, Verdict]:
@@ -163,15 +251,34 @@ def test_the_answer_is_computed_from_the_runs():
     runs = {Case(line, stack, n).key: rows(800.0 if line is Line.MODEM_2012 else 20.0)
             for line in Line for stack in Stack for n in LOADED}  # fmt: skip
     runs |= {Case(Line.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
+    runs |= {Case(Line.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    assert said.sentence.startswith("Of a game 99 of 100 packets take 14 instead of 805 ms")
-    assert "2012 modem, router with CAKE; BBRv3" in said.sentence
-    assert "BBRv3 alone leaves the game of a 2012 modem at 805 ms" in said.sentence
+    # the line on which the worst of the TCPs is best, and all of them: CAKE has 14 and 25, Low Latency 11
+    assert said.sentence.startswith(
+        "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
+    )
+    assert "CUBIC, BBRv3 or Prague alone leaves the game of a 2012 modem at 805 ms" in said.sentence
+    points = {point.who: point for point in said.points}
+    assert points["2012 modem, router with CAKE"].verdict == "14 to 25 ms"
+    assert "(CUBIC 25, BBRv3 14, Prague 25)" in points["2012 modem, router with CAKE"].text
     # the median over the loads of each seed, then over seeds
     found = over_loads(runs, Line.CAKE, Stack.BBR3, "game_p99_ms")
     assert found is not None
     assert found.median == 14.0
     assert answer({}, 2).sentence.startswith("Not all")
+
+
+def test_tables_leave_out_what_did_not_run():
+    row = {"game_p99_ms": 9.0, "game_lost_percent": 0.0, "call_mos": 4.0, "page_s": 2.0, "upload_mbit": 4.0}
+    of = [Case(line, stack, n) for line in Line for stack in (Stack.OF_2012, Stack.PRAGUE) for n in (1, 2)]
+    asked = considered(Line.CAKE, Stack.PRAGUE, Consideration.LEDBAT)
+    nothing = {"short_s": math.nan, "background_share": 0.8}
+    runs = {case.key: [row] for case in of} | {asked.key: [row | nothing]}
+    table = loads_table(runs, "game_p99_ms", "", 0)
+    assert [cells[0].text for cells in table.rows] == ["1: no bulk traffic", "2: 1 TCP, 20 ms"]
+    heads = considerations_table(runs, Stack.PRAGUE).columns
+    assert "LEDBAT's share" in heads
+    assert "short flow s" not in heads
 
 
 #: Of a quick look, seed 1: the 99th percentile of the game in ms, MOS of the call. A change needs a line in CHANGELOG.

@@ -118,7 +118,7 @@
   }
 
   // uPlot's legend by keyboard, and without rows for the ends of intervals.
-  function legend(u, title) {
+  function legend(u, title, named) {
     const table = u.root.querySelector(".u-legend");
     table.setAttribute("role", "group");
     table.setAttribute("aria-label", "Series of " + title);
@@ -127,7 +127,8 @@
       const head = row.querySelector("th"), value = row.querySelector("td");
       if (value) value.setAttribute("role", "presentation");
       if (u.series[n].edge) { row.hidden = true; return; }
-      if (n === 0) { head.setAttribute("role", "presentation"); return; }
+      // places with names and no label of their own: uPlot would call them "Value"
+      if (n === 0) { row.hidden = !named; head.setAttribute("role", "presentation"); return; }
       head.setAttribute("role", "button");
       head.tabIndex = 0;
       head.setAttribute("aria-pressed", "true");
@@ -193,7 +194,7 @@
     }, data, place);
     entry.u = u;
     charts.push(entry);
-    legend(u, panel.title);
+    legend(u, panel.title, panel.x.label !== "");
     const over = u.over;
     over.tabIndex = 0;
     over.setAttribute("role", "application");

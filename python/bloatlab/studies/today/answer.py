@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from bloatlab.studies.today.cases import Line, Stack
 from bloatlab.studies.today.compare import over_loads
 from bloatlab.studies.today.layout import TICKS
 from bloatlab.tables import Spread, counted, number
+
+#: Each measure of a line with one TCP, and these of every TCP.
+Values = dict[str, Spread]
+ByStack = dict[Stack, Values]
 
 QUESTION = "What have thirteen years changed for a call, a page, a game and an upload on a busy line?"
 
@@ -41,58 +46,65 @@ def answer(runs: Runs, seeds: int) -> Answer:
     }
     if before is None or not after:
         return Answer(QUESTION, "Not all of its runs were made, so nothing is said.", (), figure, basis)
-    best = min(after, key=lambda key: after[key]["game_p99_ms"].median)
-    same = after.get((Line.MODEM_2012, best[1]))
-    return Answer(QUESTION, _sentence(before, after[best], best, same), _points(before, after), figure, basis)
+    of = {line: own for line in Line if (own := {s: v for (at, s), v in after.items() if at is line})}
+    best = min(of, key=lambda line: max(v["game_p99_ms"].median for v in of[line].values()))
+    return Answer(QUESTION, _sentence(before, best, of), _points(before, of), figure, basis)
 
 
-def _all(runs: Runs, line: Line, stack: Stack) -> dict[str, Spread] | None:
+def _all(runs: Runs, line: Line, stack: Stack) -> Values | None:
     found = {m: s for m, *_ in SHOWN if (s := over_loads(runs, line, stack, m)) is not None}
     return found if len(found) == len(SHOWN) else None
 
 
-def _sentence(
-    before: dict[str, Spread], now: dict[str, Spread], best: tuple[Line, Stack], same: dict[str, Spread] | None
-) -> str:
-    def pair(measure: str, digits: int) -> str:
-        return f"{number(now[measure].median, digits)} instead of {number(before[measure].median, digits)}"
+def _sentence(before: Values, best: Line, of: dict[Line, ByStack]) -> str:
+    """The line on which the worst TCP leaves the game least delay: from TCP to TCP, and what TCP alone does."""
+    now = of[best]
 
-    line, stack = best
+    def pair(measure: str, digits: int) -> str:
+        return f"{_range(now, measure, digits)} instead of {number(before[measure].median, digits)}"
+
+    alone = of.get(Line.MODEM_2012, {})
+    least = min((v["game_p99_ms"].median for v in alone.values()), default=0.0)
     tcp = (
-        f" {stack} alone leaves the game of a 2012 modem at {number(same['game_p99_ms'].median, 0)} ms: the queue matters more than TCP."
-        if same is not None and same["game_p99_ms"].median > 2.0 * now["game_p99_ms"].median
+        f" {_either(list(alone))} alone leaves the game of a 2012 modem at {_range(alone, 'game_p99_ms', 0)} ms: the queue matters more than TCP."
+        if least > 2.0 * max(v["game_p99_ms"].median for v in now.values())
         else ""
     )
     return (
-        f"Of a game 99 of 100 packets take {pair('game_p99_ms', 0)} ms, a call has MOS {pair('call_mos', 1)}, a page takes "
-        f"{pair('page_s', 1)} s, and the upload has {pair('upload_mbit', 1)} Mbit/s ({line}; {stack}).{tcp}"
+        f"{best} ({_either(list(now))}): 99 of 100 packets of a game take {pair('game_p99_ms', 0)} ms, a call has MOS "
+        f"{pair('call_mos', 1)}, a page takes {pair('page_s', 1)} s, and the upload has {pair('upload_mbit', 1)} Mbit/s.{tcp}"
     )
 
 
-def _points(before: dict[str, Spread], after: dict[tuple[Line, Stack], dict[str, Spread]]) -> list[Point]:
-    points = [
-        Point(
-            "2012 modem, TCP of 2012",
-            f"{number(before['game_p99_ms'].median, 0)} ms",
-            f"a game; {_rest(before)}",
-            "bad",
-        )
+def _range(of: ByStack, measure: str, digits: int) -> str:
+    """From the least to the greatest of all TCPs."""
+    medians = [values[measure].median for values in of.values()]
+    low, high = number(min(medians), digits), number(max(medians), digits)
+    return low if low == high else f"{low} to {high}"
+
+
+def _either(stacks: Sequence[Stack]) -> str:
+    """`a`; `a or b`; `a, b or c`. Names that have a comma lose what follows it."""
+    names = [str(stack).partition(",")[0] for stack in stacks]
+    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def _points(before: Values, of: dict[Line, ByStack]) -> list[Point]:
+    then = {Stack.OF_2012: before}
+    points = [Point("2012 modem, TCP of 2012", f"{_range(then, 'game_p99_ms', 0)} ms", f"a game; {_rest(then)}", "bad")]
+    return points + [
+        Point(str(line), f"{_range(own, 'game_p99_ms', 0)} ms", f"a game ({_each(own)}); {_rest(own)}")
+        for line, own in of.items()
     ]
-    for line in Line:
-        own = {stack: values for (of, stack), values in after.items() if of is line}
-        if not own:
-            continue
-        stack = min(own, key=lambda s: own[s]["game_p99_ms"].median)
-        text = f"a game ({stack}); {_rest(own[stack])}"
-        points.append(Point(str(line), f"{number(own[stack]['game_p99_ms'].median, 0)} ms", text))
-    return points
 
 
-def _rest(v: dict[str, Spread]) -> str:
-    return (
-        f"MOS {number(v['call_mos'].median, 1)}, a page {number(v['page_s'].median, 1)} s, upload "
-        f"{number(v['upload_mbit'].median, 1)} Mbit/s"
-    )
+def _each(of: ByStack) -> str:
+    """The game's delay with each TCP."""
+    return ", ".join(f"{str(s).partition(',')[0]} {number(v['game_p99_ms'].median, 0)}" for s, v in of.items())
+
+
+def _rest(of: ByStack) -> str:
+    return f"MOS {_range(of, 'call_mos', 1)}, a page {_range(of, 'page_s', 1)} s, upload {_range(of, 'upload_mbit', 1)} Mbit/s"
 
 
 def draw(runs: Runs) -> Drawn:
@@ -112,8 +124,10 @@ def draw(runs: Runs) -> Drawn:
             series.append(Series(str(stack), xs, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
         log = measure in ("game_p99_ms", "page_s")
         low = {"game_p99_ms": 2.0, "page_s": 1.0, "call_mos": 0.9}.get(measure, 0.0)
-        axis = unit if unit == "MOS" else f"{what.split(',')[0]} ({unit})"
         title, x_range = what[0].upper() + what[1:], (-0.5, len(lines) - 0.5)
-        panels.append(Panel(title, "equipment", axis, series, x_range, (low, None), log_y=log, x_ticks=ticks))
-    caption = "Medians over the loads; bars: the central 80 % of seeds."
+        panels.append(Panel(title, "", unit, series, x_range, (low, None), log_y=log, x_ticks=ticks))
+    caption = (
+        "From left to right: the modem of 2012, DOCSIS 3.1 with DOCSIS-PIE and with Low Latency (LLD), a router with fq_codel and with CAKE. "
+        "Medians over the loads; bars: the central 80 % of seeds."
+    )
     return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.0))

@@ -46,10 +46,11 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
     columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
     rows = [
         [
-            TextCell(f"{n}  {Case(Line.MODEM_2012, Stack.CUBIC, n).load}"),
+            TextCell(f"{n}: {Case(Line.MODEM_2012, Stack.CUBIC, n).load}"),
             *(median_cell(runs, Case(line, stack, n).key, measure, digits) for line, stack in columns),
         ]
         for n in NUMBERS
+        if any(Case(line, stack, n).key in runs for line, stack in columns)
     ]
     heads = ["load", "2012 modem, TCP of 2012", *(SHORT[line] for line in Line)]
     return TextTable(title, heads, rows, f"But for the first column TCP is {now}.")
@@ -109,12 +110,17 @@ def game_table(runs: Runs) -> TextTable:
 def considerations_table(runs: Runs, stack: Stack) -> TextTable:
     """Every consideration on every line, with one TCP; a column that no consideration has is left out."""
     asked = [w for w in Consideration if any(considered(line, stack, w).key in runs for line in Line)]
+    columns = [
+        (measure, head, digits)
+        for measure, head, digits in ASKED
+        if any(_between(runs, line, stack, what, measure, digits).text for what in asked for line in Line)
+    ]
     rows = [
-        [TextCell(str(what)), TextCell(SHORT[line]), *(_between(runs, line, stack, what, m, d) for m, _, d in ASKED)]
+        [TextCell(str(what)), TextCell(SHORT[line]), *(_between(runs, line, stack, what, m, d) for m, _, d in columns)]
         for what in asked
         for line in Line
     ]
-    return TextTable(f"All of it, with {stack}", ["", "line", *(head for _, head, _ in ASKED)], rows, _NOTE, left=2)
+    return TextTable(f"All of it, with {stack}", ["", "line", *(head for _, head, _ in columns)], rows, _NOTE, left=2)
 
 
 _NOTE = "Median over seeds; in brackets the central 80 % of seeds."
