@@ -207,6 +207,13 @@ def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(
     assert lost_percent(fifty(more, 10)["game"]) == 0.0
 
 
+def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
+    """Seed 5 puts it into the queue of a Prague upload."""
+    case = considered(Line.FQ_CODEL, Stack.PRAGUE, Consideration.SESSIONS)
+    found = measure(run(build(case, 5, 20)))
+    assert (found["call_p99_ms"], found["call_mos"] < 1.1) == (math.inf, True)
+
+
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
     """100 kbit/s of payload by 45 flows are the line; 50 flows of 4 segments of 1518 bytes take 511 ms."""
 

@@ -8,7 +8,7 @@ from bloatlab.studies.layout import median_cell
 from bloatlab.studies.today.cases import Case, Line, Stack, considered
 from bloatlab.studies.today.compare import over_loads
 from bloatlab.studies.today.considerations import Consideration
-from bloatlab.tables import TextCell, TextTable, number, spread
+from bloatlab.tables import Spread, TextCell, TextTable, number, spread
 
 COLUMNS = (
     ("game_p50_ms", "game median ms", 0),
@@ -31,8 +31,7 @@ def lines_table(runs: Runs) -> TextTable:
             row = [TextCell(str(line)), TextCell(str(stack))]
             for measure, _, digits in COLUMNS:
                 s = over_loads(runs, line, stack, measure)
-                between = "" if s is None or s.low == s.high else f" ({number(s.low, digits)}-{number(s.high, digits)})"
-                row.append(TextCell("-" if s is None else f"{number(s.median, digits)}{between}"))
+                row.append(TextCell("-" if s is None else _with_interval(s, digits)))
             rows.append(row)
     note = "Median over the loads 2 to 9 of each seed; in brackets the central 80 % of seeds. Delays are one way, to the server."
     return TextTable(
@@ -131,6 +130,10 @@ def _between(runs: Runs, line: Line, stack: Stack, what: Consideration, measure:
     values = [row[measure] for row in runs.get(considered(line, stack, what).key, ()) if row[measure] == row[measure]]
     if not values:
         return TextCell("")
-    s = spread(values)
-    between = "" if s.low == s.high else f" ({number(s.low, digits)}-{number(s.high, digits)})"
-    return TextCell(f"{number(s.median, digits)}{between}")
+    return TextCell(_with_interval(spread(values), digits))
+
+
+def _with_interval(s: Spread, digits: int) -> str:
+    """A median, and its interval in brackets where that shows at so many digits."""
+    low, high = number(s.low, digits), number(s.high, digits)
+    return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"

@@ -29,7 +29,7 @@ def measure(result: Result) -> Measures:
         "game_max_ms": _or_never(game["delay_ms"]["max"]),
         "game_lost_percent": 100.0 * game["dropped_packets"] / max(game["packets"] + game["dropped_packets"], 1),
         "call_mos": call["voip"]["mos"],
-        "call_p99_ms": call["delay_ms"]["p99"],
+        "call_p99_ms": _or_never(call["delay_ms"]["p99"]),
         "page_s": pages["page_load_s"]["median"] if pages["pages"] else math.inf,
         "pages": float(pages["pages"]),
         "upload_mbit": sum(uploads) if uploads else math.nan,

@@ -60,7 +60,8 @@ def _considerations(runs: Runs) -> list[TableBlock]:
 
 _ASKED = (
     "“Considerations For All Bufferbloat Mitigation Schemes”: research that the paper left to others. Each beside the call, the pages, the "
-    "game and an upload; the rules below say what each is."
+    "game and an upload; the rules below say what each is. With 50 uploads a game has to do with single queues: behind CAKE it shares the "
+    "turn of its host with all of them, and behind fq_codel, in one seed of twenty, the queue of one."
 )
 _LAWS = (
     "Nobody has published these runs, so that ours are checked by what must hold: each row is judged by its worst run."
