@@ -62,6 +62,7 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     apps: Mapping[str, Of] = summary["apps"]
     yield from _table("Links", "link", links, _LINK)
     yield from _drops(links)
+    yield from _table("Opportunities", "link", {n: link for n, link in links.items() if link.get("delivery")}, _DELIVERY)
     classes = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("classes") or {}).items()}
     yield from _table("Classes", "link, class", classes, _CLASS)
     grants = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("grants") or {}).items()}
@@ -146,6 +147,15 @@ _LINK = [
     *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9", "max"),
     _Field("queue", "max", 0, _at("queue_packets.max")),
     _Field("", "grade", 0, _word("grade")),
+]
+
+_DELIVERY = [
+    _Field("could send", "Mbit/s", 3, _at("delivery.mean_mbit")),
+    _Field("could send", "MB", 3, _at("delivery.bytes", 1e-6)),
+    _Field("could send", "unused MB", 3, _at("delivery.wasted_bytes", 1e-6)),
+    _Field("gaps", "longest ms", 0, _at("delivery.longest_gap_ms")),
+    _Field("gaps", "over 100 ms", 0, _at("delivery.gaps_over_100ms")),
+    _Field("gaps", "drops", 0, _at("delivery.gap_drops"), some=True),
 ]
 
 _CLASS = [

@@ -106,6 +106,38 @@ def test_what_the_link_could_have_sent(cell: Path) -> None:
     assert told["longest_gap_ms"] == max(b - a for a, b in zip(LINES, [*LINES[1:], LINES[0] + 1503], strict=True))
     assert down["utilisation"] == pytest.approx(down["delivered_bytes"] / told["bytes"])
     assert down["utilisation"] > 0.99
+    assert told["gap_drops"] == 0
+
+
+@pytest.mark.parametrize("queue", ["pfifo limit 10", "codel"])
+def test_drops_of_gaps_are_those_of_the_packets(cell: Path, tmp_path: Path, queue: str) -> None:
+    # lines 549 and 701, 1249 and 1401 have nothing between them; the trace begins at 300 ms and repeats each 1503 ms
+    gaps = [(t - 300 + turn, t + 152 - 300 + turn) for turn in (0, 1503, 3006) for t in (549, 1249)]
+    folder = tmp_path / "out"
+    assert (
+        call(
+            [
+                "run",
+                str(cell),
+                "-o",
+                str(folder),
+                "--set",
+                "app.blast.traffic.cbr.rate=12mbit",
+                "--set",
+                f"link.down.queue={queue}",
+            ]
+        )
+        == 0
+    )
+    told = bloatlab.open_result(folder).summary["links"]["down"]
+    seen = packets(folder).filter(pl.col("app") == "blast").collect()
+    came = seen.filter(pl.col("fate") == "enqueued").select("seq", came=pl.col("t_s") * 1e3)
+    dropped = seen.filter(pl.col("fate") == "dropped").join(came, on="seq", how="left")
+    pairs = [(t * 1e3, t * 1e3 if c is None else c) for t, c in dropped.select("t_s", "came").iter_rows()]
+    assert len(pairs) == told["dropped_packets"] > 0
+    by_hand = sum(any(t > begin and c < end for begin, end in gaps) for t, c in pairs)
+    assert told["delivery"]["gap_drops"] == by_hand > 10
+    assert by_hand < len(pairs)
 
 
 @pytest.mark.parametrize(

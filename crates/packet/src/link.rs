@@ -130,6 +130,8 @@ pub struct OpportunityCounts {
     pub longest_gap: Duration,
     /// Times without one above [`OpportunityCounts::LONG_GAP`].
     pub long_gaps: u64,
+    /// Packets that waited in such a time, and were dropped in it or later.
+    pub gap_drops: u64,
 }
 
 impl OpportunityCounts {
@@ -146,6 +148,7 @@ impl OpportunityCounts {
             used_bytes: self.used_bytes - before.used_bytes,
             longest_gap: self.longest_gap,
             long_gaps: self.long_gaps - before.long_gaps,
+            gap_drops: self.gap_drops - before.gap_drops,
         }
     }
 

@@ -46,9 +46,12 @@ impl Line {
     pub fn offer<V: Serve, S: Sink>(&mut self, server: &mut V, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
         self.run(server, now, server.departs_first(), env);
         let view = server.view(now, self.rate);
-        let mut fates = Fates { now, link: self.link, env };
-        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
-        let kept = self.queue.enqueue(packet, &mut cx);
+        let kept = {
+            let flows = env.flows;
+            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
+            self.queue.enqueue(packet, &mut cx)
+        };
         if kept {
             let (link, backlog) = (self.link, self.queue.backlog());
             env.put(now, Mask::ENQUEUED, || Record::Enqueued {
@@ -150,18 +153,21 @@ impl Line {
     #[inline]
     fn dequeue<S: Sink>(
         &mut self,
-        server: &impl Serve,
+        server: &mut impl Serve,
         now: Time,
         of: Option<ServiceFlow>,
         env: &mut Env<'_, S>,
     ) -> Option<PacketMeta> {
         let view = server.view(now, self.rate);
-        let mut fates = Fates { now, link: self.link, env };
-        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
-        let packet = match of {
-            None => self.queue.dequeue(&mut cx),
-            Some(flow) => self.queue.dequeue_of(flow, &mut cx),
-        }?;
+        let packet = {
+            let flows = env.flows;
+            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
+            match of {
+                None => self.queue.dequeue(&mut cx),
+                Some(flow) => self.queue.dequeue_of(flow, &mut cx),
+            }?
+        };
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
             link,
@@ -177,9 +183,12 @@ impl Line {
 
     fn wake<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
         let view = server.view(now, self.rate);
-        let mut fates = Fates { now, link: self.link, env };
-        let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows: fates.env.flows, fate: &mut fates };
-        self.queue.wake(&mut cx);
+        {
+            let flows = env.flows;
+            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
+            self.queue.wake(&mut cx);
+        }
         if self.idle {
             self.serve(server, now, env);
         }

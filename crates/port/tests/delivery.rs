@@ -120,6 +120,8 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     }
     assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
     assert!((22..=28).contains(&by_hand), "{by_hand}");
+    // the head at 600 ms came at 300.5, at 700 at 401.5, at 771 at 473.5: in the gap. That of 829 ms came at 532.5
+    assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
     // before the gap nothing waited, and one packet alone in a gap is no queue
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..201 {
@@ -128,6 +130,40 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     }
     b.run(ms(1000.0));
     assert_eq!((b.fates.0.len(), b.out.len(), b.out[200].stamp), (0, 201, ms(500.0)));
+}
+
+#[test]
+fn drops_of_a_gap_are_those_that_waited_in_it() {
+    // room for two; opportunities at 10, 20, 50 and 250 ms, then 260, 270, 300 and 500: gaps of 200 ms
+    let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
+    let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
+    // three at once find room for two before the gap; the third is no drop of a gap
+    b.burst(ms(1.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
+    // an idle link, nobody has asked it for 50 ms: the third that comes in the gap is dropped in it
+    b.run(ms(100.0));
+    b.burst(ms(100.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));
+    // after the gap again none
+    b.run(ms(260.5));
+    b.burst(ms(260.5), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
+    // in the moment of the last opportunity before a gap, one has missed it
+    b.run(ms(550.0));
+    b.burst(ms(550.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
+}
+
+#[test]
+fn a_drop_that_waited_through_two_gaps_counts_once() {
+    // one at a time is sent, gaps of 150 ms; the oldest is dropped for the newest
+    let mut b = link(&[150], "droptail = { limit = '2p', drop_head = true }", "opportunity = 1500");
+    b.burst(ms(1.0), 2, 1500);
+    b.run(ms(160.0));
+    b.burst(ms(160.0), 1, 1500);
+    assert_eq!(b.port.opportunities(ms(160.0)).unwrap().gap_drops, 0);
+    b.burst(ms(170.0), 1, 1500);
+    assert_eq!(b.port.opportunities(ms(170.0)).unwrap().gap_drops, 1);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn opportunities_json(o: &OpportunityCounts, time: Duration) -> Value {
     json!({
         "mean_mbit": mbit(o.bytes, time), "opportunities": o.count, "used": o.used, "bytes": o.bytes,
         "used_bytes": o.used_bytes, "wasted_bytes": o.bytes - o.used_bytes, "longest_gap_ms": o.longest_gap.millis(),
-        "gaps_over_100ms": o.long_gaps,
+        "gaps_over_100ms": o.long_gaps, "gap_drops": o.gap_drops,
     })
 }
 

@@ -14,7 +14,7 @@ mod two_queue;
 
 use crate::{Change, PortSpec, Service, Shaper};
 use docsis::{GrantCounts, Model};
-use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta, ServiceFlow};
+use packet::{Backlog, DropReason, FateSink, LinkView, MarkReason, OpportunityCounts, PacketMeta, Point, ServiceFlow};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
@@ -111,9 +111,39 @@ pub(crate) trait Serve {
         Backlog::default()
     }
 
+    /// The queue dropped a packet that had arrived at `arrived`.
+    fn dropped(&mut self, _now: Time, _arrived: Time) {}
+
+    /// What hears of fates while the queue is at work: `fates`, and a server that wants to know of drops. A plain link does not, and
+    /// pays nothing.
+    #[inline]
+    fn hearing<'a>(&'a mut self, _now: Time, fates: impl FateSink + 'a) -> impl FateSink + 'a {
+        fates
+    }
+
     /// What became of its opportunities before `now`, if it has such.
     fn opportunities(&self, _now: Time) -> Option<OpportunityCounts> {
         None
+    }
+}
+
+/// Tells a server of drops on their way to the host.
+struct Hearing<'a, F> {
+    server: &'a mut Server,
+    now: Time,
+    fates: F,
+}
+
+impl<F: FateSink> FateSink for Hearing<'_, F> {
+    fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
+        self.server.dropped(self.now, packet.stamp);
+        self.fates.dropped(packet, reason, point);
+    }
+    fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
+        self.fates.marked(packet, reason, point);
+    }
+    fn left(&mut self, packet: &PacketMeta, at: Time) {
+        self.fates.left(packet, at);
     }
 }
 
@@ -230,6 +260,13 @@ impl Serve for Server {
     }
     fn transmit_backlog(&self, now: Time) -> Backlog {
         each!(self, s => s.transmit_backlog(now))
+    }
+    fn dropped(&mut self, now: Time, arrived: Time) {
+        each!(self, s => s.dropped(now, arrived));
+    }
+    #[inline]
+    fn hearing<'a>(&'a mut self, now: Time, fates: impl FateSink + 'a) -> impl FateSink + 'a {
+        Hearing { server: self, now, fates }
     }
     fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         each!(self, s => s.opportunities(now))

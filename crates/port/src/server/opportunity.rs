@@ -42,6 +42,8 @@ pub(crate) struct Opportunities {
     waiting: u64,
     /// The last opportunity, where the gap began that lasts until the next.
     last: Time,
+    /// When the last long gap that is over ended.
+    long_until: Time,
     counts: OpportunityCounts,
 }
 
@@ -59,15 +61,23 @@ impl Opportunities {
             asleep: true,
             waiting: 0,
             last: Time::ZERO,
+            long_until: Time::ZERO,
             counts: OpportunityCounts::default(),
         }
     }
 
+    /// Whether the time between the last opportunity and the one at hand is a long gap.
+    fn waits_long(&self) -> bool {
+        self.at_hand.at.since(self.last) > OpportunityCounts::LONG_GAP
+    }
+
     /// The opportunity at hand begins.
     fn begin(&mut self) -> u64 {
-        let gap = self.at_hand.at.since(self.last);
+        if self.waits_long() {
+            self.long_until = self.at_hand.at;
+        }
+        self.counts.gap(self.at_hand.at.since(self.last));
         self.last = self.at_hand.at;
-        self.counts.gap(gap);
         self.counts.count += 1;
         self.counts.bytes += self.at_hand.bytes;
         self.at_hand.bytes
@@ -171,6 +181,15 @@ impl Serve for Opportunities {
 
     fn inside(&self) -> usize {
         usize::from(self.under_way.is_some())
+    }
+
+    /// Of several long gaps that have begun, the last one decides: who came before the end of another came before its end, too.
+    fn dropped(&mut self, now: Time, arrived: Time) {
+        if self.asleep {
+            self.pass(now + Duration(1));
+        }
+        let in_gap = self.left.is_none() && self.waits_long();
+        self.counts.gap_drops += u64::from(in_gap || arrived < self.long_until);
     }
 
     fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
