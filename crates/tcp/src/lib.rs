@@ -21,7 +21,8 @@
 //!
 //! # What is not modelled
 //!
-//! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once: a window never closes), TIME-WAIT (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
+//! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once: a window never closes), TIME-WAIT (a closed
+//! endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
 //! SACK is not negotiated: both ends of a connection use it or neither does.
 
 mod accecn;

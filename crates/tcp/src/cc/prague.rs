@@ -5,8 +5,8 @@
 //! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha 0 at first, and until the first mark
 //! the first mark:        W <- W / 2
 //! the first mark in v:   W <- W (1 - alpha / 2)
-//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;  F = 1 in the first four rounds after slow start (`prague_rtt`);
-//!                        none while the application has no more to send
+//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;
+//!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //!                        cwnd <= 4: W at least 100 kbit/s x srtt, too
@@ -18,10 +18,12 @@
 //!
 //! Without AccECN it does not send ECT, and is Reno.
 //!
-//! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4; draft-briscoe-iccrg-prague-congestion-control-04.
-//! Departs: the window stays at two full segments where segments shrink, as pacing is what holds it down there; after a loss the sender's `reduction` takes the window down; no detection of
-//! queues that mark ECT(1) as RFC 3168 has it. A cut may come as soon as alpha is new, as the rate's law has it (`rate` below); Linux
-//! counts 25 ms from the last cut, and then waits for a mark, so that its windows are up to a fifth larger.
+//! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4;
+//! draft-briscoe-iccrg-prague-congestion-control-04.
+//! Departs: the window stays at two full segments where segments shrink, as pacing is what holds it down there; after a loss the
+//! sender's `reduction` takes the window down; no detection of queues that mark ECT(1) as RFC 3168 has it. A cut may come as soon as
+//! alpha is new, as the rate's law has it (`rate` below); Linux counts 25 ms from the last cut, and then waits for a mark, so that its
+//! windows are up to a fifth larger.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use super::reno::Reno;
