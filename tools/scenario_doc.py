@@ -97,11 +97,13 @@ UNITS = {
     "Expect": "comparison",
     "Which": "names or true",
     "Interval": "duration or word",
+    "ReceiveWindow": "size or word",
 }
 
 UNITS_NOTE = """\
 Rates are bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case, bytes per
-second in tc and bits elsewhere, are refused. KB is 1000 bytes, KiB is 1024.
+second in tc and bits elsewhere, are refused. A bare `5` is 5 bit/s; runs and sweeps print a note about rates below 1 kbit/s. KB is
+1000 bytes, KiB is 1024.
 """
 
 #: What a table is called and where it stands, in the order of the page.

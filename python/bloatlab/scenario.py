@@ -26,6 +26,9 @@ Sets = Sequence[Override] | Mapping[str, Any]
 #: A scenario that cannot be built; `problems` gives its lines.
 ScenarioError = _core.ScenarioError
 
+#: An assertion of the core has failed. Like `KeyboardInterrupt` no `Exception`, so that nothing takes it for an answer.
+Bug = _core.PanicException
+
 
 #: One directed link (two with `both_ways`). Its ends name the nodes; quantities are text with a unit ("5mbit", "10ms").
 LinkDict = TypedDict(

@@ -28,9 +28,6 @@ pl.Series(np.zeros(1))
 #: Called with the fraction of simulated time that is done, in [0, 1]; raising cancels the run.
 Progress = Callable[[float], None]
 
-#: An assertion of the core has failed. Like `KeyboardInterrupt` no `Exception`, so that nothing takes it for an answer.
-Bug = _core.PanicException
-
 
 @dataclass(frozen=True)
 class Result:

@@ -43,7 +43,8 @@ def headline(result: Result) -> str:
             if latency.get("rpm") is None
             else f"{latency['rpm']:.0f} RPM"
         )
-        words += [f"grade {latency['grade']}{scale}", f"{of} ({latency['from']})"]
+        where = f"{latency['from']}, background" if latency.get("background") else latency["from"]
+        words += [f"grade {latency['grade']}{scale}", f"{of} ({where})"]
     return "  ".join(words)
 
 
@@ -62,7 +63,9 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     apps: Mapping[str, Of] = summary["apps"]
     yield from _table("Links", "link", links, _LINK)
     yield from _drops(links)
-    yield from _table("Opportunities", "link", {n: link for n, link in links.items() if link.get("delivery")}, _DELIVERY)
+    yield from _table(
+        "Opportunities", "link", {n: link for n, link in links.items() if link.get("delivery")}, _DELIVERY
+    )
     classes = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("classes") or {}).items()}
     yield from _table("Classes", "link, class", classes, _CLASS)
     grants = {f"{name} {one}": of for name, link in links.items() for one, of in (link.get("grants") or {}).items()}
@@ -144,7 +147,7 @@ _LINK = [
     _Field("delivered", "use%", 1, _at("utilisation", 100.0)),
     _Field("", "drops", 0, _at("dropped_packets")),
     _Field("", "marks", 0, _at("marked_packets"), some=True),
-    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9", "max"),
+    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9"),
     _Field("queue", "max", 0, _at("queue_packets.max")),
     _Field("", "grade", 0, _word("grade")),
 ]
@@ -174,7 +177,10 @@ _GRANTS = [
     _Field("MB", "granted", 3, _at("granted_bytes", 1e-6)),
     _Field("MB", "unasked", 3, _at("proactive_bytes", 1e-6), some=True),
     _Field("MB", "used", 3, _at("used_bytes", 1e-6)),
-    _Field("MB", "unused", 3, _at("unused_bytes", 1e-6)),
+    _Field("unused", "MB", 3, _at("unused_bytes", 1e-6)),
+    _Field("unused", "Mbit/s", 2, _at("unused_mbit")),
+    _Field("unused", "% of grants", 1, _at("unused_percent")),
+    _Field("unused", "% of rate", 1, _at("unused_of_rate_percent")),
 ]
 
 _FAIR = [

@@ -50,6 +50,17 @@ def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: 
     assert csv.splitlines()[0].startswith("link,t_s,")
 
 
+def test_a_bare_number_that_is_a_rate_is_told_as_bits_per_second(say, scenario_file: Path, tmp_path: Path):
+    note = 'note: link.up.rate: 5 bit/s is very slow; did you mean "5mbit"? (a bare number is bit/s)'
+    code, _, err = say("run", scenario_file, "--set", "link.up.rate=5")
+    assert (code, err.splitlines()[0]) == (0, note)
+    assert "note" not in say("run", scenario_file, "--set", "link.up.rate=5", "-q")[2]
+    assert "note" not in say("run", scenario_file, "--set", "link.up.rate=1kbit")[2]
+    grid = tmp_path / "grid.toml"
+    grid.write_text(f'scenario = "{scenario_file}"\nseeds = 2\naxes."link.up.rate" = ["5", "1mbit"]\n')
+    assert say("sweep", grid, "--no-store")[2].count(note) == 1
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
 def test_tables_in_each_form(say, scenario_file: Path, tmp_path: Path, form: str):
     assert say("run", scenario_file, "-q", "-o", tmp_path / "r", "-f", form)[:2] == (0, "")
@@ -121,7 +132,7 @@ def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
-    assert set(lists) == {"qdiscs", "links", "apps", "tcp", "workloads", "studies"}
+    assert set(lists) == {"qdiscs", "links", "apps", "tcp", "grades", "workloads", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
@@ -137,7 +148,27 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
+    assert "Scales of grades (grade.scale): dslreports, waveform, vrecipes, rpm" in out
+    assert (
+        "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else"
+        in say("list", "vrecipes")[1]
+    )
     assert "-e disciplines" in say("list", "cablelabs2012")[1]
+
+
+def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
+    code = "import sys; from bloatlab.cli.main import call; call(['--help']); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not any(f"'{heavy}'" in done.stdout for heavy in ("polars", "numpy", "matplotlib", "bloatlab.cli.run"))
+    flat = " ".join(done.stdout.replace("│", " ").split())
+    for name in (str(name) for name in app if not str(name).startswith("-")):
+        of = app[name]
+        whole = of.default_command.__doc__ if of.default_command is not None else of.help
+        assert f" {name} {whole.split(chr(10))[0]} " in flat, name
+        # and asked by name it says all
+        if of.default_command is not None:
+            last = whole.split("Parameters")[0].split()[-3:]
+            assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
 
 
 @pytest.mark.parametrize("name", ["", *(str(name) for name in app if not str(name).startswith("-")), "store gc"])

@@ -92,6 +92,8 @@ def test_a_run_says_what_happened(ran: Path):
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round trips of pings", "One-way delay"} <= titles
     assert len({chart["link"] for chart in data_of(html)}) == 2  # all of time together, and the distributions
     assert "seed 7" in html
+    # the grade's own letter, and whose letters they are
+    assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (dslreports)." in html
 
 
 def test_two_runs_lie_in_one_chart_and_differ(ran: Path):

@@ -94,6 +94,48 @@ def test_grade_and_fairness_are_printed():
     assert column(tables["Fairness"], "Jain's index") == [f"{result.summary['fairness']:.3f}"]
 
 
+def test_the_grade_is_of_what_a_person_feels():
+    # the same ping twice, in a band of its own and in one behind a transfer: the second waits by far the longer
+    filters = "[{ match = { dscp = [1, 8] }, band = 1 }]"
+    classifier = f"{{ prio = {{ bands = 2, priomap = {[0] * 16}, filters = {filters} }} }}"
+    bands = f'queue = {{ fair = {{ classifier = {classifier}, scheduler = "strict_priority" }} }}\n'
+    load = app("f", "{ ftp = {} }") + "dscp = 8\n"
+    ping = '{ ping = { interval = "100ms" } }'
+    both = LINK + bands + load + app("first", ping) + app("second", ping) + "dscp = 8\n"
+    only = LINK + bands + load + app("second", ping) + "dscp = 1\n"
+    of_both, of_one = bloatlab.run(bloatlab.parse(both)), bloatlab.run(bloatlab.parse(only))
+    pings = {name: of_both.summary["apps"][name]["ping"]["induced_ms"] for name in ("first", "second")}
+    assert pings["second"] > 10 * pings["first"]
+    told = of_both.summary["latency"]
+    assert (told["from"], told["induced_ms"], "background" in told) == ("app.first", pings["first"], False)
+    assert headline(of_both).endswith("(app.first)")
+    by_rpm = bloatlab.run(bloatlab.parse(both + '[grade]\nscale = "rpm"\n')).summary["latency"]
+    assert (by_rpm["from"], by_rpm["grade"], "background" in by_rpm) == ("app.first", "good", False)
+    told = of_one.summary["latency"]
+    assert (told["from"], told["background"]) == ("app.second", True)
+    assert headline(of_one).endswith("(app.second, background)")
+
+
+def test_the_price_of_grants_is_a_rate_and_two_shares():
+    flow = '{ flow = { max_sustained_rate = "20mbit" }, low_latency = { guaranteed_grant_rate = "5mbit" } }'
+    up = f'from = "a"\nto = "b"\nqueue = "docsis_lld"\ndocsis31 = {flow}\n'
+    modem = f'duration = "10s"\n[link.up]\n{up}[link.down]\nfrom = "b"\nto = "a"\n'
+    result = bloatlab.run(bloatlab.parse(modem + app("p", '{ ping = { interval = "1s" } }')))
+    told = result.summary["links"]["up"]["grants"]["L"]
+    # 5 Mbit/s x 1.05 in 2.025 ms are 1329 bytes: 28 minislots of 48 bytes each 2.025 ms, of which nobody uses one
+    assert told["unused_mbit"] == pytest.approx(28 * 48 * 8 / 2.025e-3 / 1e6, rel=1e-3)
+    assert told["unused_of_rate_percent"] == pytest.approx(100 * told["unused_mbit"] / 20)
+    assert told["unused_percent"] == pytest.approx(100 * told["unused_bytes"] / told["granted_bytes"])
+    grants = {table.title: table for table in summary_tables(result)}["Grants"]
+    assert list(grants.columns)[-4:] == ["MB", "Mbit/s", "% of grants", "% of rate"]
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 86400])
+def test_whole_seconds_are_whole(seconds: int):
+    summary = bloatlab.run(bloatlab.parse(LINK.replace("10s", f"{seconds}s"))).summary
+    assert (summary["duration_s"], summary["warm_up_s"]) == (seconds, 0)
+
+
 def test_reasons_of_drops_are_columns():
     drops = printed(LINK + 'queue = { droptail = { limit = "5p" } }\n' + app("f", "{ ftp = {} }"))["Drops"]
     assert drops.columns == ["link", "tail_full"]

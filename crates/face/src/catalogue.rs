@@ -1,9 +1,10 @@
-//! What there is to choose from: disciplines, applications, TCP stacks, with their parameters.
+//! What there is to choose from: disciplines, applications, TCP stacks, with their parameters; and scales of grades.
 
 use serde_json::{Value, json};
 
-/// The catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...]}`; the law that a user brings is among the disciplines
-/// where `outside` says that it can be run.
+/// The catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...], "grades": [...]}`.
+///
+/// The law that a user brings is among the disciplines where `outside` says that it can be run.
 pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
@@ -38,7 +39,17 @@ pub fn catalogue(outside: bool) -> String {
             })
         })
         .collect();
-    json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp }).to_string()
+    let grades: Vec<Value> = measure::SCALES
+        .iter()
+        .map(|s| json!({ "name": s.name, "summary": s.words, "unit": s.unit(), "bands": bands(s) }))
+        .collect();
+    json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
+}
+
+/// The grades of a scale, and below what each is given: null for the last.
+fn bands(scale: &measure::Scale) -> Vec<Value> {
+    let below = |b: &measure::Band| b.below.is_finite().then_some(b.below);
+    scale.bands.iter().map(|b| json!({ "grade": b.grade, "below": below(b) })).collect()
 }
 
 /// Name, default and description of every property of an object's schema.

@@ -114,6 +114,14 @@ impl Scale {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }
 
+    /// The unit of what is graded.
+    pub fn unit(&self) -> &'static str {
+        match self.compares {
+            Compares::Added(_) => "ms",
+            Compares::Rpm => "round trips per minute",
+        }
+    }
+
     /// The grade of a value in the scale's own unit; `None` for one that is not known.
     pub fn grade(&self, value: f64) -> Option<&str> {
         if value.is_nan() {

@@ -6,14 +6,22 @@ use measure::Grading;
 use traffic::Traffic;
 use units::Time;
 
+/// Code points of what can wait: LE, and CS1, which had that part before.   Source: RFC 8622 §3, RFC 3662 §4.
+const BACKGROUND: [u8; 2] = [1, 8];
+
 impl Scenario {
     /// How a run of it is graded: the scale, and its load: from the earliest `start` of what is no ping (0 s without any) to the
-    /// last `stop` or end of a `length`.
+    /// last `stop` or end of a `length`; and which applications are background.
     pub fn grading(&self) -> Grading {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);
         let end = loads().map(end).max().unwrap_or(Time::NEVER);
-        Grading { scale: self.grade.as_ref().map(Grade::scale), load: begin..end }
+        let background = self.app.iter().filter(|(_, app)| BACKGROUND.contains(&app.dscp));
+        Grading {
+            scale: self.grade.as_ref().map(Grade::scale),
+            load: begin..end,
+            background: background.map(|(name, _)| name.clone()).collect(),
+        }
     }
 }
 

@@ -9,7 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, overrides, reading, running, store_at, writing
+from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.cli.runs import running, store_at
 from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
 from bloatlab.results import ResultError
 from bloatlab.sweep import declared, watch

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
+import json
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -13,8 +13,6 @@ from cyclopts import Token, convert
 from rich.console import Console
 
 from bloatlab.scenario import Override, Scenario, load
-from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
-from bloatlab.sweep.cluster import connected
 from bloatlab.workloads.names import near
 
 T = TypeVar("T")
@@ -39,6 +37,35 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
     """The scenario in a file with `--set`s laid over it. Raises `BadInput` or `ScenarioError`."""
     pairs = overrides(sets)
     return reading(path, lambda: load(path, pairs))
+
+
+#: A rate below 1 kbit/s, as a resolved scenario has it.
+_SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
+
+
+def slow_rates(of: Scenario) -> list[str]:
+    """A line for each rate below 1 kbit/s: a bare number is bit/s, as tc has it, and seldom what was meant."""
+    return list(_slow_rates(json.loads(of.text), "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
+
+
+def _slow_rates(value: Any, path: str) -> Iterator[str]:
+    match value:
+        case dict():
+            for key, one in value.items():
+                yield from _slow_rates(one, f"{path}.{key}" if path else str(key))
+        case list():
+            for place, one in enumerate(value):
+                yield from _slow_rates(one, f"{path}.{place}")
+        case str() if found := _SLOW.fullmatch(value):
+            yield f'{path}: {found[1]} bit/s is very slow; did you mean "{found[1]}mbit"? (a bare number is bit/s)'
+        case _:
+            pass
+
+
+def say_slow_rates(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
+    """Print those of all scenarios, each once, as notes, unless it is to be `quiet`."""
+    for line in () if quiet else dict.fromkeys(line for of in scenarios for line in slow_rates(of)):
+        console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
@@ -84,40 +111,6 @@ def converted(hint: Any, tokens: Sequence[Token]) -> Any:
             if not re.fullmatch(pattern, token.value.strip(" ")):
                 raise ValueError(f"{token.value!r} is not {valid}")
     return convert(hint, tokens)
-
-
-def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:
-    """The store that the flags ask for; its notices go to `console`. Raises `BadInput` where it cannot be."""
-    if refused:
-        if folder is not None:
-            raise BadInput("--store and --no-store: one of them")
-        return None
-    place = folder if folder is not None else default_store()
-    writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
-
-    def notice(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    return Store(place, notice)
-
-
-@contextlib.contextmanager
-def running(dask: str | None, jobs: int | None, console: Console) -> Generator[Executor]:
-    """What runs points: threads of this process, or the Dask cluster that the flag names. Raises `BadInput`."""
-    if dask is None:
-        yield Threads(jobs)
-        return
-    if jobs is not None and dask != "local":
-        raise BadInput("--jobs: how many runs at a time is the cluster's to say; it goes with --dask local only")
-
-    def notice(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    try:
-        with connected(dask, jobs or default_jobs(), notice) as executor:
-            yield executor
-    except ClusterError as error:
-        raise BadInput(f"--dask {error}") from None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

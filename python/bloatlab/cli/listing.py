@@ -27,12 +27,12 @@ def command(
     *,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
 ) -> int:
-    """List queue disciplines, links, applications, TCP presets, workloads and studies; or one, with its parameters.
+    """List disciplines, links, applications, TCP presets, grades, workloads and studies; or one, with its parameters.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, links, apps, tcp, workloads, studies), or the name of one entry: codel, voip, linux-6, ...
+        One kind (qdiscs, links, apps, tcp, grades, workloads, studies), or the name of one entry: codel, voip, ...
     form
         text for people, json for programs.
     """
@@ -44,7 +44,7 @@ def command(
     console = Console()
     if what is None or what in kinds:
         for place, (kind, entries) in enumerate(chosen.items()):
-            names_only = what is None and kind == "links"  # everything is on one page: these by name
+            names_only = what is None and kind in {"links", "grades"}  # everything is on one page: these by name
             if place and not names_only:
                 console.print()
             if names_only:
@@ -68,6 +68,7 @@ _TITLES = {
     "links": ("Links without a rate", "link.NAME.delivery"),
     "apps": ("Applications", "app.NAME.traffic"),
     "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
+    "grades": ("Scales of grades", "grade.scale"),
     "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),
     "studies": ("Studies", "bloatlab reproduce NAME"),
 }
@@ -169,6 +170,8 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
     for label, key in (("Type", "type"), ("Source", "source"), ("Read it at", "link")):
         if entry.get(key):
             _say(f"{label}: {entry[key]}", console)
+    if bands := entry.get("bands"):
+        _say(f"Grades: {_bands(bands, entry['unit'])}", console)
     for synopsis in entry.get("tc", {}).values():
         _say(f"In tc's words: {synopsis}", console)
     parameters = entry.get("params") or []
@@ -184,6 +187,12 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         if table.rows:
             console.print()
             show(table, console)
+
+
+def _bands(bands: Iterable[Entry], unit: str) -> str:
+    """'A+ below 5 ms, ..., else F'."""
+    ends = [f"{b['grade']} below {b['below']:g}" if b["below"] is not None else f"else {b['grade']}" for b in bands]
+    return f"{ends[0]} {unit}, {', '.join(ends[1:])}"
 
 
 def _cells(rows: Iterable[Iterable[str]]) -> list[list[TextCell]]:

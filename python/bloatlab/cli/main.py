@@ -7,41 +7,16 @@ too late to be used; 70 a bug; 130 Ctrl-C. A person never sees a traceback, unle
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
+from importlib import resources
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from bloatlab.cli import (
-    check,
-    collisions,
-    compare,
-    completion,
-    diff,
-    export,
-    lab,
-    links,
-    listing,
-    live,
-    play,
-    plot,
-    query,
-    recommend,
-    report,
-    reproduce,
-    run,
-    schema,
-    show,
-    store,
-    sweep,
-    tc,
-    validate,
-)
 from bloatlab.cli.common import BadInput, converted
-from bloatlab.scenario import ScenarioError, problems, version
-from bloatlab.simulation import Bug
-from bloatlab.sweep import Interrupted, Stopped
+from bloatlab.scenario import Bug, ScenarioError, problems, version
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
@@ -108,32 +83,44 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(converter=converted, show_default=_said),
 )
-for _name, _module in (
-    ("run", run),
-    ("live", live),
-    ("sweep", sweep),
-    ("query", query),
-    ("check", check),
-    ("recommend", recommend),
-    ("compare", compare),
-    ("validate", validate),
-    ("lab", lab),
-    ("reproduce", reproduce),
-    ("report", report),
-    ("show", show),
-    ("plot", plot),
-    ("diff", diff),
-    ("play", play),
-    ("export", export),
-    ("list", listing),
-    ("schema", schema),
-    ("tc", tc),
-    ("completion", completion),
-    ("collisions", collisions),
-):
-    app.command(_module.command, name=_name, help_format="markdown")
-app.command(links.app)
-app.command(store.app)
+#: Files of commands that are not called like them, and those that are an `App` of several.
+_FILES, _APPS = {"list": "listing"}, ("links", "store")
+
+_COMMANDS = (
+    *(
+        "run",
+        "live",
+        "sweep",
+        "query",
+        "check",
+        "recommend",
+        "compare",
+        "validate",
+        "lab",
+        "reproduce",
+        "report",
+        "show",
+    ),
+    *("plot", "diff", "play", "export", "list", "schema", "tc", "completion", "collisions", "links", "store"),
+)
+
+
+def _line(file: str) -> str:
+    """The first line of what a command says of itself, read without loading what it needs."""
+    text = resources.files("bloatlab.cli").joinpath(f"{file}.py").read_text("utf-8")
+    found = re.search(
+        r'^app = App\([^\n]* help="([^"\n]+)"|^def command\(.*?^    """([^\n]+)', text, re.DOTALL | re.MULTILINE
+    )
+    return (found[1] or found[2].removesuffix('"""')) if found else ""
+
+
+# A command is loaded when it is asked for: polars alone takes a third of a second, and `--help` needs none of it.
+for _name in _COMMANDS:
+    _file = _FILES.get(_name, _name)
+    if _name in _APPS:
+        app.command(f"bloatlab.cli.{_file}:app", name=_name, help=_line(_file))
+    else:
+        app.command(f"bloatlab.cli.{_file}:command", name=_name, help=_line(_file), help_format="markdown")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -144,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def call(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     try:
+        _load(arguments)
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
     except CycloptsError as error:
         _say(" ".join(str(error).split()))
@@ -153,21 +141,36 @@ def call(arguments: Sequence[str]) -> int:
         for line in problems(error):
             _say(line)
         return EXIT_BAD_INPUT
-    except (BadInput, Stopped) as error:
+    except BadInput as error:
         _say(str(error))
         return EXIT_BAD_INPUT
     except KeyboardInterrupt as interrupt:
-        _say(f"interrupted: {interrupt}" if isinstance(interrupt, Interrupted) else "interrupted")
+        _say(f"interrupted: {interrupt}" if str(interrupt) else "interrupted")  # a sweep says what is kept
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, Bug) as error:
+        if _stopped(error):
+            _say(str(error))
+            return EXIT_BAD_INPUT
         if os.environ.get("BLOATLAB_TRACEBACK"):
             raise
         _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
         return EXIT_BUG
     return code if isinstance(code, int) else 0
+
+
+def _load(arguments: Sequence[str]) -> None:
+    """Load the command that is asked for; with it come all of its words in place of the first line."""
+    if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
+        app[arguments[0]].help = None
+
+
+def _stopped(error: BaseException) -> bool:
+    """Whether a sweep could not go on. Without a sweep none could."""
+    sweep = sys.modules.get("bloatlab.sweep")
+    return sweep is not None and isinstance(error, sweep.Stopped)
 
 
 def _say(line: str) -> None:

@@ -12,7 +12,8 @@ from cyclopts import Parameter, validators
 from rich.console import Console
 
 from bloatlab.advice import AdviceError, Recommendation, answered, asked
-from bloatlab.cli.common import BadInput, fresh, running, store_at, writing
+from bloatlab.cli.common import BadInput, fresh, writing
+from bloatlab.cli.runs import running, store_at
 from bloatlab.results import json_text
 from bloatlab.sweep import watch
 from bloatlab.tables import counted

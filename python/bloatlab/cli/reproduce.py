@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, running, store_at, writing
+from bloatlab.cli.common import BadInput, nearest, writing
+from bloatlab.cli.runs import running, store_at
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study

@@ -77,11 +77,8 @@ def _subtitle(runs: Sequence[Run]) -> str:
 
 
 def _basis(runs: Sequence[Run]) -> str:
-    grades = [
-        f"{run.label}: {run.summary['latency']['grade']}"
-        for run in runs
-        if (run.summary.get("latency") or {}).get("grade")
-    ]
+    latencies = [(run.label, run.summary.get("latency") or {}) for run in runs]
+    grades = [f"{label}: {of['grade']} ({of.get('scale', 'dslreports')})" for label, of in latencies if of.get("grade")]
     return f"Grade of the delay that load adds: {', '.join(grades)}." if grades else ""
 
 

@@ -4,6 +4,7 @@ use crate::tally::Tally;
 use crate::{LinkMeter, Scale};
 use packet::{Backlog, DropReason, OpportunityCounts};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use units::{Duration, Time};
 
@@ -189,6 +190,8 @@ pub struct Grading {
     pub scale: Option<Scale>,
     /// From the start of the first application that is no probe to the end of the last.
     pub load: Range<Time>,
+    /// Applications whose packets say that they can wait.
+    pub background: BTreeSet<String>,
 }
 
 /// All that a run, simulated or live, gives account of.

@@ -6,6 +6,8 @@
 //!   of a run       of the ping that suffers most, or without pings of the longest queue;
 //!                  in round trips per minute of the responsiveness test, else of the slowest ping
 //! ```
+//!
+//! A run is graded by what a person feels: what is marked as background, whose part is to wait, only where nothing else is there.
 
 use super::account::{Account, Grading};
 use crate::{Compares, Idle, Probes, SCALES, Scale};
@@ -59,16 +61,22 @@ impl Grading {
         if let Some(scale) = &self.scale {
             v["scale"] = scale.name.into();
         }
+        let from = v["from"].as_str().and_then(|from| from.strip_prefix("app."));
+        if from.is_some_and(|app| self.background.contains(app)) {
+            v["background"] = true.into();
+        }
         v
     }
 
     fn added(&self, account: &Account<'_>) -> Value {
         let apps = &account.tally.apps;
-        let pings = apps.iter().filter_map(|app| Some((self.judge(app.probes.as_ref()?).added?, "app", &*app.name)));
+        let all = apps.iter().filter_map(|app| Some((self.judge(app.probes.as_ref()?).added?, "app", &*app.name)));
         let queues = account.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
         // of equals the first in the order of names
         let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
-        let found = pings.reduce(worst).or_else(|| queues.reduce(worst));
+        let (behind, felt): (Vec<_>, Vec<_>) = all.partition(|(.., name)| self.background.contains(*name));
+        let found = felt.into_iter().reduce(worst).or_else(|| behind.into_iter().reduce(worst));
+        let found = found.or_else(|| queues.reduce(worst));
         json!({
             "induced_ms": found.map(|(d, ..)| d.millis()), "grade": found.and_then(|(d, ..)| self.scale().added(d)),
             "from": found.map(|(_, what, name)| format!("{what}.{name}")),
@@ -86,7 +94,11 @@ impl Grading {
             Some((judged.rpm?, judged.added, &*app.name))
         });
         let worst = |a: (f64, _, _), b: (f64, _, _)| if b.0 < a.0 { b } else { a };
-        let found = tests.reduce(worst).or_else(|| pings.reduce(worst));
+        let of = |felt: bool| {
+            let is = |(.., name): &(f64, Option<Duration>, &str)| self.background.contains(*name) != felt;
+            tests.clone().filter(is).reduce(worst).or_else(|| pings.clone().filter(is).reduce(worst))
+        };
+        let found = of(true).or_else(|| of(false));
         json!({
             "induced_ms": found.and_then(|(_, added, _)| added).map(Duration::millis), "rpm": found.map(|(rpm, ..)| rpm),
             "grade": found.and_then(|(rpm, ..)| self.scale().grade(rpm)),

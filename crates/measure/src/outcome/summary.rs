@@ -37,10 +37,16 @@ fn class_json(ClassCounts { offered, delivered, dropped, marked }: &ClassCounts)
     class
 }
 
-fn grants_json(GrantCounts { requested, granted, proactive, used }: GrantCounts) -> Value {
+/// What a service flow was granted in `time`, and what of it nobody used: against the grants, and against the `capacity` in bits that
+/// the link's rate has in that time.
+fn grants_json(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
+    let unused = g.granted.saturating_sub(g.used);
+    let percent = |of: f64| (of > 0.0).then(|| 100.0 * unused as f64 / of);
     json!({
-        "requested_bytes": requested, "granted_bytes": granted, "proactive_bytes": proactive, "used_bytes": used,
-        "unused_bytes": granted.saturating_sub(used),
+        "requested_bytes": g.requested, "granted_bytes": g.granted, "proactive_bytes": g.proactive,
+        "used_bytes": g.used, "unused_bytes": unused, "unused_mbit": mbit(unused, time),
+        "unused_percent": percent(g.granted as f64),
+        "unused_of_rate_percent": capacity.and_then(|bits| percent(bits / 8.0)),
     })
 }
 
@@ -51,6 +57,11 @@ fn opportunities_json(o: &OpportunityCounts, time: Duration) -> Value {
         "used_bytes": o.used_bytes, "wasted_bytes": o.bytes - o.used_bytes, "longest_gap_ms": o.longest_gap.millis(),
         "gaps_over_100ms": o.long_gaps, "gap_drops": o.gap_drops,
     })
+}
+
+/// Seconds, rounded once: 60 s are 60, where a product with 1e-9 has another last digit.
+fn seconds(d: Duration) -> f64 {
+    d.0 as f64 / 1e9
 }
 
 /// The payload of a flow, both directions.
@@ -71,8 +82,8 @@ impl Account<'_> {
         let apps: Map<String, Value> =
             self.tally.apps.iter().enumerate().map(|(i, app)| (app.name.clone(), self.app_summary(i))).collect();
         json!({
-            "name": self.name, "seed": self.seed, "duration_s": self.duration.secs(),
-            "warm_up_s": self.warm_up.secs(),
+            "name": self.name, "seed": self.seed, "duration_s": seconds(self.duration),
+            "warm_up_s": seconds(self.warm_up),
             "version": env!("CARGO_PKG_VERSION"), "events": self.events, "flow_gone_packets": self.tally.flow_gone,
             "fairness": self.fairness(), "latency": self.grading.latency(self), "links": links, "apps": apps,
         })
@@ -108,7 +119,9 @@ impl Account<'_> {
         }
         if !link.service_flows.is_empty() {
             let flows = link.service_flows.iter().zip(&m.grants);
-            v["grants"] = flows.map(|(name, grants)| ((*name).to_owned(), grants_json(*grants))).collect();
+            v["grants"] = flows
+                .map(|(name, grants)| ((*name).to_owned(), grants_json(*grants, self.measured(), link.capacity)))
+                .collect();
         }
         if let Some(o) = &m.opportunities {
             v["utilisation"] = json!((o.bytes > 0).then(|| m.delivered.bytes as f64 / o.bytes as f64));

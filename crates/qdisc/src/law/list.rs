@@ -36,7 +36,7 @@ macro_rules! laws {
             }
             outside {
                 "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",
-                    "A law of one's own, written in Python: for teaching and first ideas, slow";
+                    "A law of one's own, in Python: for teaching and first ideas; slow";
             }
         }
     };
