@@ -150,8 +150,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "congestion_control" in say("list", "rfc")[1]
     assert "Scales of grades (grade.scale): dslreports, waveform, vrecipes, rpm" in out
     assert (
-        "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else"
-        in say("list", "vrecipes")[1]
+        "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else" in say("list", "vrecipes")[1]
     )
     assert "-e disciplines" in say("list", "cablelabs2012")[1]
 
