@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -112,6 +113,33 @@ def test_the_picture_is_that_of_the_run(page: Open):
     assert greatest(found) == pytest.approx(most)
     mos = result.summary["apps"]["call"]["voip"]["mos"]
     assert found.page.inner_text('[data-card="call"] .value') == f"MOS {mos:.1f}"
+
+
+TWO_QUEUES = """
+duration = "8s"
+link.up = { from = "a", to = "b", rate = "10mbit", delay = "10ms", both_ways = true, queue = "dualpi2" }
+app.low = { from = "a", to = ["b"], tcp = "prague", traffic.ftp = { flows = 3 } }
+app.classic = { from = "a", to = ["b"], traffic.ftp = { flows = 3 } }
+app.ping = { from = "a", to = ["b"], traffic.ping = { interval = "20ms" } }
+app.call = { from = "a", to = ["b"], traffic.voip = {} }
+"""
+
+
+def test_two_queues_are_drawn_apart_with_their_marks(page: Open):
+    found = page(tomllib.loads(TWO_QUEUES))
+    assert found.page.get_attribute("#delay-chart", "data-lines").startswith("in L|in C|longest|")
+    assert "marks" in found.page.get_attribute("#delay-chart", "data-lines").split("|")
+    one = tomllib.loads(TWO_QUEUES.replace("dualpi2", "codel"))
+    assert page(one).page.get_attribute("#delay-chart", "data-lines") == "mean|longest|drops"
+
+
+def test_no_two_lines_of_a_chart_look_alike(page: Open):
+    found = page(tomllib.loads(TWO_QUEUES))
+    for chart, least in (("delay-chart", 4), ("rate-chart", 9), ("cdf-chart", 5)):
+        markers = found.page.locator(f"#{chart} .u-legend .u-series:not(:first-child) .u-marker")
+        looks = markers.evaluate_all("all => all.map(m => m.style.border + ' ' + m.style.background)")
+        assert len(looks) >= least
+        assert len(set(looks)) == len(looks), (chart, looks)
 
 
 def test_a_slider_moves_the_chart(page: Open):

@@ -4,16 +4,29 @@ import uPlot from "uplot";
 import { put } from "./dom";
 import type { Charts, FlowLine } from "./types";
 
-/** Okabe & Ito 2008, without black and yellow, which each vanish on one ground. */
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c", "#7f6a00"];
+/** Okabe & Ito 2008, without black and yellow, which each vanish on one ground; and an olive. */
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
+/** The queue itself, which is no flow. */
+const GREY = "#8c8c8c";
+const DROP = "#d55e00";
+const MARK = "#7f6a00";
+/** How a line is drawn when all colours are taken once, twice ...; and how that of a pinned run is. */
+const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 const DASH = [6, 5];
+
+/** The same of the box before a line's name. */
+const border = (line: Line | undefined): CSSStyleDeclaration["borderStyle"] =>
+  line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
 interface Line {
   label: string;
   colour: string;
   values: (number | null)[];
+  dash?: number[] | null;
   dashed?: boolean;
   faint?: boolean;
+  /** Packets in each bin: ticks at the top of the chart, in place of a line. */
+  ticks?: boolean;
 }
 
 /** Of a logarithmic axis' ticks those at powers of ten. */
@@ -30,6 +43,30 @@ const style = (): Style => {
   return { ink: of.getPropertyValue("--muted").trim(), grid: of.getPropertyValue("--grid").trim() };
 };
 
+/** A row of ticks for each line of packets, at the top: where a bin has some, the stronger the more. */
+function rugs(u: uPlot, lines: Line[]): void {
+  const { ctx, bbox } = u;
+  const x = u.data[0];
+  const high = 7 * devicePixelRatio;
+  let row = 0;
+  lines.forEach((line, i) => {
+    if (!line.ticks || u.series[i + 1]?.show === false) return;
+    const values = u.data[i + 1] ?? [];
+    const most = Math.max(1, ...values.map((v) => v ?? 0));
+    const top = bbox.top + 2 * devicePixelRatio + row++ * (high + 2 * devicePixelRatio);
+    ctx.save();
+    ctx.fillStyle = line.colour;
+    values.forEach((v, k) => {
+      if (!v) return;
+      const at = u.valToPos(x[k] ?? 0, "x", true);
+      if (at < bbox.left || at > bbox.left + bbox.width) return;
+      ctx.globalAlpha = 0.35 + 0.65 * Math.sqrt(v / most);
+      ctx.fillRect(at, top, Math.max(1, devicePixelRatio), high);
+    });
+    ctx.restore();
+  });
+}
+
 /** One chart; it is built anew only when its lines are others. */
 class Chart {
   private plot: uPlot | null = null;
@@ -41,14 +78,14 @@ class Chart {
   }
 
   draw(x: number[], lines: Line[]): void {
-    const key = JSON.stringify(lines.map((l) => [l.label, l.colour, l.dashed]));
+    const key = JSON.stringify(lines.map((l) => [l.label, l.colour, l.dashed, l.dash]));
     const data = [x, ...lines.map((l) => l.values)] as uPlot.AlignedData;
     if (this.plot === null || key !== this.key) {
       this.key = key;
       this.build(data, lines);
     } else this.plot.setData(data);
     // for tests and screen readers: how far the picture goes
-    const greatest = Math.max(0, ...lines.filter((l) => !l.dashed).flatMap((l) => l.values.map((v) => v ?? 0)));
+    const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
   }
@@ -73,23 +110,27 @@ class Chart {
     const digits = (v: number | null): string => (v === null || v === undefined ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
     const options: uPlot.Options = {
       ...this.size(),
-      legend: { live: true },
+      legend: { live: true, markers: { width: 3, dash: (_u, i) => border(lines[i - 1]) } },
       cursor: { ...(sync ? { sync: { key: sync } } : {}), drag: { x: true, y: false } },
       scales: {
         x: { time: false, ...(log ? { distr: 3 as const } : {}) },
-        y: { range: (_u, _lo, hi) => [0, top ?? Math.max(hi * 1.05, 1e-3)] },
+        y: { range: (_u, _lo, hi) => [0, top ?? Math.max(hi * (1.05 + 0.07 * lines.filter((l) => l.ticks).length), 1e-3)] },
+        n: { auto: false, range: [0, 1] },
       },
+      hooks: { draw: [(u) => rugs(u, lines)] },
       axes: [
         { ...axis, ...(log ? { filter: decades, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : String(Number(t.toPrecision(2))))), grid: { ...axis.grid, filter: decades } } : {}) },
         { ...axis, size: 48 },
       ],
       series: [
         { label: x, value: (_u, v) => digits(v) },
-        ...lines.map((line): uPlot.Series => ({
-          label: line.label, stroke: line.colour, width: line.faint ? 1 : 2, spanGaps: true,
-          ...(line.dashed ? { dash: DASH } : {}), ...(line.faint ? { alpha: 0.45 } : {}),
-          points: { show: false }, value: (_u, v) => (v === null ? "–" : `${digits(v)} ${unit}`),
-        })),
+        ...lines.map((line): uPlot.Series => line.ticks
+          ? { label: line.label, stroke: line.colour, scale: "n", paths: () => null, points: { show: false }, value: (_u, v) => (v === null ? "–" : String(v)) }
+          : {
+            label: line.label, stroke: line.colour, width: line.faint ? 1 : 2, spanGaps: true,
+            ...(line.dashed ? { dash: DASH } : line.dash ? { dash: line.dash } : {}), ...(line.faint ? { alpha: 0.45 } : {}),
+            points: { show: false }, value: (_u, v) => (v === null ? "–" : `${digits(v)} ${unit}`),
+          }),
       ],
     };
     this.plot = new uPlot(options, data, this.root);
@@ -111,7 +152,7 @@ export class Board {
     const grid = axis(now, pinned);
     this.delay.draw(grid, [
       ...delayLines(now, link, grid),
-      ...(pinned === null ? [] : delayLines(pinned, link, grid).slice(0, 1).map((l) => ({ ...l, label: "pinned: mean", colour: COLOURS[5] ?? "", dashed: true }))),
+      ...(pinned === null ? [] : delayLines(pinned, link, grid).filter((l) => !l.faint && !l.ticks).map(asPinned)),
     ]);
     const colour = paint([now, pinned]);
     this.rates.draw(grid, [
@@ -138,24 +179,42 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
+/** The wait: of all packets; of a discipline of two queues in L and in C. And where packets were dropped or marked. */
 function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   const of = charts.links[link];
   if (of === undefined) return [];
+  const line = (label: string, colour: string | undefined, values: (number | null)[], more: Partial<Line> = {}): Line =>
+    ({ label, colour: colour ?? "", values: onto(grid, charts, values), ...more });
+  const waits = of.wait_l_ms && of.wait_c_ms
+    ? [line("in L", COLOURS[2], of.wait_l_ms), line("in C", COLOURS[0], of.wait_c_ms)]
+    : [line("mean", COLOURS[0], of.delay_ms)];
+  const some = (values: number[]): boolean => values.some((n) => n > 0);
   return [
-    { label: "mean", colour: COLOURS[0] ?? "", values: onto(grid, charts, of.delay_ms) },
-    { label: "longest", colour: COLOURS[4] ?? "", values: onto(grid, charts, of.delay_ms_max), faint: true },
+    ...waits,
+    line("longest", COLOURS[4], of.delay_ms_max, { faint: true }),
+    ...(some(of.dropped) ? [line("drops", DROP, of.dropped, { ticks: true })] : []),
+    ...(some(of.marked) ? [line("marks", MARK, of.marked, { ticks: true })] : []),
   ];
 }
 
-type Paint = (app: string, flow: number | null) => string;
+/** Colours of a pinned run's waits, which may be of the same names as this one's. */
+const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
-/** A colour for each application and flow, the same in both runs. */
+const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
+
+type Paint = (app: string, flow: number | null, direction: string) => Pick<Line, "colour" | "dash">;
+
+/** A colour for each application, flow and direction, the same in both runs; and a stroke where there are more lines than colours. */
 function paint(charts: (Charts | null)[]): Paint {
   const names = new Map<string, number>();
-  const key = (app: string, flow: number | null) => `${flow ?? 0} ${app}`;
-  for (const one of charts) for (const line of one?.flows ?? []) if (!names.has(key(line.app, line.flow))) names.set(key(line.app, line.flow), names.size);
-  for (const one of charts) for (const line of one?.delays ?? []) if (!names.has(key(line.app, 0))) names.set(key(line.app, 0), names.size);
-  return (app, flow) => COLOURS[(names.get(key(app, flow)) ?? 0) % COLOURS.length] ?? "";
+  const key = (app: string, flow: number | null, direction: string) => `${flow ?? 0} ${direction} ${app}`;
+  const add = (name: string) => { if (!names.has(name)) names.set(name, names.size); };
+  for (const one of charts) if (one !== null) watched(one).forEach((line) => add(key(line.app, line.flow, line.direction)));
+  for (const one of charts) for (const line of one?.delays ?? []) add(key(line.app, 0, line.direction));
+  return (app, flow, direction) => {
+    const place = names.get(key(app, flow, direction)) ?? 0;
+    return { colour: COLOURS[place % COLOURS.length] ?? "", dash: STROKES[Math.floor(place / COLOURS.length) % STROKES.length] ?? null };
+  };
 }
 
 const label = (line: FlowLine): string =>
@@ -174,14 +233,16 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
-  // what goes back beside a transfer (requests, answers) is not what somebody watches
+/** The lines of rates that somebody watches: not what goes back beside a transfer (requests, answers). */
+function watched(charts: Charts): FlowLine[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowLine) => line.mbit.reduce((a, b) => a + b, 0);
   for (const line of charts.flows) greatest.set(line.app, Math.max(greatest.get(line.app) ?? 0, sum(line)));
-  return charts.flows
-    .filter((line) => sum(line) > 0.05 * (greatest.get(line.app) ?? 0))
-    .map((line) => ({ label: label(line), colour: colour(line.app, line.flow), values: onto(grid, charts, smooth(charts, line.mbit)) }));
+  return charts.flows.filter((line) => sum(line) > 0.05 * (greatest.get(line.app) ?? 0));
+}
+
+function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
+  return watched(charts).map((line) => ({ label: label(line), ...colour(line.app, line.flow, line.direction), values: onto(grid, charts, smooth(charts, line.mbit)) }));
 }
 
 /** Curves over common delays: in percent, at each step of any of them. */
@@ -192,8 +253,8 @@ function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Pa
     const queue = charts.links[link]?.cdf;
     const apps = charts.delays.filter((d) => d.cdf.ms.length > 0 && (i === 0 || pinned !== null));
     return [
-      ...(queue ? [{ label: `${mark}queue`, colour: "#8c8c8c", cdf: queue, dashed: i === 1 }] : []),
-      ...apps.map((d) => ({ label: `${mark}${d.app}${d.direction === "reverse" ? " ↓" : ""}`, colour: colour(d.app, 0), cdf: d.cdf, dashed: i === 1 })),
+      ...(queue ? [{ label: `${mark}queue`, colour: GREY, cdf: queue, dashed: i === 1 }] : []),
+      ...apps.map((d) => ({ label: `${mark}${d.app}${d.direction === "reverse" ? " ↓" : ""}`, ...colour(d.app, 0, d.direction), cdf: d.cdf, dashed: i === 1 })),
     ];
   });
   const least = 0.1; // ms: left of it the logarithm has no end

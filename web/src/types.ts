@@ -18,6 +18,12 @@ export interface LinkCharts {
   delay_ms: (number | null)[];
   delay_ms_max: (number | null)[];
   queue_packets: (number | null)[];
+  /** Packets in each bin. */
+  dropped: number[];
+  marked: number[];
+  /** Of a discipline of two queues the wait in each. */
+  wait_l_ms?: (number | null)[];
+  wait_c_ms?: (number | null)[];
   cdf: Cdf | null;
 }
 

@@ -5,7 +5,7 @@
 
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
-use sim::{Column, Outcome, Table};
+use sim::{Column, Outcome, Table, Waits};
 use std::collections::BTreeMap;
 use units::Duration;
 
@@ -15,15 +15,22 @@ pub const MOST_FLOWS: usize = 8;
 /// The charts of a result, with at most `points` bins.
 ///
 /// `t_s` is where the bins begin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
-/// `delay_ms_max`, `queue_packets` (longest queue seen at the end of a bin of the series) and `cdf` of sojourn times.
-/// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series at all:
-/// rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
-pub fn charts(outcome: &Outcome, scenario: &Scenario, points: usize) -> Value {
+/// `delay_ms_max`, `queue_packets` (longest queue seen at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
+/// and `cdf` of sojourn times; a discipline of two queues also `wait_l_ms` and `wait_c_ms`, means of what `waits` has read.
+/// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series
+/// at all: rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
+pub fn charts<'a>(
+    outcome: &Outcome,
+    scenario: &Scenario,
+    waits: impl Iterator<Item = (&'a str, &'a Waits)>,
+    points: usize,
+) -> Value {
+    let waits = waits.collect();
     let series = Bins::new(scenario, points);
     json!({
         "t_s": series.begins(),
         "width_s": series.width_s,
-        "links": links(outcome, &series),
+        "links": links(outcome, &waits, &series),
         "flows": flows(outcome, &series),
         "delays": delays(outcome),
     })
@@ -88,6 +95,11 @@ impl Bins {
         self.chunks(&pairs).map(mean).collect()
     }
 
+    /// The sum of each bin.
+    fn sums(&self, values: &[f64]) -> Vec<f64> {
+        self.chunks(values).map(|chunk| chunk.iter().sum()).collect()
+    }
+
     /// The greatest of each bin; null where there is none.
     fn greatest(&self, values: &[f64]) -> Vec<Option<f64>> {
         let most = |chunk: &[f64]| chunk.iter().copied().filter(|v| v.is_finite()).reduce(f64::max);
@@ -95,19 +107,26 @@ impl Bins {
     }
 }
 
-fn links(outcome: &Outcome, bins: &Bins) -> Value {
+fn links(outcome: &Outcome, waits: &BTreeMap<&str, &Waits>, bins: &Bins) -> Value {
     let mut found = Map::new();
     let series = table(outcome, "queue_series");
     let curves = cdfs(table(outcome, "sojourn_histogram"), &["link"]);
     for (name, rows) in runs(texts(series, "link")) {
         let of = |column| &numbers(series, column)[rows.clone()];
         let cdf = curves.get(&vec![name.to_owned()]).cloned();
-        let charts = json!({
+        let mut charts = json!({
             "delay_ms": bins.means(of("sojourn_ms_mean"), of("sent_packets")),
             "delay_ms_max": bins.greatest(of("sojourn_ms_max")),
             "queue_packets": bins.greatest(of("queue_packets")),
+            "dropped": bins.sums(of("dropped_packets")),
+            "marked": bins.sums(of("marked_packets")),
             "cdf": cdf,
         });
+        if let Some(of) = waits.get(name) {
+            for (key, values) in ["wait_l_ms", "wait_c_ms"].into_iter().zip(&of.ms) {
+                charts[key] = json!(bins.means(values, &vec![1.0; values.len()]));
+            }
+        }
         found.insert(name.to_owned(), charts);
     }
     Value::Object(found)

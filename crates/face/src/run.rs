@@ -1,5 +1,6 @@
 //! One run.
 
+use crate::charts::charts;
 use record::Sink;
 use scenario::Scenario;
 use sim::{Ended, Outcome, World};
@@ -50,6 +51,11 @@ impl Run {
     /// What came of it so far.
     pub fn outcome(&self) -> Outcome {
         self.world.outcome(&self.scenario)
+    }
+
+    /// Its charts, with at most `points` bins.
+    pub fn charts(&self, outcome: &Outcome, points: usize) -> serde_json::Value {
+        charts(outcome, &self.scenario, self.world.waits(), points)
     }
 
     /// What is run.

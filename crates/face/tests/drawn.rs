@@ -1,7 +1,7 @@
 //! What is drawn is what was measured.
 
-use face::{Run, charts};
-use scenario::{Scenario, read};
+use face::Run;
+use scenario::read;
 use serde_json::Value;
 
 const TWO_UPLOADS: &str = r#"
@@ -12,16 +12,20 @@ const TWO_UPLOADS: &str = r#"
     app.call = { from = "a", to = ["b"], traffic.voip = {} }
 "#;
 
-fn ran(flows: u32) -> (Scenario, sim::Outcome) {
-    let text = TWO_UPLOADS.replace("FLOWS", &flows.to_string());
-    let scenario = read::scenario(&text, read::Format::Toml, &[]).expect("a scenario");
-    let mut run = Run::new(scenario.clone()).expect("a run");
+fn ran(flows: u32) -> (Run, sim::Outcome) {
+    ran_of(&TWO_UPLOADS.replace("FLOWS", &flows.to_string()))
+}
+
+fn ran_of(text: &str) -> (Run, sim::Outcome) {
+    let scenario = read::scenario(text, read::Format::Toml, &[]).expect("a scenario");
+    let mut run = Run::new(scenario).expect("a run");
     let mut slices = 0;
     while run.go_on() < 1.0 {
         slices += 1;
         assert!(slices < 1000);
     }
-    (scenario, run.outcome())
+    let outcome = run.outcome();
+    (run, outcome)
 }
 
 fn sum(list: &Value) -> f64 {
@@ -31,8 +35,8 @@ fn sum(list: &Value) -> f64 {
 /// A run in slices is the run: the summary of both is one text.
 #[test]
 fn slices_change_nothing() {
-    let (scenario, outcome) = ran(20);
-    let whole = face::simulate(&scenario, (), &mut |_| true).expect("a run").1;
+    let (run, outcome) = ran(20);
+    let whole = face::simulate(run.scenario(), (), &mut |_| true).expect("a run").1;
     assert_eq!(face::summary(&outcome), face::summary(&whole));
 }
 
@@ -40,9 +44,9 @@ fn slices_change_nothing() {
 #[test]
 fn rates_add_up_to_the_bytes() {
     for flows in [2, 20] {
-        let (scenario, outcome) = ran(flows);
+        let (run, outcome) = ran(flows);
         for points in [1, 7, 400, 100_000] {
-            let drawn = charts::charts(&outcome, &scenario, points);
+            let drawn = run.charts(&outcome, points);
             let (width, starts) = (drawn["width_s"].as_f64().expect("s"), drawn["t_s"].as_array().expect("list").len());
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
@@ -65,8 +69,8 @@ fn rates_add_up_to_the_bytes() {
 /// The mean of the delays, weighted by packets, is the summary's when one bin holds all; the greatest is the greatest.
 #[test]
 fn one_bin_is_the_whole_run() {
-    let (scenario, outcome) = ran(2);
-    let up = &charts::charts(&outcome, &scenario, 1)["links"]["up"];
+    let (run, outcome) = ran(2);
+    let up = &run.charts(&outcome, 1)["links"]["up"];
     let of = &outcome.summary["links"]["up"]["sojourn_ms"];
     let near = |drawn: &Value, counted: &Value| {
         let (drawn, counted) = (drawn.as_f64().expect("drawn"), counted.as_f64().expect("counted"));
@@ -79,8 +83,8 @@ fn one_bin_is_the_whole_run() {
 /// A curve rises to 1, and passes one half where the summary has the median (bins are 0.8 % wide).
 #[test]
 fn curves_pass_the_median() {
-    let (scenario, outcome) = ran(2);
-    let drawn = charts::charts(&outcome, &scenario, 100);
+    let (run, outcome) = ran(2);
+    let drawn = run.charts(&outcome, 100);
     let call = drawn["delays"].as_array().expect("delays").iter().find(|d| d["app"] == "call").expect("the call");
     let values = |key: &str| -> Vec<f64> {
         call["cdf"][key].as_array().expect(key).iter().map(|v| v.as_f64().expect("a number")).collect()
@@ -91,4 +95,33 @@ fn curves_pass_the_median() {
     let half = ms[share.iter().position(|s| *s >= 0.5).expect("a half")];
     let median = outcome.summary["apps"]["call"]["voip"]["delay_ms"]["p50"].as_f64().expect("a median");
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
+}
+
+/// Drops and marks of all bins are the summary's. Of two queues the wait in each is told, of one queue none.
+#[test]
+fn drops_marks_and_two_queues() {
+    let text = r#"
+        duration = "7s"
+        link.up = { from = "a", to = "b", rate = "10mbit", delay = "10ms", both_ways = true, queue = "dualpi2" }
+        link.on = { from = "b", to = "c", rate = "5mbit", both_ways = true, queue.droptail = { limit = "20p" } }
+        app.low = { from = "a", to = ["b"], tcp = "prague", traffic.ftp = {} }
+        app.classic = { from = "a", to = ["b"], traffic.ftp = {} }
+        app.far = { from = "b", to = ["c"], traffic.ftp = {} }
+    "#;
+    let (run, outcome) = ran_of(text);
+    for points in [1, 50] {
+        let drawn = run.charts(&outcome, points);
+        for link in ["up", "on"] {
+            let (bins, of) = (&drawn["links"][link], &outcome.summary["links"][link]);
+            assert_eq!(sum(&bins["dropped"]), of["dropped_packets"].as_f64().expect("packets"), "{link}");
+            assert_eq!(sum(&bins["marked"]), of["marked_packets"].as_f64().expect("packets"), "{link}");
+        }
+        assert!(sum(&drawn["links"]["on"]["dropped"]) > 0.0 && sum(&drawn["links"]["up"]["marked"]) > 0.0);
+        assert!(drawn["links"]["on"].get("wait_l_ms").is_none());
+    }
+    // C is held at 15 ms, L is marked from 1 ms on: mean and head of the queue are near, and the packets' own mean lies between
+    let up = &run.charts(&outcome, 1)["links"]["up"];
+    let [l, c, both] = ["wait_l_ms", "wait_c_ms", "delay_ms"].map(|key| up[key][0].as_f64().expect("a wait"));
+    assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");
+    assert!(l < both && both < c, "{l}, {both}, {c}");
 }

@@ -10,6 +10,7 @@ use crate::net::{Kind, Link, Net, link_id};
 use crate::pages;
 use crate::table::{AppState, Core};
 use crate::tags::Tags;
+use crate::waits::Waits;
 use crate::world::{AppSlot, ClockTask, World};
 use measure::{LinkMeterParams, Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
@@ -86,6 +87,8 @@ impl<S: Sink> World<S> {
 
         let is_port = |i: &u16| matches!(built[usize::from(*i)].kind, Kind::Port { .. });
         let ports = (0..built.len() as u16).filter(is_port).collect();
+        let two = |(i, link): (usize, &NetworkLink)| Waits::of(i as u16, link.port.queue.name());
+        let waits = network.links.iter().enumerate().filter_map(two).collect();
         let net = Net {
             events,
             links: built,
@@ -99,6 +102,7 @@ impl<S: Sink> World<S> {
             arrived: Vec::new(),
             ports,
             local: Local::default(),
+            waits,
         };
         let mut world = Self {
             apps: Vec::new(),

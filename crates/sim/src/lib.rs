@@ -37,8 +37,10 @@ pub mod ring;
 mod table;
 mod tags;
 pub mod trace;
+mod waits;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table, tally};
+pub use waits::Waits;
 pub use world::{Books, Ended, InFlight, World};

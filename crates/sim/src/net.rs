@@ -6,6 +6,7 @@ use crate::fifo::{Fifo, Offered};
 use crate::local::Local;
 use crate::meter::LinkMeter;
 use crate::tags::Tags;
+use crate::waits::Waits;
 use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
 use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink, Subject};
@@ -70,6 +71,8 @@ pub(crate) struct Net<S> {
     pub ports: Vec<u16>,
     /// Packets that their sockets count, on their way out of their hosts.
     pub local: Local,
+    /// What disciplines of two queues have told.
+    pub waits: Vec<Waits>,
 }
 
 /// Frees what a dropped packet owned.
@@ -428,6 +431,15 @@ impl<S: Sink> Net<S> {
     /// Brings every port up to just before this moment: what could wait is done.
     pub fn catch_up(&mut self) {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
+    }
+
+    /// Reads the wait in either queue of disciplines of two; everything before `now` has been done.
+    pub fn read_waits(&mut self, now: Time) {
+        for of in &mut self.waits {
+            if let Kind::Port { port, .. } = &self.links[usize::from(of.link)].kind {
+                of.read(now, &**port);
+            }
+        }
     }
 
     fn catch_up_to(&mut self, last: Time) {

@@ -177,6 +177,7 @@ impl<S: Sink> Core<S> {
             return;
         }
         self.net.catch_up();
+        self.net.read_waits(now);
         for slot in 0..self.conns.len() {
             self.settle_drops(slot);
         }

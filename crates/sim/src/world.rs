@@ -9,6 +9,7 @@ use crate::conn::{AppEvent, AppEventKind, Use};
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::table::Core;
+use crate::waits::Waits;
 use port::Change;
 use record::Sink;
 use traffic::{Application, ConnId, Side};
@@ -116,6 +117,12 @@ impl<S: Sink> World<S> {
             let [offered, delivered, dropped] = [m.offered, m.delivered, m.dropped].map(|c| c.packets);
             Books { offered, delivered, dropped, queued, in_flight }
         })
+    }
+
+    /// By the link's name, the wait in either queue of disciplines of two: at the end of each bin so far, if any application has series.
+    pub fn waits(&self) -> impl Iterator<Item = (&str, &Waits)> {
+        let net = &self.core.net;
+        net.waits.iter().map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
     /// What segments in flight take now.

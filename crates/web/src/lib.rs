@@ -121,7 +121,7 @@ pub extern "C" fn bl_finish(points: usize) {
         None => refused(&[Problem::new("", "no run is under way")]).to_string(),
         Some(run) => {
             let outcome = run.outcome();
-            let charts = face::charts::charts(&outcome, run.scenario(), points);
+            let charts = run.charts(&outcome, points);
             format!(r#"{{"summary":{},"charts":{charts}}}"#, face::summary(&outcome))
         }
     });

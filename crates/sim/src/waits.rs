@@ -1,0 +1,42 @@
+//! The wait in L and in C of disciplines of two queues, as it is at the end of each bin of the series.
+//!
+//! A link's series has the time of all its packets, those of both queues in one mean; here they are told apart. They are read where
+//! windows are, so no event is added, and links of one queue pay nothing.
+
+use packet::{Item, Reading, Value};
+use record::Probed;
+use units::Time;
+
+/// Disciplines of two queues, by name.
+const DISCIPLINES: [&str; 2] = ["dualpi2", "docsis_lld"];
+/// What they tell: the wait in L, the wait in C.
+const TOLD: [[&str; 2]; 2] = [["delay_l", "qdelay_l"], ["delay_c", "qdelay_old"]];
+
+/// The readings of one link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// Its number.
+    pub link: u16,
+    /// In L and in C, bin by bin.   Unit: ms.
+    pub ms: [Vec<f64>; 2],
+}
+
+impl Waits {
+    /// Of link `link` with a discipline of this name; `None` for a discipline of one queue.
+    pub fn of(link: u16, discipline: &str) -> Option<Self> {
+        DISCIPLINES.contains(&discipline).then(|| Self { link, ms: Default::default() })
+    }
+
+    /// Reads it; everything before `now` has been done.
+    pub fn read(&mut self, now: Time, port: &impl Probed) {
+        let ms = &mut self.ms;
+        let mut put = |item: Item<'_>| {
+            if let Item::Value(told, _, Value::Number(value)) = item
+                && let Some(queue) = TOLD.iter().position(|names| names.contains(&told))
+            {
+                ms[queue].push(value.unwrap_or(f64::NAN));
+            }
+        };
+        port.own(&mut Reading::new(now, false, &mut put));
+    }
+}
