@@ -129,6 +129,25 @@ def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
     assert say("run", tmp_path / "binary.toml")[::2] == (2, f"{tmp_path / 'binary.toml'}: not a text file\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line", "command"),
+    [
+        (["run"], "bloatlab run: FILE is missing", "bloatlab run"),
+        (["run", "a.toml", "b.toml"], 'bloatlab run: "b.toml" is one word too many', "bloatlab run"),
+        (["report"], "bloatlab report: --output is missing", "bloatlab report"),
+        (["store", "all"], 'bloatlab store: "all" is one word too many', "bloatlab store"),
+        (["run", "a.toml", "--seed"], 'Command "run" parameter --seed requires an argument.', "bloatlab run"),
+    ],
+)
+def test_missing_and_extra_words_are_named_with_the_help_to_read(say, arguments: list[str], line: str, command: str):
+    assert say(*arguments)[::2] == (2, f"{line}\nTry {command} --help.\n")
+
+
+def test_a_scenario_given_as_a_grid_is_told_apart(say, scenario_file: Path):
+    code, _, err = say("sweep", scenario_file)
+    assert (code, f'a grid varies one: scenario = "{scenario_file.name}"' in err) == (2, True)
+
+
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
@@ -162,7 +181,7 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
     flat = " ".join(done.stdout.replace("│", " ").split())
     for name in (str(name) for name in app if not str(name).startswith("-")):
         of = app[name]
-        whole = of.default_command.__doc__ if of.default_command is not None else of.help
+        whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
         # and asked by name it says all
         if of.default_command is not None:

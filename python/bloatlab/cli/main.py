@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import resources
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, converted
@@ -134,8 +134,9 @@ def call(arguments: Sequence[str]) -> int:
         _load(arguments)
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
     except CycloptsError as error:
-        _say(" ".join(str(error).split()))
-        _stderr().print("Try [bold]bloatlab --help[/].")
+        name = " ".join(["bloatlab", *(word for word in arguments[:1] if word in _COMMANDS)])
+        _say(_refused(error, name))
+        _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
         return EXIT_BAD_INPUT
     except ScenarioError as error:
         for line in problems(error):
@@ -165,6 +166,17 @@ def _load(arguments: Sequence[str]) -> None:
     """Load the command that is asked for; with it come all of its words in place of the first line."""
     if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
         app[arguments[0]].help = None
+
+
+def _refused(error: CycloptsError, name: str) -> str:
+    """What is wrong with the words of a command, in a line."""
+    said = " ".join(str(error).split())
+    if isinstance(error, UnusedCliTokensError):
+        return f'{name}: "{(error.unused_tokens or [""])[0]}" is one word too many'
+    missing = re.fullmatch(r'Command ".*" parameter (\S+) requires an argument\.', said)
+    if missing is not None and isinstance(error, MissingArgumentError) and error.keyword is None:
+        return f"{name}: {missing[1]} is missing"
+    return said
 
 
 def _stopped(error: BaseException) -> bool:

@@ -71,6 +71,8 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
 
 def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], asked: int | None) -> Declared:
     """The same of what the file holds. Raises `GridError` without its name."""
+    if "scenario" not in data and not {"link", "app"}.isdisjoint(data):
+        raise GridError(f'this is a scenario; a grid varies one: scenario = "{path.name}" and [axes] (docs/sweeps.md)')
     known(data, _KEYS)
     base = data.get("scenario")
     if not isinstance(base, str):
