@@ -115,5 +115,5 @@ def converted(hint: Any, tokens: Sequence[Token]) -> Any:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """'; did you mean "x"?' for the known word nearest to `word`, or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, list(known), n=1)
     return f'; did you mean "{found[0]}"?' if found else ""
