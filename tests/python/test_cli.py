@@ -48,6 +48,14 @@ def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: 
     assert summary == json.loads((folder / "summary.json").read_text())
     csv = say("show", folder, "--table", "queue_series", "-f", "csv")[1]
     assert csv.splitlines()[0].startswith("link,t_s,")
+    # a person sees every column, of as many rows as fit a page
+    text = say("show", folder, "--table", "queue_series")[1]
+    assert set(csv.splitlines()[0].split(",")) <= set(text.split())
+    first = csv.splitlines()[1].split(",")[0]
+    assert text.count(f"\n{first} ") == 20 * text.count("\nlink ")
+    assert "nan" not in text
+    assert text.endswith("rows; -f csv prints all.\n")
+    assert "no rows" in say("show", folder, "--table", "pages")[1]
 
 
 def test_a_bare_number_that_is_a_rate_is_told_as_bits_per_second(say, scenario_file: Path, tmp_path: Path):

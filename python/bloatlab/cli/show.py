@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 from cyclopts import Parameter
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from bloatlab.cli.common import BadInput, nearest, reading
 from bloatlab.results import ResultError, open_result
 from bloatlab.simulation import Result
 from bloatlab.summaries import headline, summary_tables
+from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show, wrapped
 
 
@@ -59,7 +61,26 @@ def _print_table(found: Result, name: str, form: str) -> None:
         case "json":
             sys.stdout.write(frame.write_json() + "\n")
         case _:
-            sys.stdout.write(f"{frame}\n")
+            show(_beginning(name, frame), Console())
+
+
+#: Rows of a table that a person is shown; files and other forms have all.
+_ROWS = 20
+
+
+def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
+    """The first rows of a table, with every column; a line too narrow for all has whose and when in each block."""
+    labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
+    first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
+    rows = [[TextCell(_text(value)) for value in row] for row in first.rows()]
+    more = f"The first {_ROWS} of {frame.height} rows; -f csv prints all." if frame.height > _ROWS else ""
+    return TextTable(name, first.columns, rows, note=more or ("" if rows else "no rows"), left=len(labels), keep=True)
+
+
+def _text(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124  not a number: there was none
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def print_result(result: Result, console: Console) -> None:
