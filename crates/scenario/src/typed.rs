@@ -41,8 +41,11 @@ fn explain(path: &str, message: &str) -> Problem {
         let Some((given, valid)) = message.strip_prefix(start).and_then(|m| m.rsplit_once(", expected ")) else {
             continue;
         };
+        let scalar = ["string ", "integer ", "floating point "].iter().any(|kind| given.starts_with(kind));
         let given = if start == "invalid length " { format!("a list of {given}") } else { as_given(given) };
-        return Problem::new(path, format!("{given} is not valid; expected {}", as_valid(valid)));
+        let valid = as_valid(valid);
+        let example = if scalar && valid == "a list" { format!(", such as [{given}]") } else { String::new() };
+        return Problem::new(path, format!("{given} is not valid; expected {valid}{example}"));
     }
     Problem::new(path, one_line(message))
 }

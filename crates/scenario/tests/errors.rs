@@ -196,6 +196,7 @@ fn lines_are_in_the_users_words() {
         ("link.up", "7", "link.up: 7 is not valid; expected a table"),
         ("app", "\"none\"", "app: \"none\" is not valid; expected a table"),
         ("app.upload.to", "{}", "app.upload.to: a table is not valid; expected a list"),
+        ("app.upload.to", "\"net\"", "app.upload.to: \"net\" is not valid; expected a list, such as [\"net\"]"),
         ("app.upload.dscp", "256", "app.upload.dscp: 256 is not valid; expected a whole number from 0 to 255"),
         (
             "app.upload.traffic",
