@@ -184,6 +184,8 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
 
 def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
     code = "import sys; from bloatlab.cli.main import call; call(['--help']); print(sorted(sys.modules))"
+    asked = subprocess.run([sys.executable, "-m", "bloatlab", "--help"], capture_output=True, text=True, check=True)
+    assert asked.stdout.startswith("Usage: bloatlab COMMAND")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not any(f"'{heavy}'" in done.stdout for heavy in ("polars", "numpy", "matplotlib", "bloatlab.cli.run"))
     flat = " ".join(done.stdout.replace("│", " ").split())
