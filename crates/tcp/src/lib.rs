@@ -53,8 +53,8 @@ pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, 
 pub use endpoint::Endpoint;
 pub use params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, ReceiveWindow, Recovery, Reduction, Rmem,
-    TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueCut, PragueRtt, ReceiveWindow, Recovery,
+    Reduction, Rmem, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

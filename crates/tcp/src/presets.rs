@@ -2,8 +2,8 @@
 
 use crate::params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueRtt, ReceiveWindow, Recovery, Reduction,
-    TcpParams, Undo,
+    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueCut, PragueRtt, ReceiveWindow, Recovery,
+    Reduction, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -128,6 +128,7 @@ fn linux_6() -> TcpParams {
         beta_ecn: None,
         dctcp_form: DctcpForm::Linux,
         prague_rtt: PragueRtt::Scaled,
+        prague_cut: PragueCut::Rounds,
         ecn_feedback: EcnFeedback::Rfc3168,
         accecn_option: false,
         clock_granularity: Duration::from_millis(1),

@@ -4,7 +4,7 @@
 //! virtual round trip     v = max(srtt, 25 ms)
 //! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha 0 at first, and until the first mark
 //! the first mark:        W <- W / 2
-//! the first mark in v:   W <- W (1 - alpha / 2)
+//! the first mark in v:   W <- W (1 - alpha / 2);  or the first after all that was sent by the last cut (`prague_cut`)
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;
 //!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  none while the application has no more to send
 //! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
@@ -22,12 +22,12 @@
 //! draft-briscoe-iccrg-prague-congestion-control-04.
 //! Departs: the window stays at two full segments where segments shrink, as pacing is what holds it down there; after a loss the
 //! sender's `reduction` takes the window down; no detection of queues that mark ECT(1) as RFC 3168 has it. A cut may come as soon as
-//! alpha is new, as the rate's law has it (`rate` below); Linux counts 25 ms from the last cut, and then waits for a mark, so that its
-//! windows are up to a fifth larger.
+//! alpha is new, as the rate's law has it (`rate` below); Linux counts from the last cut, and then waits for a mark, so that its
+//! windows are up to a fifth larger: `prague_cut = "marks"`.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use super::reno::Reno;
-use crate::params::{PragueRtt, TcpParams};
+use crate::params::{PragueCut, PragueRtt, TcpParams};
 use crate::stats::State;
 use packet::Reading;
 use units::{Duration, Time};
@@ -73,6 +73,10 @@ pub(crate) struct Prague {
     alpha_at: Time,
     /// This round has had its cut.
     cut: bool,
+    /// Of `PragueCut::Marks`: what had been sent by the last cut ends here, and when that was.
+    cut_sent: u64,
+    cut_at: Time,
+    by_marks: bool,
     /// The window before the loss under repair.
     before_loss: Option<f64>,
     /// AccECN is in use.
@@ -89,9 +93,8 @@ impl Prague {
     }
 
     /// A mark.
-    fn reduce(&mut self, w: &mut Window) {
-        if !self.cut {
-            self.cut = true;
+    fn reduce(&mut self, w: &mut Window, s: &AckSample) {
+        if self.may_cut(w, s) {
             self.w *= 1.0 - self.alpha / 2.0;
         }
         if !self.saw_ce {
@@ -99,6 +102,23 @@ impl Prague {
             self.w *= 0.5;
             w.ssthresh = w.ssthresh.min(w.cwnd);
         }
+    }
+
+    /// The window may come down again, and is taken to do so. Linux counts a mark that comes sooner than 25 ms after the last cut,
+    /// too: what follows waits for all that had been sent by then.
+    fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
+        if !self.by_marks {
+            return !std::mem::replace(&mut self.cut, true);
+        }
+        if s.una <= self.cut_sent {
+            return false;
+        }
+        self.cut_sent = s.next;
+        let due = !self.rtt_independent(w) || s.now.since(self.cut_at) >= TARGET_RTT;
+        if due {
+            self.cut_at = s.now;
+        }
+        due
     }
 
     /// So many segments came without a mark.
@@ -188,6 +208,9 @@ impl Control for Prague {
             rounds: 0,
             alpha_at: Time::ZERO,
             cut: false,
+            cut_sent: 0,
+            cut_at: Time::ZERO,
+            by_marks: p.prague_cut == PragueCut::Marks,
             before_loss: None,
             counted: true,
             pacing_rate: None,
@@ -220,7 +243,7 @@ impl Control for Prague {
         }
         let marked = f64::from(s.ce_packets) * (self.segment / self.mss);
         if marked > 0.0 {
-            self.reduce(&mut w);
+            self.reduce(&mut w, s);
         }
         // paced at W in a round trip, it seldom fills its window: what keeps it from growing is an application without data
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
@@ -361,6 +384,29 @@ mod tests {
         // late is 500 rounds
         let p = TcpParams { prague_rtt: PragueRtt::ScaledLate, ..TcpParams::preset("prague").unwrap() };
         assert_eq!(Prague::new(&p).transition, 500);
+    }
+
+    #[test]
+    fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
+        // a cut of p / 2 each R (1 + 1 / (p W)), in which (1 - p) (1 + 1 / (p W)) come: x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+        for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
+            let mut f = Flow::new(2.7 / p, 0.05);
+            (f.c.transition, f.c.by_marks) = (u32::MAX, true);
+            let mut rng = Rng::named(5, "marks");
+            // segments in 25 ms are half a round trip's
+            let got = 2.0 * f.rate(600.0, || rng.chance(p));
+            assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
+        }
+        // scaled, a cut counts for 25 ms, too
+        let mut f = Flow::new(20.0, 0.0125);
+        (f.c.by_marks, f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, true, 0.5, TRANSITION);
+        f.ack(true);
+        let cut = f.c.w;
+        assert!((cut - 15.0).abs() < 1e-9, "{cut}");
+        (0..30).for_each(|_| f.ack(true));
+        assert_eq!(f.c.w, cut);
+        (0..60).for_each(|_| f.ack(true));
+        assert!(f.c.w < 0.8 * cut, "{}", f.c.w);
     }
 
     #[test]

@@ -64,8 +64,19 @@ pub enum PragueRtt {
     Scaled,
     /// The same from the 500th round on. Version 0.6.
     ScaledLate,
-    /// Never: a segment per round trip, as DCTCP and Reno. What the L4S tests of 2020 measured.
+    /// Never: a segment per round trip, as DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
     Own,
+}
+
+/// When Prague's window may be cut again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PragueCut {
+    /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source: draft-briscoe-iccrg-prague-congestion-control.
+    Rounds,
+    /// At the first mark after all has been acknowledged that was sent by the last cut. Windows are up to a fifth larger.
+    /// Source: Linux (L4STeam).
+    Marks,
 }
 
 /// How slow start ends before a loss. CUBIC asks; Reno, too, for `rfc9406`.

@@ -7,7 +7,7 @@ mod window;
 
 pub use axes::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto,
-    Pacing, PragueRtt, Recovery, Reduction, Undo,
+    Pacing, PragueCut, PragueRtt, Recovery, Reduction, Undo,
 };
 pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
@@ -124,6 +124,8 @@ pub struct TcpParams {
     pub dctcp_form: DctcpForm,
     /// When short round trips make Prague slower.   Source: L4STeam, tcp_prague.c.
     pub prague_rtt: PragueRtt,
+    /// When Prague's window may be cut again.
+    pub prague_cut: PragueCut,
     /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
     pub cubic_c: f64,
     /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.

@@ -101,6 +101,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             accecn_option: b[20] && (b[18] || needs.accecn),
             dctcp_form: if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux },
             prague_rtt: [PragueRtt::Scaled, PragueRtt::Own][usize::from(b[21])],
+            prague_cut: [PragueCut::Rounds, PragueCut::Marks][usize::from(b[20])],
             ect_on: [None, Some(EctOn::All)][usize::from(b[18] ^ b[19])],
             reduce_from_flight: b[6],
             ack_every,
