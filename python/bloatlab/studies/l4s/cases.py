@@ -1,6 +1,7 @@
-"""The study's runs: who sends what, over which round trip, into which queue.
+"""The study's runs: who sends what, over which round trip, into which queue. The L4S tests' own are in `heist`.
 
-All of a flow's round trip is on its way back, so that a packet's delay is its wait in the queue and its own transmission:
+All of a flow's round trip is on its way back, so that a packet's delay is its wait in the queue and its own transmission; in the
+L4S tests half of it is in front of the bottleneck:
 
     server 1 --+--> r ==bottleneck, rate==> home
     server 2 --+
@@ -18,31 +19,41 @@ MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
 
-#: TCP stacks by the word of the L4S tests. `prague` has its own round trips, as measured in 2020; `prague7` version 0.7's law.
+_ACCECN = {"preset": "linux-6", "ecn": True, "ecn_feedback": "accecn"}
+_NO_ECN = {"preset": "linux-6"}
+_RENO = {"congestion_control": "reno"}
+_ALONE = {"tcp_friendliness": False}
+
+#: TCP stacks by the word of the L4S tests. Their hosts all ask for AccECN (tcp_ecn = 3), so CUBIC is marked, too; `noecn` is
+#: CUBIC whose ECN field is cleared on the way. Their `prague` is version 0.5: round trips of its own, cuts at marks.
 STACKS: Mapping[str, Mapping[str, Any]] = {
-    "cubic": {"preset": "linux-6"},
-    "cubic-ecn": {"preset": "linux-6", "ecn": True},
-    "reno": {"preset": "linux-6", "congestion_control": "reno", "ack_every": 1},
-    "prague": {"preset": "prague", "prague_rtt": "own"},
-    # experiments: out of slow start at 100 segments; CUBIC that does not follow Reno
-    "prague-early": {"preset": "prague", "prague_rtt": "own", "initial_ssthresh": 100},
-    "cubic-alone": {"preset": "linux-6", "tcp_friendliness": False},
-    "cubic-alone-ecn": {"preset": "linux-6", "tcp_friendliness": False, "ecn": True},
-    "prague6": {"preset": "prague", "prague_rtt": "scaled-late"},
+    "cubic": _ACCECN,
+    "cubic-ecn": _ACCECN,
+    "cubic-noecn": _NO_ECN,
+    "reno-ecn": _ACCECN | _RENO,
+    "reno-noecn": _NO_ECN | _RENO,
+    "prague": {"preset": "prague", "prague_rtt": "own", "prague_cut": "marks"},
+    # ours: Reno that hears of each segment, Prague as of today
+    "reno": _NO_ECN | _RENO | {"ack_every": 1},
     "prague7": {"preset": "prague"},
+    # experiments: cuts in alpha's rounds; 500 rounds before short round trips are scaled; CUBIC that does not follow Reno
+    "prague-rounds": {"preset": "prague", "prague_rtt": "own"},
+    "prague6": {"preset": "prague", "prague_rtt": "scaled-late"},
+    "alone-ecn": _ACCECN | _ALONE,
+    "alone-noecn": _NO_ECN | _ALONE,
 }
 
-#: Queues by the word of a case.
-QUEUES: Mapping[str, Mapping[str, Any]] = {
+#: Queues by the word of a case, which is the L4S tests' where it is theirs.
+QUEUES: Mapping[str, Mapping[str, Any] | str] = {
     "dualpi2": {"dualpi2": {}},
     "rfc9332": {"dualpi2": {"variant": "rfc9332"}},
-    "droptail": {"droptail": {"limit": "1000p"}},
-    "fq_codel": {"fq_codel": {}},
-    "one queue": {"fq_codel": {"flows": 1}},
     # no drops beyond p' = 1/k: the queues grow, and only the shares decide
     "linux, no drops": {"dualpi2": {"drop_overload": False, "limit": "1000p"}},
     "linux, deep": {"dualpi2": {"drop_overload": False, "limit": "100000p"}},
     "rfc9332, deep": {"dualpi2": {"variant": "rfc9332", "drop_overload": False, "limit": "100000p"}},
+    # experiments: the step spares a packet that found L empty; evenly spaced marks and drops
+    "dualpi2, step behind one": {"dualpi2": {"min_qlen_step": 1}},
+    "dualpi2, even": {"dualpi2": {"draws": "recur"}},
 }
 
 
@@ -67,7 +78,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A bottleneck of `rate` Mbit/s and who shares it; measured from `warm_up` to `seconds`."""
+    """A bottleneck of `rate` Mbit/s and who shares it; measured from `warm_up` to `seconds`.
+
+    `bench`: as the L4S tests have it, with half of each delay in front, HTB and Ethernet's headers. There, halfway through the run the
+    rate may become `then`, a radio link in front may let packets go in `bursts`, and arrivals may be `jittered` by up to a packet's time.
+    """
 
     group: str
     queue: str
@@ -76,14 +91,18 @@ class Case:
     seconds: int = 60
     warm_up: int = 0
     mss: int = MSS
+    bench: bool = False
+    then: float = 0.0
+    bursts: bool = False
+    jittered: bool = False
 
     @property
     def key(self) -> str:
         """Name in results."""
-        rate = "" if self.group == "pairs" else f" at {self.rate:g}"
+        then = f" to {self.then:g}" if self.then else ""
         small = "" if self.mss == MSS else f", segments of {self.mss}"
-        late = f", from {self.warm_up} s on" if self.group == "pairs" and self.warm_up else ""
-        return f"{self.queue}: {' / '.join(x.words for x in self.loads)}{rate}{small}{late}"
+        more = (", bursts" if self.bursts else "") + (", jittered" if self.jittered else "")
+        return f"{self.queue}: {' / '.join(x.words for x in self.loads)} at {self.rate:g}{then}{small}{more}"
 
     def __str__(self) -> str:
         return self.key
@@ -101,41 +120,19 @@ class Case:
         """The same with so many flows on each side."""
         return replace(self, loads=tuple(replace(x, flows=flows) for x in self.loads))
 
-    def later(self) -> Case:
-        """The same for three minutes after the first."""
-        return replace(self, seconds=240, warm_up=60)
-
     def of_version(self, prague: str) -> Case:
         """The same with another Prague."""
         return self.instead({"prague": prague})
 
+    def through(self, queue: str) -> Case:
+        """The same with another queue."""
+        return replace(self, queue=queue)
 
-def _pair(queue: str, first: str, second: str) -> Case:
-    return Case("pairs", queue, tuple(_load(words) for words in (first, second)))
+    @property
+    def alike(self) -> bool:
+        """Both flows are the same, so that neither is first."""
+        return len({(x.stack, x.rtt) for x in self.loads}) == 1
 
-
-def _load(words: str) -> Load:
-    stack, rtt = words.split()
-    return Load(stack, float(rtt))
-
-
-#: The L4S tests' pairs of flows.
-PAIRS: tuple[Case, ...] = (
-    *(
-        _pair("dualpi2", *both)
-        for both in (
-            ("cubic 10", "prague 10"), ("cubic 20", "prague 20"), ("cubic 80", "prague 80"), ("cubic 10", "cubic 10"),
-            ("prague 80", "cubic 20"), ("prague 20", "prague 10"), ("prague 80", "prague 20"),
-            ("prague 160", "prague 10"), ("cubic 160", "cubic 10"), ("cubic 80", "prague 20"),
-        )
-    ),
-    _pair("droptail", "cubic 20", "prague 20"),
-    _pair("droptail", "cubic 80", "prague 80"),
-    _pair("fq_codel", "cubic 20", "prague 20"),
-)  # fmt: skip
-
-#: Both kinds in one queue that marks as RFC 3168 has it.
-IMBALANCED = (_pair("one queue", "cubic-ecn 20", "prague 20"), _pair("one queue", "cubic 20", "prague 20"))
 
 RATES = (4.0, 20.0, 50.0, 100.0, 200.0)
 FLOWS = (1, 4, 10)
@@ -144,7 +141,7 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
     """So many Prague flows beside as many of CUBIC."""
-    loads = (Load("prague7", rtt, flows), Load("cubic", rtt, flows))
+    loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
@@ -158,31 +155,32 @@ ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
 #: What is run to tell why a wait is longer: packets an eighth as large; a short round trip with and without the law of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
-SHORTER = tuple(alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague"))
+SHORTER = tuple(
+    alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
+)
 ALONE_SMALLER = (
     *(alone(rate, n, mss=SMALL) for rate in (4.0, 20.0, 50.0) for n in FLOWS),
     alone(100.0, 10, mss=SMALL),
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: And why a share is another: how Prague leaves slow start, and CUBIC that does not follow Reno.
-EARLY = tuple(c.of_version("prague-early") for c in PAIRS if c.queue == "droptail")
-OWN_CUBIC = tuple(c.instead({"cubic": "cubic-alone", "cubic-ecn": "cubic-alone-ecn"}) for c in IMBALANCED)
+#: And why C's waits and shares are others at 4 Mbit/s: by the step of a packet alone, and by random draws.
+STEP_BEHIND = tuple(beside(4.0, n).through("dualpi2, step behind one") for n in FLOWS)
+EVEN = tuple(beside(rate, n).through("dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
 
 #: Coupling: one flow of each kind at the same round trip, whose rates have a closed form.
 COUPLED_RTTS = (10.0, 20.0, 80.0)
 COUPLED = tuple(
     Case("coupled", "dualpi2", (Load("reno", rtt), Load(stack, rtt)), seconds=80, warm_up=20)
-    for stack in ("prague", "prague7")
+    for stack in ("prague-rounds", "prague7")
     for rtt in COUPLED_RTTS
 )
 
-#: Several flows, whose windows do not all come down at once; pairs when the first minute is over.
+#: Several flows, whose windows do not all come down at once.
 SEVERAL = tuple(case.of_flows(4) for case in COUPLED if case.loads[0].rtt == COUPLED_RTTS[-1])
-LATER = (PAIRS[2].later(),)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
-STEP_ALONE = Case("static", "dualpi2", (Load("prague", 20.0),), 100.0, 60, 20)
+STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
 #: Datagrams that answer nothing, with a few of the other kind beside them that show its probability.
 SPARSE = 0.002
@@ -206,19 +204,13 @@ TURN = tuple(
 )
 
 
-def cases() -> list[Case]:
-    """All of the study's."""
-    return [
-        *PAIRS, *(c.of_version(v) for v in ("prague6", "prague7") for c in PAIRS if c.of_version(v) != c), *IMBALANCED,
-        *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *EARLY, *OWN_CUBIC, *SEVERAL, *LATER, *COUPLED, RENO_ALONE, STEP_ALONE, *NOT_ECT, *ECT1, NO_DROPS,
-        *WEIGHTED, *TURN,
-    ]  # fmt: skip
+OWN: tuple[Case, ...] = (
+    *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT,
+    *ECT1, NO_DROPS, *WEIGHTED, *TURN,
+)  # fmt: skip
 
-
-def quick() -> list[Case]:
-    """A slice of each group, for a look."""
-    return [
-        PAIRS[1], PAIRS[1].of_version("prague7"), PAIRS[5], PAIRS[5].of_version("prague7"), PAIRS[10], PAIRS[12], IMBALANCED[0],
-        beside(20.0, 1), beside(50.0, 4), beside(20.0, 10), beside(20.0, 10, mss=SMALL), alone(100.0, 1),
-        COUPLED[1], RENO_ALONE, NOT_ECT[1], ECT1[1], *WEIGHTED[:1],
-    ]  # fmt: skip
+#: A slice of each group, for a look.
+OWN_QUICK = (
+    beside(20.0, 1), beside(50.0, 4), beside(20.0, 10), beside(20.0, 10, mss=SMALL), alone(100.0, 1), COUPLED[1], RENO_ALONE,
+    NOT_ECT[1], ECT1[1], *WEIGHTED[:1],
+)  # fmt: skip

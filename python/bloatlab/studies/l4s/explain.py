@@ -10,19 +10,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.l4s import theory
 from bloatlab.studies.l4s.cases import HALF, SHORT, SMALL, Case
 from bloatlab.studies.scorecard import Band
 from bloatlab.tables import number
 
 #: What remains of an excess that is explained for the most part.
 REST = 0.25
+#: What 99 of 100 packets of L may wait. Unit: ms.
+LIMIT = 2.0
 
 
 def explain(case: Case, measure: str, band: Band, ours: float, runs: Runs, scale: float = 1.0) -> str | None:
     """What was changed, and what came of it; `ours` is outside of `band`."""
     tried = [
         (words, value * scale)
-        for other, words in experiments(case)
+        for other, words in experiments(case, measure)
         if (value := median_of(runs, other.key, measure)) is not None
     ]
     over = ours > band.high
@@ -38,30 +41,51 @@ def explain(case: Case, measure: str, band: Band, ours: float, runs: Runs, scale
     return None
 
 
-def experiments(case: Case) -> Iterator[tuple[Case, str]]:
+def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
     """Each experiment on a case that may have been run, and the mechanism that it changes."""
-    if case.group == "pairs":
-        if case.queue == "droptail":
-            yield case.of_version("prague-early"), "how Prague's first slow start ends; left at 100 segments"
-        if case.queue == "dualpi2":
-            yield case.later(), "how the first minute begins; in the three after it"
-            yield case.of_version("prague6"), "with version 0.6's 500 rounds before short round trips are scaled"
-        other = case.instead({"cubic": "cubic-alone", "cubic-ecn": "cubic-alone-ecn"})
-        if case.queue == "one queue":
-            yield other, "CUBIC's region of Reno; without it"
+    match case.group:
+        case "pairs":
+            yield from _of_pairs(case)
+        case "shared":
+            yield (
+                case.instead({"cubic-ecn": "alone-ecn", "cubic-noecn": "alone-noecn"}),
+                "CUBIC's region of Reno; without it",
+            )
+        case "coupled":
+            yield case.of_flows(4), "one Reno window empties C's queue when it comes down; four flows each"
+        case "beside":
+            yield from _of_beside(case, measure)
+        case "alone":
+            yield from _of_alone(case)
+        case _:
+            pass
+
+
+def _of_pairs(case: Case) -> Iterator[tuple[Case, str]]:
+    if case.queue.startswith("pfifo"):
+        yield replace(case, jittered=True), "arrivals in step with departures; each up to a packet's time later"
         return
-    if case.group == "coupled":
-        yield case.of_flows(4), "one Reno window empties C's queue when it comes down; four flows each"
-        return
+    yield case.of_version("prague-rounds"), "when Prague's window is cut; once in each of alpha's rounds"
+    yield case.of_version("prague6"), "with version 0.6's 500 rounds before short round trips are scaled"
+
+
+def _of_beside(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
+    packet = f"one packet takes {number(case.packet_ms, 2)} ms"
+    if measure == "ratio":
+        words = f"{packet}, so that the step marks an L packet alone behind one of C's; with a step that spares it"
+        yield case.through("dualpi2, step behind one"), words
+    if measure.startswith("second_wait"):
+        yield case.through("dualpi2, even"), "random drops; with evenly spaced ones (RFC 9332's recur)"
+    least = theory.under_way(case.packet_ms)
+    bound = f", and one of C's under way alone is {number(least, 2)} ms for 99 of 100" if least > LIMIT else ""
+    yield replace(case, mss=SMALL), f"{packet}{bound}; with packets of 188 bytes"
+
+
+def _of_alone(case: Case) -> Iterator[tuple[Case, str]]:
     flows = case.loads[0].flows
     packet = f"one packet takes {number(case.packet_ms, 2)} ms"
     small = replace(case, mss=SMALL)
     short = replace(case, loads=tuple(replace(x, rtt=SHORT) for x in case.loads))
-    if case.group == "beside":
-        yield small, f"{packet}; with packets of 188 bytes"
-        return
-    if case.group != "alone":
-        return
     grow = f"{flows} flows grow for a round trip before the marks of its start come back"
     if flows > 1:
         yield short, f"{grow}; at a round trip of {SHORT:g} ms, with a 25th of that growth"

@@ -1,4 +1,4 @@
-"""Figures: the L4S tests' pairs beside ours, and why the queue of flows alone is longer."""
+"""Figures: the L4S tests' ratios beside ours, steps of the rate, and why the queue of flows alone is longer."""
 
 from __future__ import annotations
 
@@ -8,40 +8,73 @@ import numpy as np
 
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
-from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.l4s import cases as c
+from bloatlab.studies.l4s import heist
+from bloatlab.studies.l4s.compare import rates
 
-#: Prague's three forms, and how they are named.
-FORMS = {"prague": "own round trips", "prague6": "version 0.6", "prague7": "version 0.7"}
+#: Whose ratios are drawn: the words, and how the queue's name begins.
+QUEUES = (("DualPI2", "dualpi2"), ("plain buffer", "pfifo"), ("fq_codel", "fq_codel"))
+#: From the smallest to the largest ratio of the tests, with room for ours.
+EDGES = (0.03, 90.0)
 
 
 def draw(runs: Runs) -> list[Drawn]:
     """All of them."""
-    return [_pairs(runs), _alone(runs)]
+    return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
 def _values(runs: Runs, cases: list[c.Case], measure: str) -> np.ndarray:
     spreads = [over_seeds(runs, case.key, measure) for case in cases]
-    return np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
+    return np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]).reshape(-1, 3)
 
 
 def _pairs(runs: Runs) -> Drawn:
-    rows = {r.case: r.value.split(";") for r in published.rows("l4s") if r.metric == "rates"}
-    cases, places = list(c.PAIRS), np.arange(len(c.PAIRS), dtype=float)
-    printed = [float(rows[case.key][1]) / float(rows[case.key][0]) for case in cases]
-    series = [Series("L4S tests", places - 0.25, printed, "points", style.PUBLISHED, hollow=True)]
-    for n, (form, label) in enumerate(FORMS.items()):
-        v = _values(runs, [case.of_version(form) for case in cases], "ratio")
-        series.append(Series(label, places - 0.1 + 0.15 * n, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
-    ticks = [(float(x), str(n + 1)) for n, x in enumerate(places)]
-    panel = Panel("Rate of the second flow over the first's", "pair, as in the table", "ratio", series,
-                  (-0.6, len(cases) - 0.4), (0.05, 80.0), [Mark("equal", 1.0)], log_y=True, x_ticks=ticks)  # fmt: skip
+    printed = rates()
+    edges = np.array(EDGES)
+    panels: list[Panel] = []
+    for rate in (50.0, 10.0):
+        series = [Series("equal", edges, edges, colour=style.PUBLISHED, quiet=True)]
+        series += [
+            Series("a factor of 1.5", edges, edges * f, colour=style.PUBLISHED, dashed=True, quiet=True)
+            for f in (1.5, 1 / 1.5)
+        ]
+        for n, (label, begins) in enumerate(QUEUES):
+            cases = [x for x in heist.of_queue(begins) if x.rate == rate and x.key in runs]
+            published = [printed[x.key][1] / printed[x.key][0] for x in cases]
+            v = _values(runs, cases, "ratio")
+            series.append(Series(label, published, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+        panels.append(
+            Panel(f"{rate:g} Mbit/s", "published ratio", "ours", series, EDGES, EDGES, log_x=True, log_y=True)
+        )  # fmt: skip
     caption = (
-        "The L4S tests' two flows at 50 Mbit/s (hollow), beside Prague without its law of short round trips, with it from "
-        "the 500th round on (version 0.6), and from the fourth (0.7). Pairs in the order of the table."
+        "Rate of the second flow over the first's, for all pairs of the L4S tests. On the line both are the same; the dashed lines are a "
+        "factor of 1.5 away. Bars: the central 80 % of seeds."
     )
-    return Drawn("", "pairs", caption, [panel], 1, size=(7.0, 3.0))
+    return Drawn("", "pairs", caption, panels)
+
+
+def _steps(runs: Runs) -> Drawn:
+    xs = np.arange(len(heist.STEPS_TO), dtype=float)
+    ticks = [(float(x), f"{then:g}") for x, then in zip(xs, heist.STEPS_TO, strict=True)]
+    panels: list[Panel] = []
+    for rtt in (20.0, 80.0):
+        series: list[Series] = []
+        for n, (stack, queue) in enumerate((s, q) for q in ("fq_codel", "dualpi2") for s in ("prague", "cubic")):
+            cases = [heist.step(stack, rtt, queue, then) for then in heist.STEPS_TO]
+            v = _values(runs, cases, "rtt_max_ms")
+            label = f"{stack}, {queue}"
+            series.append(Series(label, xs + 0.06 * (n - 1.5), v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+        if rtt == 80.0:
+            series.append(Series("L4S tests", [xs[-1]], [4346.0], "points", style.PUBLISHED, hollow=True))
+        panels.append(
+            Panel(f"Round trip {rtt:g} ms", "from 50 to (Mbit/s)", "greatest round trip (ms)", series, (-0.4, len(xs) - 0.6),
+                  (20.0, 8000.0), log_y=True, x_ticks=ticks)
+        )  # fmt: skip
+    caption = (
+        "The rate steps down from 50 Mbit/s: the greatest smoothed round trip that the sender sees in the 30 s after."
+    )
+    return Drawn("", "steps", caption, panels)
 
 
 def _alone(runs: Runs) -> Drawn:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from bloatlab.simulation import Result
+from bloatlab.studies.l4s import heist
 from bloatlab.studies.l4s.build import NECK, SIDES, packet_ms
-from bloatlab.studies.l4s.cases import Case, cases
+from bloatlab.studies.l4s.cases import HEADERS, MSS, Case
+from bloatlab.studies.l4s.plan import cases
 from bloatlab.sweep import Measure
 
 Measures = dict[str, float]
@@ -28,7 +32,7 @@ def measure(result: Result) -> Measures:
     }
     for side, load in zip(SIDES, case.loads, strict=False):
         app = result.summary["apps"][side]
-        own = packet_ms(load, case)
+        own = packet_ms(load, case) + (load.rtt / 2.0 if case.bench else 0.0)
         found[f"{side}_mbit"] = app["goodput_mbit"]
         found["total_mbit"] += app["goodput_mbit"]
         if app["delay_ms"]["count"]:
@@ -36,12 +40,46 @@ def measure(result: Result) -> Measures:
             found[f"{side}_wait_p99_ms"] = max(app["delay_ms"]["p99"] - own, 0.0)
     if len(case.loads) > 1 and found["first_mbit"] > 0.0:
         found["ratio"] = found["second_mbit"] / found["first_mbit"]
+        found["inverse"] = found["first_mbit"] / max(found["second_mbit"], 1e-9)
+    if case.then:
+        found |= _step(result, case)
     for name, one in neck.get("classes", {}).items():
         found |= _queue(name.lower(), one)
     if "c_delivered" in found:
         both = found["c_delivered"] + found["l_delivered"]
         found["c_share"] = found["c_delivered"] / both if both else 0.0
     return found
+
+
+#: A spike is over when a tenth of its height is left, for the first time after its top.
+OVER = 0.1
+#: Before a step and after it, what counts as settled, as shares of the run: from 20 to 30 s and from 35 to 60 of 60.
+BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
+#: Payload of an Ethernet frame's bytes.
+PAYLOAD = MSS / (MSS + HEADERS) / heist.FRAME
+
+
+def _step(result: Result, case: Case) -> Measures:
+    """The smoothed round trip of the first flow after its rate has stepped down, and what it sends before and after."""
+    flow = result.table("flow_series").filter(pl.col("direction") == "forward")
+    t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))
+    duration = result.summary["duration_s"]
+    at = heist.STEP_AT * duration
+    before = float(srtt[(t >= BEFORE[0] * duration) & (t < at)].mean())
+    after, later = srtt[t >= at], t[t >= at] - at
+    top = float(after.max())
+    down = (later >= later[after.argmax()]) & (after <= before + OVER * (top - before))
+    spike = float(later[down][0]) if down.any() else duration * (1.0 - heist.STEP_AT)
+
+    def rate(share: tuple[float, float]) -> float:
+        begin, end = (x * duration for x in share)
+        return float(sent[(t >= begin) & (t < end)].sum()) * 8e-6 / (end - begin)
+
+    used = [rate(when) / (mbit * PAYLOAD) for when, mbit in ((BEFORE, case.rate), (AFTER, case.then))]
+    return {
+        "rtt_before_ms": before, "rtt_max_ms": top, "induced_ms": top - before, "spike_s": spike,
+        "used_before": used[0], "used_after": used[1], "lost": 1.0 - sum(used) / 2.0,
+    }  # fmt: skip
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:

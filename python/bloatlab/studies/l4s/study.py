@@ -12,11 +12,12 @@ from bloatlab.studies.kit import Reproduced, begin, bind, by_case, scenarios_of,
 from bloatlab.studies.l4s import figures, layout
 from bloatlab.studies.l4s.answer import answer
 from bloatlab.studies.l4s.build import build
-from bloatlab.studies.l4s.cases import Case, cases, quick
+from bloatlab.studies.l4s.cases import Case
 from bloatlab.studies.l4s.claims import CLAIMS
 from bloatlab.studies.l4s.compare import scorecard
 from bloatlab.studies.l4s.measure import MEASURE
 from bloatlab.studies.l4s.page import page
+from bloatlab.studies.l4s.plan import cases, quick
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Cell
 from bloatlab.tables import TextTable
@@ -37,7 +38,10 @@ class Reproduction(Reproduced):
 
     def tables(self) -> Sequence[TextTable]:
         """The pairs, and each group of cells."""
-        found = [layout.pairs_table(self.groups.get("pairs", ()), self.measures)]
+        found = [layout.parts_table(self.groups), layout.misses_table(self.groups, self.measures)]
+        if "shared" in self.groups:
+            found.append(layout.shared_table(self.groups["shared"], self.measures))
+        found.append(layout.steps_table(self.measures))
         for name, title in layout.TITLES.items():
             if name in self.groups:
                 found.append(layout.group_table(self.scorecard, self.groups[name], title))

@@ -4,6 +4,7 @@ Reno at p_C       W = sqrt(3/2) / sqrt(p_C) = 1.22 / p'      p_C = p'^2
 DCTCP at p_CL     W = 2 / p_CL                               p_CL = k p',  k = 2
 so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay, Prague: 25 ms at least
 nothing answers   p_C = 1 - C / A                            what comes beyond the link's rate is dropped
+a packet of C under way when one of L comes, T each, C's share s     P(wait > x) = s (1 - x / T)
 """
 
 from __future__ import annotations
@@ -57,3 +58,8 @@ def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> floa
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
     """The queue of flows that have come down to two segments each and can send no less. ms."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
+
+
+def under_way(packet_ms: float, share: float = 0.5) -> float:
+    """What 99 of 100 L packets wait at most, in ms, for one of C's under way: no turn of theirs can be sooner."""
+    return packet_ms * max(1.0 - 0.01 / share, 0.0)
