@@ -47,7 +47,7 @@ def test_closed_forms_by_hand():
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
     keys = [case.key for case in cases()]
-    assert len(set(keys)) == len(keys) == 460
+    assert len(set(keys)) == len(keys) == 466
     assert {case.key for case in quick()} <= set(keys)
     assert {build(case, 1).name for case in cases()} == {f"l4s {key}" for key in keys}
     assert {want.run.key for want in asked()} <= set(keys)

@@ -54,6 +54,8 @@ QUEUES: Mapping[str, Mapping[str, Any] | str] = {
     # experiments: the step spares a packet that found L empty; evenly spaced marks and drops
     "dualpi2, step behind one": {"dualpi2": {"min_qlen_step": 1}},
     "dualpi2, even": {"dualpi2": {"draws": "recur"}},
+    # RFC 9332's scheduler of choice: by arrival, with L's packets taken for 50 ms older
+    "rfc9332, by arrival": {"dualpi2": {"variant": "rfc9332", "time_shift": "50ms"}},
 }
 
 
@@ -165,7 +167,9 @@ ALONE_SMALLER = (
 )
 
 #: And why C's waits and shares are others at 4 Mbit/s: by the step of a packet alone, and by random draws.
-STEP_BEHIND = tuple(beside(4.0, n).through("dualpi2, step behind one") for n in FLOWS)
+SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
+STEP_BEHIND = tuple(x.through("dualpi2, step behind one") for x in SLOWEST)
+OF_THE_RFC = tuple(x.through(queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
 EVEN = tuple(beside(rate, n).through("dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
 
 #: Coupling: one flow of each kind at the same round trip, whose rates have a closed form.
@@ -205,7 +209,7 @@ TURN = tuple(
 
 
 OWN: tuple[Case, ...] = (
-    *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT,
+    *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND, *OF_THE_RFC, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT,
     *ECT1, NO_DROPS, *WEIGHTED, *TURN,
 )  # fmt: skip
 

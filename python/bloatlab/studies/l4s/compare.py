@@ -82,7 +82,7 @@ def _pairs() -> list[Asked]:
     for case in heist.PAIRS:
         first, second = rows[case.key]
         ratio = second / first
-        printed = f"{first:g} and {second:g} Mbit/s"
+        printed = f"{first:.2f} and {second:.2f} Mbit/s"
         band = ratio_band(ratio, alike=case.alike)
         found += [
             Asked("pairs", case.key, RATIO, "", ratio, printed, case, "ratio", band),
@@ -96,7 +96,7 @@ def _shared() -> list[Asked]:
     found: list[Asked] = []
     for case in heist.SHARED:
         first, second = rows[case.key]
-        printed = f"{first:g} and {second:g} Mbit/s"
+        printed = f"{first:.2f} and {second:.2f} Mbit/s"
         band = RATES.band(first / second)
         found.append(Asked("shared", case.key, IMBALANCE, "", first / second, printed, case, "inverse", band))
         found += _total("shared", case, first + second)
@@ -293,7 +293,7 @@ def scorecard(runs: Runs, proves_nothing: str = "") -> tuple[Scorecard, dict[str
     ratios = [x for x in cells if x.metric in (RATIO, IMBALANCE)]
     shares = [
         share_of("rates of the L4S tests", ratios, 0.75),
-        *(share_of(f"of these: {words}", [x for x in ratios if belongs(x)]) for words, belongs in PARTS),
+        *(share_of(f"rates {words}", [x for x in ratios if belongs(x)]) for words, belongs in PARTS),
         share_of("steps of the rate", [x for x in cells if x.metric in (TOP, INDUCED, SPIKE, LOST)], 0.75),
         share_of("L's 99th percentiles", [x for x in cells if x.metric == P99], 1.0),
     ]

@@ -126,6 +126,20 @@ def group_table(card: Scorecard, cells: Sequence[Cell], title: str) -> TextTable
     return statements_table(replace(card, cells=cells), title)
 
 
+def slowest_table(runs: Runs) -> TextTable:
+    """At 4 Mbit/s a packet is three steps long: what the form of DualPI2 makes of that."""
+    columns = (("first_wait_mean_ms", "L mean ms", 2), ("first_wait_p99_ms", "L 99 % ms", 2), ("second_wait_p99_ms", "C 99 % ms", 1),
+               ("ratio", "CUBIC over Prague", 2))  # fmt: skip
+    cases = [x for n, one in enumerate(c.SLOWEST) for x in (one, c.STEP_BEHIND[n], *c.OF_THE_RFC[n :: len(c.SLOWEST)])]
+    rows = [((f"{x.loads[0].flows} each", x.queue), x.key) for x in cases if x.key in runs]
+    note = (
+        f"One packet takes {number(c.SLOWEST[0].packet_ms, 1)} ms, and 99 of 100 of L's wait up to "
+        f"{number(theory.under_way(c.SLOWEST[0].packet_ms), 2)} ms for one of C's that is under way, if C has half of the link. dualpi2: Linux' "
+        "step of 1 ms marks a packet that is alone in L behind it. RFC 9332 spares that one (Th_len), and prefers to serve both by arrival."
+    )
+    return medians_table("At 4 Mbit/s", runs, rows, columns, ("flows", "DualPI2"), note)
+
+
 def queue_table(runs: Runs) -> TextTable:
     """The queue that the closed forms leave to flows alone, beside what they have."""
     columns = (("first_wait_mean_ms", "mean ms", 2), ("first_wait_p99_ms", "99 % ms", 2), ("utilisation", "link used", 3),

@@ -41,7 +41,7 @@ def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
         Section("Steps of the rate", "steps", [*steps, *(t for n, t in tables.items() if n == "steps")], _STEPS),
         figures_section(drawings, "Medians over seeds; bars: the central 80 %."),
         Section("How long the low-latency queue is", "delay", [t for n, t in tables.items() if n in ("beside", "alone")], _DELAY),
-        Section("Why", "why", [TableBlock(layout.queue_table(done.measures))], _WHY),
+        Section("Why", "why", [TableBlock(layout.slowest_table(done.measures)), TableBlock(layout.queue_table(done.measures))], _WHY),
         Section("Closed forms", "laws", [t for n, t in tables.items() if n in ("laws", "floods")], _LAWS),
         Section("Claims", "claims", [TableBlock(shared.claims_table(done.claims))]),
         Section("Rules", "rules", [*rules_prose(doc), TableBlock(shared.tolerances_table(rules())),
@@ -51,7 +51,7 @@ def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
 
 
 _PAIRS = (
-    "Two uploads of three minutes, measured in the last; all orders of Prague and CUBIC, which both mark what ECN allows. The tests ran a "
+    "Two uploads of three minutes, measured in the last one, in all orders of Prague and CUBIC. Both ask for AccECN, so that CUBIC is marked, too. The tests ran a "
     "kernel of August 2020, whose Prague (0.5) keeps round trips of its own; version 0.7 scales short ones, so that 20 and 10 ms are equal today."
 )
 _SHARED = "Prague counts marks, the flow beside it halves at one: an AQM of RFC 3168 that has both in one queue cannot be fair."

@@ -45,7 +45,7 @@ class Reproduction(Reproduced):
         for name, title in layout.TITLES.items():
             if name in self.groups:
                 found.append(layout.group_table(self.scorecard, self.groups[name], title))
-        return [*found, layout.queue_table(self.measures)]
+        return [*found, layout.slowest_table(self.measures), layout.queue_table(self.measures)]
 
     def answer(self) -> Answer:
         """Whether the low-latency queue is as short as promised."""
