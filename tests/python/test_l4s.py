@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bloatlab.cli.main import call
+from bloatlab.scenario import from_dict
 from bloatlab.simulation import run
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs
@@ -195,6 +196,36 @@ def test_an_unresponsive_flood_is_arithmetic():
     ):
         short = 20 if case.seconds > 20 else None
         assert measure(run(build(case, 1, short)))[measured] == pytest.approx(value, rel=0.03), case.key
+
+
+def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
+    """What 99 of 100 packets wait, in ms, of even L4S streams of `each` Mbit/s beside as many CUBIC flows."""
+    app: dict[str, Any] = {"cubic": {"from": "s", "to": ["home"], "traffic": {"ftp": {"flows": flows}}}}
+    for n in range(flows):
+        cbr = {"rate": f"{each}mbit", "size": "1500B"}
+        app[f"l{n}"] = {"from": "s", "to": ["home"], "datagram_ecn": "ect1", "traffic": {"cbr": cbr}}
+    data: Any = {
+        "duration": "40s",
+        "record": {"warm_up": "10s"},
+        "link": {
+            "neck": {"from": "r", "to": "home", "rate": f"{rate}mbit", "queue": "dualpi2"},
+            "in": {"from": "s", "to": "r"},
+            "acks": {"from": "home", "to": "s", "delay": "20ms"},
+        },
+        "app": app,
+    }
+    apps = run(from_dict(data)).summary["apps"]
+    return [apps[f"l{n}"]["delay_ms"]["p99"] - 12.0 / rate for n in range(flows)]
+
+
+def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
+    # nothing bursts and nothing grows: what is left is packets of 3 ms, one of C's before each of L's
+    for flows, each, wait in ((1, 2.0, 6.0), (4, 0.5, 7.1), (10, 0.2, 7.5)):
+        waits = waits_of_streams(4.0, flows, each)
+        assert sum(waits) / flows == pytest.approx(wait, abs=1.0)
+        assert min(waits) > theory.under_way(3.0)
+    # at 20 Mbit/s a packet takes 0.6 ms, and they do not; ten Prague flows wait 4.0 ms there
+    assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 
 #: Of a quick look, seed 1: what each case comes to. A change needs a line in CHANGELOG.
