@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -67,6 +68,25 @@ def test_a_bare_number_that_is_a_rate_is_told_as_bits_per_second(say, scenario_f
     grid = tmp_path / "grid.toml"
     grid.write_text(f'scenario = "{scenario_file}"\nseeds = 2\naxes."link.up.rate" = ["5", "1mbit"]\n')
     assert say("sweep", grid, "--no-store")[2].count(note) == 1
+
+
+def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
+    late = ("run", scenario_file, "--set", "app.file.start=1min", "--set", "duration=1500ms")
+    code, _, err = say(*late)
+    assert code == 0
+    assert "note: app.file.start: 60s is not before the end (1500ms), so it never starts" in err.splitlines()
+    assert "note" not in say("run", scenario_file, "--set", "app.file.start=1499ms", "--set", "duration=1500ms")[2]
+
+
+def test_a_pipe_that_nobody_reads_is_no_failure():
+    """Its reader is gone before a word is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "bloatlab", "list"], stdout=pipe, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
@@ -173,6 +193,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "100ms" not in out
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
+    assert "When count grows. Words: with_drop, if_still_above." in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
     assert "Scales of grades (grade.scale): dslreports, waveform, vrecipes, rpm" in out

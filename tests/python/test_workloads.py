@@ -140,6 +140,7 @@ def test_a_file_of_that_name_goes_first(tmp_path: Path, monkeypatch: pytest.Monk
 def test_refusals_are_one_line(capsys: pytest.CaptureFixture[str]):
     for words, told in (
         (["run", "rrull"], 'rrull: no such file or directory; did you mean "rrul"?'),
+        (["run", "8.2.2"], '8.2.2: no such file or directory; did you mean "rfc7928-8.2.2"?'),
         (["run", "rrul", "--set", "rate=fast"], 'rrul: rate: "fast" is no rate; for example 10mbit'),
         (["run", "rrul", "--set", "rat=20mbit"], 'rrul: "rat" is no parameter (valid: rate, up,'),
         (["run", "rrul", "--set", "quue=codel"], 'did you mean "queue"?'),

@@ -12,7 +12,7 @@ pub fn catalogue(outside: bool) -> String {
         .map(|q| {
             json!({
                 "name": q.name, "type": format!("{:?}", q.kind), "summary": q.summary, "source": q.source,
-                "params": properties((q.params)().as_value()),
+                "params": params((q.params)().as_value()),
                 "tc": qdisc::tc::synopses(q.name).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
             })
         })
@@ -35,7 +35,7 @@ pub fn catalogue(outside: bool) -> String {
         .iter()
         .map(|l| {
             json!({
-                "name": l.name, "summary": l.summary, "source": l.source, "params": properties((l.params)().as_value()),
+                "name": l.name, "summary": l.summary, "source": l.source, "params": params((l.params)().as_value()),
             })
         })
         .collect();
@@ -52,17 +52,33 @@ fn bands(scale: &measure::Scale) -> Vec<Value> {
     scale.bands.iter().map(|b| json!({ "grade": b.grade, "below": below(b) })).collect()
 }
 
-/// Name, default and description of every property of an object's schema.
-fn properties(schema: &Value) -> Vec<Value> {
+/// The parameters that a schema of its own describes.
+fn params(schema: &Value) -> Vec<Value> {
+    properties(schema, schema)
+}
+
+/// Name, default, description and words of every property of an object's schema, which is part of `root`.
+fn properties(root: &Value, schema: &Value) -> Vec<Value> {
     let Some(map) = schema["properties"].as_object() else { return Vec::new() };
     map.iter()
-        .map(|(name, p)| json!({ "name": name, "default": p["default"], "description": p["description"] }))
+        .map(|(name, p)| {
+            json!({ "name": name, "default": p["default"], "description": p["description"], "words": words(root, p) })
+        })
         .collect()
+}
+
+/// The words that a value may be.
+fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
+    let of = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))).unwrap_or(schema);
+    let own = of["const"].as_str().into_iter();
+    let listed = of["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let others = ["oneOf", "anyOf"].into_iter().filter_map(|key| of[key].as_array()).flatten();
+    own.chain(listed).chain(others.flat_map(|other| words(root, other))).collect()
 }
 
 /// The parameters of one application, found in the schema of all.
 fn app_params(traffic: &Value, name: &str) -> Vec<Value> {
     let variants = traffic["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let reference = variants.iter().find_map(|v| v["properties"][name]["$ref"].as_str()).unwrap_or_default();
-    properties(traffic.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null))
+    properties(traffic, traffic.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null))
 }

@@ -81,6 +81,23 @@ fn the_grade_of_a_burst_among_pings() {
 }
 
 #[test]
+fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
+    // 1250 B each 100 ms into 1 Mbit/s (10 ms each) wait for nothing. Into 100 bit/s: the first leaves the queue at once, and is on the
+    // line for 100 s; behind it wait the others
+    let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
+    let quick = run(&line(4, &apps));
+    assert_eq!(
+        (&quick.summary["links"]["up"]["grade"], &quick.summary["latency"]["grade"]),
+        (&"A+".into(), &"A+".into())
+    );
+    let slow = run(&line(4, &apps).replace("1mbit", "100bit"));
+    let up = &slow.summary["links"]["up"];
+    assert_eq!((&up["sojourn_ms"]["count"], &up["backlog_packets"]), (&1.into(), &39.into()));
+    assert!(up["grade"].is_null() && slow.summary["latency"]["grade"].is_null());
+    assert!(slow.summary["latency"]["from"].is_null());
+}
+
+#[test]
 fn the_same_burst_on_other_scales() {
     // As above: pings of 22, 22, 112 and 22 ms, and the burst begins at 1.99 s. The idle line answers in 22 ms (two pings), the
     // loaded one in (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.

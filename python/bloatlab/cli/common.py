@@ -41,14 +41,31 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
 
 #: A rate below 1 kbit/s, as a resolved scenario has it.
 _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
+#: A duration, as a resolved scenario has it; units in ns.
+_SPAN = re.compile(r"([0-9]+)(s|ms|us|ns)")
+_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
-def slow_rates(of: Scenario) -> list[str]:
-    """A line for each rate below 1 kbit/s: a bare number is bit/s, as tc has it, and seldom what was meant."""
-    return list(_slow_rates(json.loads(of.text), "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
+def noted(of: Scenario) -> list[str]:
+    """A line for each thing that is allowed and seldom meant: a rate below 1 kbit/s, a start that never comes."""
+    data = json.loads(of.text)
+    slow = list(_slow_rates(data, "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
+    end = _nanoseconds(data["duration"])
+    late = [
+        f"app.{name}.start: {app['start']} is not before the end ({data['duration']}), so it never starts"
+        for name, app in data["app"].items()
+        if _nanoseconds(app["start"]) >= end
+    ]
+    return slow + late
+
+
+def _nanoseconds(span: str) -> int:
+    found = _SPAN.fullmatch(span)
+    return 0 if found is None else int(found[1]) * _UNITS[found[2]]
 
 
 def _slow_rates(value: Any, path: str) -> Iterator[str]:
+    """A bare number is bit/s, as tc has it."""
     match value:
         case dict():
             for key, one in value.items():
@@ -62,9 +79,9 @@ def _slow_rates(value: Any, path: str) -> Iterator[str]:
             pass
 
 
-def say_slow_rates(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
-    """Print those of all scenarios, each once, as notes, unless it is to be `quiet`."""
-    for line in () if quiet else dict.fromkeys(line for of in scenarios for line in slow_rates(of)):
+def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
+    """Print what is noted of all scenarios, each line once, unless it is to be `quiet`."""
+    for line in () if quiet else dict.fromkeys(line for of in scenarios for line in noted(of)):
         console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -74,6 +91,8 @@ def reading(path: Path, read: Callable[[], T]) -> T:
         return read()
     except OSError as error:
         hint = near(path) if isinstance(error, FileNotFoundError) else ""
+        if isinstance(error, IsADirectoryError) and (path / "summary.json").exists():
+            hint = "; bloatlab show prints a result"
         raise BadInput(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not a text file") from None

@@ -179,7 +179,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         rows = [[name, _value(value)] for name, value in parameters.items()]
         tables = [TextTable("", ["parameter", "value"], _cells(rows), left=2)]
     else:
-        rows = [[p["name"], _value(p["default"]), " ".join((p["description"] or "").split())] for p in parameters]
+        rows = [[p["name"], _value(p["default"]), _meaning(p)] for p in parameters]
         tables = [TextTable("", ["parameter", "default", "meaning"], _cells(rows), left=3)]
     experiments = [[f"-e {name}", text] for name, text in entry.get("experiments", {}).items()]
     tables.append(TextTable("", ["experiment", "what"], _cells(experiments), left=2))
@@ -187,6 +187,13 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         if table.rows:
             console.print()
             show(table, console)
+
+
+def _meaning(parameter: Entry) -> str:
+    """What a parameter is, and the words that it takes."""
+    text = " ".join((parameter["description"] or "").split())
+    words = parameter.get("words")
+    return f"{text} Words: {', '.join(words)}." if words else text
 
 
 def _bands(bands: Iterable[Entry], unit: str) -> str:

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, fresh, say_slow_rates, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, say_notes, scenario, writing
 from bloatlab.cli.show import print_result
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
@@ -103,7 +103,7 @@ def command(
     served = _words(serve)
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
-    say_slow_rates(console, resolved, quiet=quiet)
+    say_notes(console, resolved, quiet=quiet)
     live.clean()
     begun = time.perf_counter()
     try:

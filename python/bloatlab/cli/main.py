@@ -148,9 +148,8 @@ def call(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as interrupt:
         _say(f"interrupted: {interrupt}" if str(interrupt) else "interrupted")  # a sweep says what is kept
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (BrokenPipeError, SystemExit) as left:
+        return _left(left)
     except (Exception, Bug) as error:
         if _stopped(error):
             _say(str(error))
@@ -160,6 +159,14 @@ def call(arguments: Sequence[str]) -> int:
         _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
         return EXIT_BUG
     return code if isinstance(code, int) else 0
+
+
+def _left(left: BrokenPipeError | SystemExit) -> int:
+    """The exit code where nobody reads on. Raises a `SystemExit` that is not rich's for a closed pipe."""
+    if isinstance(left, SystemExit) and not isinstance(left.__context__, BrokenPipeError):
+        raise left
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _load(arguments: Sequence[str]) -> None:

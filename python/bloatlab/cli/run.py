@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh, overrides, say_slow_rates, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, overrides, say_notes, scenario, writing
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.plots import SUFFIXES
@@ -90,7 +90,7 @@ def command(
         raise BadInput("trace.packets: give a folder for the packets with -o")
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
-    say_slow_rates(console, resolved, quiet=quiet)
+    say_notes(console, resolved, quiet=quiet)
     begun = time.perf_counter()
     captures = output if pcap else None
 

@@ -14,7 +14,7 @@ import polars as pl
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, nearest, overrides, reading, say_slow_rates, writing
+from bloatlab.cli.common import BadInput, nearest, overrides, reading, say_notes, writing
 from bloatlab.cli.runs import running, store_at
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
 from bloatlab.results import FORMS, KNOWN_TABLES, read_table, write_table
@@ -130,7 +130,7 @@ def command(
         _no_other(summary, [*axes, "column", "n"], force=force)
         _arm(asked, against)
         kept = store_at(store, console, refused=no_store)
-        say_slow_rates(console, *(point.scenario for point in points))
+        say_notes(console, *(point.scenario for point in points))
         if explain:
             return _explained(asked, estimate(points, measure, kept), jobs or default_jobs())
     except declared.GridError as error:

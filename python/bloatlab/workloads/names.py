@@ -21,5 +21,6 @@ def find(given: str | Path) -> Workload | None:
 
 def near(given: str | Path) -> str:
     """'; did you mean "rrul"?' for what is no file and nearly a name, or nothing."""
-    found = difflib.get_close_matches(str(given), list(WORKLOADS), n=1, cutoff=0.6)
+    ends = [name for name in WORKLOADS if name.endswith(f"-{given}")]
+    found = ends or difflib.get_close_matches(str(given), list(WORKLOADS), n=1, cutoff=0.6)
     return f'; did you mean "{found[0]}"?' if found else ""

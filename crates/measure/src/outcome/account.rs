@@ -181,6 +181,13 @@ impl LinkAccount<'_> {
     pub(super) fn counts(&self) -> LinkCounts {
         self.total.since(&self.before)
     }
+
+    /// What its queue is graded by: the mean wait of those that have left it. `None` where more wait at the end than have left: how
+    /// long they will wait nobody knows.
+    pub(super) fn graded(&self) -> Option<Duration> {
+        let sojourn = &self.meter?.sojourn;
+        (sojourn.count() >= u64::from(self.total.backlog.packets)).then(|| sojourn.mean())?
+    }
 }
 
 /// How the delay that load adds is graded.

@@ -71,7 +71,7 @@ impl Grading {
     fn added(&self, account: &Account<'_>) -> Value {
         let apps = &account.tally.apps;
         let all = apps.iter().filter_map(|app| Some((self.judge(app.probes.as_ref()?).added?, "app", &*app.name)));
-        let queues = account.links.iter().filter_map(|l| Some((l.meter?.sojourn.mean()?, "link", l.name)));
+        let queues = account.links.iter().filter_map(|l| Some((l.graded()?, "link", l.name)));
         // of equals the first in the order of names
         let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
         let (behind, felt): (Vec<_>, Vec<_>) = all.partition(|(.., name)| self.background.contains(*name));

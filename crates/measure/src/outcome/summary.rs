@@ -129,7 +129,7 @@ impl Account<'_> {
         }
         if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
-            v["grade"] = json!(full.sojourn.mean().and_then(|d| self.grading.scale().added(d)));
+            v["grade"] = json!(link.graded().and_then(|d| self.grading.scale().added(d)));
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
         }
         v
