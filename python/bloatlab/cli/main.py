@@ -87,22 +87,9 @@ app = App(
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
-    *(
-        "run",
-        "live",
-        "sweep",
-        "query",
-        "check",
-        "recommend",
-        "compare",
-        "validate",
-        "lab",
-        "reproduce",
-        "report",
-        "show",
-    ),
-    *("plot", "diff", "play", "export", "list", "schema", "tc", "completion", "collisions", "links", "store"),
-)
+    "run", "live", "sweep", "query", "check", "recommend", "compare", "validate", "lab", "reproduce", "report", "show",
+    "plot", "diff", "play", "export", "list", "schema", "tc", "completion", "collisions", "links", "store",
+)  # fmt: skip
 
 
 def _line(file: str) -> str:

@@ -29,6 +29,12 @@ def _values(runs: Runs, cases: list[c.Case], measure: str) -> np.ndarray:
     return np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]).reshape(-1, 3)
 
 
+def _points(label: str, n: int, of: int, runs: Runs, cases: list[c.Case], measure: str) -> Series:
+    """Series `n` of `of` over places 0, 1, ..., a little beside the others."""
+    xs, v = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2), _values(runs, cases, measure)
+    return Series(label, xs, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2]))
+
+
 def _pairs(runs: Runs) -> Drawn:
     printed = rates()
     edges = np.array(EDGES)
@@ -58,13 +64,12 @@ def _steps(runs: Runs) -> Drawn:
     xs = np.arange(len(heist.STEPS_TO), dtype=float)
     ticks = [(float(x), f"{then:g}") for x, then in zip(xs, heist.STEPS_TO, strict=True)]
     panels: list[Panel] = []
+    kinds = [(stack, queue) for queue in ("fq_codel", "dualpi2") for stack in ("prague", "cubic")]
     for rtt in (20.0, 80.0):
         series: list[Series] = []
-        for n, (stack, queue) in enumerate((s, q) for q in ("fq_codel", "dualpi2") for s in ("prague", "cubic")):
+        for n, (stack, queue) in enumerate(kinds):
             cases = [heist.step(stack, rtt, queue, then) for then in heist.STEPS_TO]
-            v = _values(runs, cases, "rtt_max_ms")
-            label = f"{stack}, {queue}"
-            series.append(Series(label, xs + 0.06 * (n - 1.5), v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+            series.append(_points(f"{stack}, {queue}", n, len(kinds), runs, cases, "rtt_max_ms"))
         if rtt == 80.0:
             series.append(Series("L4S tests", [xs[-1]], [4346.0], "points", style.PUBLISHED, hollow=True))
         panels.append(
@@ -84,9 +89,9 @@ def _alone(runs: Runs) -> Drawn:
     for title, mss in (("Packets of 1500 bytes", c.MSS), ("Packets of 188 bytes", c.SMALL)):
         series: list[Series] = []
         for n, flows in enumerate(c.FLOWS):
-            v = _values(runs, [c.alone(rate, flows, mss=mss) for rate in c.RATES], "first_wait_p99_ms")
+            cases = [c.alone(rate, flows, mss=mss) for rate in c.RATES]
             label = f"{flows} flow" + ("s" if flows > 1 else "")
-            series.append(Series(label, xs + 0.06 * (n - 1), v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+            series.append(_points(label, n, len(c.FLOWS), runs, cases, "first_wait_p99_ms"))
         panels.append(
             Panel(title, "bottleneck (Mbit/s)", "99th percentile of wait (ms)", series, (-0.4, len(xs) - 0.6), (0.5, 40.0),
                   [Mark("2 ms", 2.0)], log_y=True, x_ticks=ticks)
