@@ -31,7 +31,9 @@ pub struct Run {
 impl Run {
     /// A run at its beginning.   Errors: a scenario that needs more than there is.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
-        let world = World::build(&scenario)?;
+        let mut world = World::build(&scenario)?;
+        // what its charts draw
+        world.read_waits();
         Ok(Self { scenario, world })
     }
 

@@ -103,6 +103,7 @@ impl<S: Sink> World<S> {
             ports,
             local: Local::default(),
             waits,
+            reads_waits: false,
         };
         let mut world = Self {
             apps: Vec::new(),

@@ -71,8 +71,9 @@ pub(crate) struct Net<S> {
     pub ports: Vec<u16>,
     /// Packets that their sockets count, on their way out of their hosts.
     pub local: Local,
-    /// What disciplines of two queues have told.
+    /// What disciplines of two queues have told, if somebody asked for it.
     pub waits: Vec<Waits>,
+    pub reads_waits: bool,
 }
 
 /// Frees what a dropped packet owned.
@@ -433,8 +434,11 @@ impl<S: Sink> Net<S> {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
 
-    /// Reads the wait in either queue of disciplines of two; everything before `now` has been done.
+    /// Reads the wait in either queue of disciplines of two, if somebody asked for it; everything before `now` has been done.
     pub fn read_waits(&mut self, now: Time) {
+        if !self.reads_waits {
+            return;
+        }
         for of in &mut self.waits {
             if let Kind::Port { port, .. } = &self.links[usize::from(of.link)].kind {
                 of.read(now, &**port);

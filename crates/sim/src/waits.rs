@@ -1,7 +1,7 @@
 //! The wait in L and in C of disciplines of two queues, as it is at the end of each bin of the series.
 //!
 //! A link's series has the time of all its packets, those of both queues in one mean; here they are told apart. They are read where
-//! windows are, so no event is added, and links of one queue pay nothing.
+//! windows are, so no event is added, and only for whoever draws them: other runs pay nothing.
 
 use packet::{Item, Reading, Value};
 use record::Probed;

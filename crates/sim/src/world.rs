@@ -119,7 +119,13 @@ impl<S: Sink> World<S> {
         })
     }
 
-    /// By the link's name, the wait in either queue of disciplines of two: at the end of each bin so far, if any application has series.
+    /// From now on the wait in either queue of disciplines of two is read, for [`World::waits`].
+    pub fn read_waits(&mut self) {
+        self.core.net.reads_waits = true;
+    }
+
+    /// By the link's name, the wait in either queue of disciplines of two: at the end of each bin so far, if any application has series
+    /// and [`World::read_waits`] asked for it; empty otherwise.
     pub fn waits(&self) -> impl Iterator<Item = (&str, &Waits)> {
         let net = &self.core.net;
         net.waits.iter().map(|of| (&*net.links[usize::from(of.link)].name, of))
