@@ -48,10 +48,11 @@ help:
 
 $(BIN)/python:
 	@tools/preflight.sh $(PYTHON) python rust
-	$(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) and Python's packages: a minute or two"
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-stamp: requirements/run.txt | $(BIN)/python
-	$(PIP_INSTALL) -r requirements/run.txt
+	@$(PIP_INSTALL) -r requirements/run.txt
 	@touch $@
 
 $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
@@ -61,7 +62,8 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 # The release build of bloatlab._core, and the package itself, editable: Python edits need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
+	@echo "building the simulator: some 5 minutes on two cores the first time"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
 	@touch $@
 
 venv: $(VENV)/.core-stamp
@@ -118,7 +120,8 @@ web/node_modules/.stamp: web/package.json web/package-lock.json
 playground: $(VENV)/.core-stamp
 	@tools/preflight.sh $(BIN)/python rust web
 	@$(MAKE) --no-print-directory web/node_modules/.stamp
-	cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
+	@echo "building the simulator for the browser: some 2 minutes on two cores the first time"
+	@cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
 	$(BIN)/python tools/playground_presets.py web/generated/presets.json
 	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../python/bloatlab/playground/index.html
 
@@ -154,6 +157,7 @@ $(VENV)/.wheel-stamp: requirements/wheel.txt | $(BIN)/python
 # Zig links against the old glibc; maturin finds it as a Python package, by the python3 that is first on the path.
 wheel: $(VENV)/.wheel-stamp
 	@tools/preflight.sh $(BIN)/python rust
+	@echo "building the wheel and the sdist: some 6 minutes on two cores"
 	rm -rf dist
 	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --zig --compatibility $(MANYLINUX) --out dist
 	PATH="$(abspath $(BIN)):$$PATH" maturin sdist --out dist
@@ -169,6 +173,7 @@ docs: $(VENV)/.core-stamp
 # Studies have figures where a run is kept under runs/; cablelabs2012 is run with one seed if it is not.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@test -d runs/cablelabs2012/figures || $(MAKE) --no-print-directory run STUDY=cablelabs2012 SEEDS=1 OUT=runs/cablelabs2012
+	@echo "building the site: a minute or two"
 	$(BIN)/python tools/docs_site.py target/site --runs runs --playground python/bloatlab/playground/index.html
 	$(BIN)/zensical build --strict --config-file target/site/site.yml
 	@echo "the site: target/site/html/index.html"

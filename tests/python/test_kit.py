@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import bloatlab
 from bloatlab import scenario as scenarios_of
@@ -163,3 +165,34 @@ def test_a_fifth_study_is_its_cases_measures_and_rules(tmp_path: Path, monkeypat
     assert "0.5 % of the link" in page
     left = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
     assert {"runs.parquet", "provenance.json", "figures/utilisation.svg", "scenarios/b=1.json"} <= left
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_study_ends_with_its_answer_on_one_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int):
+    monkeypatch.setitem(PUBLICATIONS, NAME, Publication("The rule of thumb", "C. Villamizar, C. Song, 1994."))
+    done = reproduce(Options(out=tmp_path, seeds=1, jobs=1))
+    short = printed(done, width)
+    assert len(short) <= 25
+    assert all(len(line) <= 80 for line in short if not line.startswith("Report: "))
+    assert "How much buffer does one flow need?" in short[-5:]
+    assert short[-1] == f"Report: {tmp_path / 'report.html'}; every table here: --full"
+    assert not any(line.startswith("Utilisation") for line in short)
+    full = printed(done, width, full=True)
+    assert "Utilisation" in full
+    assert full[-4:-1] == short[-4:-1]
+
+
+def test_a_quick_look_prints_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PUBLICATIONS, NAME, Publication("The rule of thumb", "C. Villamizar, C. Song, 1994."))
+    done = reproduce(Options(out=tmp_path, seeds=1, jobs=1))
+    quick = replace(done, scorecard=replace(done.scorecard, proves_nothing="A quick look."))
+    short = printed(quick, 80)
+    assert "A quick look." in short
+    assert not any("%" in line for line in short[:3])
+
+
+def printed(done: Reproduction, width: int, *, full: bool = False) -> list[str]:
+    """What a study prints, in lines."""
+    out = StringIO()
+    done.print(Console(file=out, width=width), full=full)
+    return out.getvalue().splitlines()

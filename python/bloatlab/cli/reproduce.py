@@ -28,6 +28,7 @@ def command(
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     quick: Annotated[bool, Parameter(negative=())] = False,
+    full: Annotated[bool, Parameter(negative=())] = False,
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
     store: Path | None = None,
     no_store: Annotated[bool, Parameter(negative=())] = False,
@@ -47,13 +48,16 @@ def command(
     output
         Folder for report, figures and data. Default: runs/NAME.
     form
-        text prints the tables; json prints the scorecard (cells, claims, summary) and nothing else on standard output.
+        text prints what was reached and the answer; json prints the scorecard (cells, claims, summary) and nothing
+        else on standard output.
     seeds
         How many seeds, from 1. Ours is the median over them, the interval the central 80 %.
     jobs
         How many runs at a time; does not change a number. Default: as many as there are cores.
     quick
         Shorter runs and fewer seeds, for a first look. Proves nothing, judges nothing, exits with 0.
+    full
+        Print every table, published beside ours, before the answer. The report has them in any case.
     experiments
         Further runs beyond the published tables, by name, or "all". May be given again.
     store
@@ -89,7 +93,7 @@ def command(
         sys.stdout.write(json_text(outcome.as_data()))
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
     else:
-        outcome.print(Console())
+        outcome.print(Console(), full=full)
     return 1 if outcome.met is False else 0
 
 

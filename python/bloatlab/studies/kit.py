@@ -14,21 +14,26 @@ from typing import Any, TypedDict
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
 
 from bloatlab.plots import save_figure
 from bloatlab.report import Answer, Drawn, Page, Prose, Provenance, Section, figure_block, write
 from bloatlab.results import write_json, write_table
 from bloatlab.scenario import Scenario, version
-from bloatlab.studies.claims import Checked, count, tally
+from bloatlab.studies.claims import Checked, count
 from bloatlab.studies.folder import file_name, provenance
-from bloatlab.studies.layout import claims_table, facts, seeds, shares_table
+from bloatlab.studies.layout import claims_table, facts, misses, reached_table, seeds, shares_table
 from bloatlab.studies.registry import PUBLICATIONS, Options
 from bloatlab.studies.scorecard import Origin, Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
 from bloatlab.tables import TextTable, counted
-from bloatlab.terminal import show
+from bloatlab.terminal import show, wrapped
 
 REPORT = "report.html"
+
+#: The widest line of the closing summary.
+WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +82,39 @@ class Reproduced(ABC):
     def answer(self) -> Answer:
         """What the study found, computed from its runs."""
 
-    def print(self, console: Console) -> None:
-        """The answer, the tables, claims and shares, for a person at a terminal."""
-        for table in (*self.tables(), claims_table(self.claims), shares_table(self.scorecard)):
-            show(table, console)
-            console.print()
-        self._last_words(console)
+    def print(self, console: Console, *, full: bool = False) -> None:
+        """What was reached, what was not, the answer and the report, in about 20 lines of at most 80 columns.
 
-    def _last_words(self, console: Console) -> None:
-        """How many runs, which claims hold, whether the shares are reached, the answer, the report."""
-        stored = f" ({self.found} of them kept from before)" if self.found else ""
-        held = f"; {tally(self.claims)}" if self.claims else ""
-        console.print(f"{self.runs} runs{stored} in {self.seconds:.1f} s{held}.", highlight=False)
-        match self.met if self.scorecard.shares else None:
-            case True:
-                console.print("[green]The stated shares are reached.[/]")
-            case False:
-                console.print("[bold red]The stated shares are not reached.[/]")
-            case None if self.scorecard.proves_nothing:
-                console.print(f"[yellow]{self.scorecard.proves_nothing}[/]")
-            case None:
-                pass
+        `full` puts every table before it: the study's own, the claims, and the shares of every table and metric.
+        """
+        if full:
+            claims = [claims_table(self.claims)] if self.claims else []
+            shares = [shares_table(self.scorecard)] if self.scorecard.shares else []
+            for table in (*self.tables(), *claims, *shares):
+                show(table, console)
+                console.print()
+        width = min(console.width, WIDTH)
+        stored = f" ({self.found} of them from the store)" if self.found else ""
+        _say(console, f"{counted(self.runs, 'run')}{stored} in {self.seconds:.1f} s", width)
+        if self.scorecard.proves_nothing:
+            _say(console, self.scorecard.proves_nothing, width)
+        else:
+            console.print()
+            show(reached_table(self.scorecard, self.claims), console)
+            for line in misses(self.scorecard, self.claims):
+                _say(console, line, width)
+        console.print()
         answer = self.answer()
-        console.print(f"{answer.question} {answer.sentence}", markup=False, highlight=False)
-        console.print(f"Report: [bold]{self.report}[/]", soft_wrap=True, highlight=False)
+        _say(console, answer.question, width, style="bold")
+        _say(console, answer.sentence, width)
+        tables = "" if full else "; every table here: --full"
+        console.print(f"Report: [bold]{escape(str(self.report))}[/]{tables}", soft_wrap=True, highlight=False)
+
+
+def _say(console: Console, text: str, width: int, style: str = "") -> None:
+    """Print a paragraph in lines of at most `width` characters."""
+    for line in wrapped(text, width):
+        console.print(Text(line.rstrip(), style=style), soft_wrap=True)
 
 
 class Taken(TypedDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bloatlab.report import Fact
@@ -105,6 +106,52 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
     """What is accepted, as the rules themselves say it."""
     rows = [[TextCell(what), TextCell(words)] for what, words in rules]
     return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
+
+
+def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
+    """What was reached, one line each: the stated shares (else every judged check), and the claims of the paper."""
+    shares = card.shares or [share_of_judged(card)]
+    rows: list[list[TextCell]] = []
+    for share in shares:
+        tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
+        word = {"good": "reached", "bad": "not reached"}.get(tone, "")
+        wanted = "" if share.wanted is None else f"{share.wanted:.0%}"
+        rows.append(
+            [*_share_row(share.name, share.within, share.cells, share.share, wanted, tone), TextCell(word, tone)]
+        )
+    paper = count(claims)
+    if paper.checked:
+        part = paper.hold / paper.checked
+        name = "claims of the paper that hold"
+        rows.append([*_share_row(name, paper.hold, paper.checked, part, "", "plain"), TextCell("")])
+    return TextTable("", ["", "within", "of", "share", "wanted", ""], rows)
+
+
+def share_of_judged(card: Scorecard) -> Share:
+    """The share of all judged checks within, for a study that compares with no paper. All of them are wanted."""
+    judged = [cell for cell in card.cells if cell.judged]
+    return Share("checks against theory", sum(cell.verdict is Verdict.WITHIN for cell in judged), len(judged), 1.0)
+
+
+def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
+    """What was not reached, for a terminal: cells outside by metric, the most first, and how many claims differ."""
+    outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
+    found: list[str] = []
+    if outside:
+        metrics = Counter(cell.metric for cell in outside).most_common()
+        listed = ", ".join(f"{metric} {n}" for metric, n in metrics[:_MISSES])
+        more = f", and {len(metrics) - _MISSES} other measures" if len(metrics) > _MISSES else ""
+        unexplained = sum("not explained" in cell.reason for cell in outside)
+        found.append(f"Outside: {listed}{more}. {unexplained} of {len(outside)} are not explained.")
+    differ = [claim.where for claim in claims if claim.holds is False and claim.origin is Origin.PAPER]
+    if differ:
+        places = ", ".join(f"{where} ({n})" if n > 1 else where for where, n in Counter(differ).items())
+        found.append(f"Claims that differ: {places}.")
+    return found
+
+
+#: How many measures with cells outside are named on a terminal.
+_MISSES = 5
 
 
 def shares_table(card: Scorecard) -> TextTable:

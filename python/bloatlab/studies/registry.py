@@ -56,8 +56,8 @@ class Outcome(Protocol):
         """The scorecard as JSON: `cells`, `claims` and a `summary`."""
         ...
 
-    def print(self, console: Console) -> None:
-        """The tables of the paper, published beside ours, for a person at a terminal."""
+    def print(self, console: Console, *, full: bool = False) -> None:
+        """The answer and what was reached, for a person at a terminal; `full` puts every table before it."""
         ...
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
 from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.studies.claims import Runs, median_of
@@ -24,7 +22,6 @@ from bloatlab.studies.today.compare import scorecard
 from bloatlab.studies.today.measure import MEASURE
 from bloatlab.studies.today.page import page
 from bloatlab.tables import TextTable
-from bloatlab.terminal import show
 
 QUICK_SECONDS = 40
 QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, three loads, two considerations and two kinds of TCP, so that it proves nothing."
@@ -63,13 +60,6 @@ class Reproduction(Reproduced):
             layout.game_table(self.measures),
             statements_table(self.scorecard, "Closed forms and identities"),
         ]
-
-    def print(self, console: Console) -> None:
-        """The tables and the answer: there are no published values, and so no shares or claims of a paper."""
-        for table in self.tables():
-            show(table, console)
-            console.print()
-        self._last_words(console)
 
     def answer(self) -> Answer:
         """What thirteen years have changed."""
