@@ -30,6 +30,8 @@ CONTROLLERS = ROOT / "crates/tcp/src/cc"
 #: Pages of docs/ in the order of the menu.
 GUIDES = {
     "Use it": [
+        "tour",
+        "overview",
         "install",
         "notebooks",
         "playground",

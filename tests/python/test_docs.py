@@ -24,6 +24,7 @@ from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+TOUR = ROOT / "docs" / "tour.md"
 
 #: Everything that a result can have: every kind of application, a queue with classes, a modem's grants, TCP and UDP.
 EVERYTHING = """
@@ -166,14 +167,15 @@ def test_sets_that_examples_suggest_are_valid(path: Path):
         assert bloatlab.load(path, [(name, value)]) != bloatlab.load(path)
 
 
-def test_examples_are_the_ones_that_readme_names():
-    named = set(re.findall(r"examples/([\w-]+\.toml)", (ROOT / "README.md").read_text()))
+def test_examples_are_the_ones_that_readme_and_tour_name():
+    named = set(re.findall(r"examples/([\w-]+\.toml)", (ROOT / "README.md").read_text() + TOUR.read_text()))
+    assert len(named) > 5
     assert named <= {p.name for p in EXAMPLES}
 
 
-def blocks(name: str) -> list[str]:
-    """The indented blocks of the README's section, without their indent."""
-    text = (ROOT / "README.md").read_text()
+def blocks(name: str, file: Path = ROOT / "README.md") -> list[str]:
+    """The indented blocks of a section of the README, or of `file`, without their indent."""
+    text = file.read_text()
     (section,) = [s for s in re.split(r"^## ", text, flags=re.MULTILINE) if s.startswith(name)]
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, flags=re.MULTILINE)
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
@@ -213,10 +215,16 @@ def test_readme_scenario_prints_what_readme_shows(tmp_path: Path):
     assert max(len(line) for line in shown.splitlines()) <= 80
 
 
-def test_readme_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_readme_is_short():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    assert [line for line in lines if len(line.removeprefix("    ")) > 80] == []
+
+
+def test_python_of_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "upload.toml").write_text(blocks("A scenario")[0])
     monkeypatch.chdir(tmp_path)
-    code, *_ = blocks("From Python")
+    code, *_ = blocks("From Python", TOUR)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"# prints (.*)", code)
