@@ -9,6 +9,7 @@ Build a scenario, run it, look at frames:
     result.table("queue_series").filter(pl.col("link") == "up")
     bloatlab.save(result, "runs/modem")
     result.plot("overview", "modem.svg")
+    bloatlab.sweep("modem.toml", {"link.up.rate": ["1mbit", "5mbit"]}, seeds=5)
 
 Simulation happens in the compiled core (`bloatlab._core`); everything here shapes what goes in and what comes out.
 """
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from bloatlab.results import open_result, save
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
     from bloatlab.simulation import Result, run
+    from bloatlab.summaries import frame
+    from bloatlab.sweep.call import sweep
 
     __version__: str
 
@@ -37,6 +40,7 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "diff",
+    "frame",
     "from_dict",
     "laws",
     "live",
@@ -49,6 +53,7 @@ __all__ = [
     "run",
     "save",
     "schema",
+    "sweep",
     "version",
 ]
 
@@ -59,6 +64,7 @@ _HOMES = {
     "Result": "simulation",
     "run": "simulation",
     "diff": "differences",
+    "frame": "summaries",
     "recommend": "advice",
     "plot": "plots",
     "open_result": "results",
@@ -76,7 +82,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = __getattr__("version")()
-    elif name in {"laws", "live", "parts"}:
+    elif name in {"laws", "live", "parts", "sweep"}:
         return importlib.import_module(f"bloatlab.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"bloatlab.{_HOMES[name]}"), name)
@@ -87,4 +93,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -8,7 +8,6 @@ with `kill -9` has left behind.
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Literal, TypedDict
 
 from bloatlab import _core, laws
 from bloatlab.scenario import Scenario, Sets, resolved
-from bloatlab.simulation import Result, frames
+from bloatlab.simulation import Result, frames, summary_of
 
 #: One of the two namespaces: that of the first application's `from`, or that of its `to`.
 Side = Literal["left", "right"]
@@ -109,7 +108,7 @@ def run(
             captures=str(captures) if captures is not None else None,
             look=look,
         )
-    return Result(scenario, json.loads(output["summary"]), frames(output["tables"]))
+    return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 
 
 def clean() -> int:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -82,6 +82,14 @@ class Result:
     def plot(self, kind: str | None = None, output: str | Path | None = None, **options: Any) -> Any:
         """This result as a figure: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
         return importlib.import_module("bloatlab.plots").plot(self, kind=kind, output=output, **options)
+
+    def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:
+        """The summary as a flat frame: one row for the run, or a row per link or application. See `bloatlab.frame`."""
+        return importlib.import_module("bloatlab.summaries").frame([self], per)
+
+    def _repr_html_(self) -> str:
+        """The summary's tables, for notebooks."""
+        return importlib.import_module("bloatlab.summaries").as_html(self)
 
     def __repr__(self) -> str:
         """The run in a few lines: a line per link and per application, and the names of the tables."""
@@ -163,7 +171,41 @@ def run(
         )
     except _core.LawFailure as failure:
         raise laws_in_python.explained(failure, makers) from failure.__cause__
-    return Result(scenario, json.loads(output["summary"]), frames(output["tables"], kept.tables()))
+    return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
+
+
+#: Digits after the point that a measure's unit resolves: time is counted in ns, rates are told in bit/s. What the core
+#: scales to the unit of a column otherwise ends in the rounding of the product: 0.030000000000000002 s.
+_DIGITS = {"s": 9, "ms": 6, "us": 3, "mbit": 6}
+
+#: Numbers of a distribution that are not in its unit.
+_UNITLESS = ("cv", "count")
+
+
+def _digits(name: str) -> int | None:
+    """Digits after the point of a measure, by the unit that is a word of its name; None where it names none."""
+    return next((_DIGITS[word] for word in reversed(name.split("_")[1:]) if word in _DIGITS), None)
+
+
+def summary_of(text: str) -> dict[str, Any]:
+    """The core's summary as plain values, every number as fine as its unit."""
+    summary: dict[str, Any] = json.loads(text)
+    named = {part: {name: _resolved(of) for name, of in summary[part].items()} for part in ("links", "apps")}
+    return _resolved(summary | dict.fromkeys(named)) | named
+
+
+def _resolved(value: Any, digits: int | None = None) -> Any:
+    """A value, and what is below it in its unit unless it names its own, rounded to what the unit resolves."""
+    match value:
+        case float() if digits is not None:
+            return round(value, digits)
+        case dict():
+            own = {key: None if key in _UNITLESS else _digits(key) or digits for key in value}
+            return {key: _resolved(of, own[key]) for key, of in value.items()}
+        case list():
+            return [_resolved(of, digits) for of in value]
+        case _:
+            return value
 
 
 def frames(
@@ -172,9 +214,15 @@ def frames(
     """The core's tables as frames. A column has its type also without a row or a value: frames of two runs concatenate.
 
     Lists are text, or what nobody counted: null in every row, of the type of counts. A frame is made when it is first
-    asked for: a sweep that wants the summary alone does not wait for tables. `made` are further frames.
+    asked for: a sweep that wants the summary alone does not wait for tables. `made` are further frames. Numbers are as
+    fine as their unit.
     """
-    return _Frames(tables, made or {})
+    return _Frames(tables, {name: _fine(frame) for name, frame in (made or {}).items()})
+
+
+def _fine(frame: pl.DataFrame) -> pl.DataFrame:
+    floats = [name for name, kind in frame.schema.items() if kind == pl.Float64]
+    return frame.with_columns(pl.col(name).round(digits) for name in floats if (digits := _digits(name)) is not None)
 
 
 class _Frames(Mapping[str, pl.DataFrame]):
@@ -205,7 +253,8 @@ def _series(name: str, values: Any) -> pl.Series:
     if isinstance(values, list):
         text = name in TEXT or any(isinstance(value, str) for value in values)
         return pl.Series(name, values, dtype=pl.String if text else pl.UInt64)
-    return pl.Series(name, values)
+    digits = _digits(name)
+    return pl.Series(name, values if digits is None or values.dtype.kind != "f" else np.round(values, digits))
 
 
 def core_file() -> Path:

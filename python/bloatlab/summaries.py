@@ -6,11 +6,17 @@ A table stands there when the run has something for it, a column when one of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import html
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+import polars as pl
+
+from bloatlab.results import open_result
 from bloatlab.simulation import Result
+from bloatlab.sweep import declared
 from bloatlab.tables import TextCell, TextTable, number
 
 #: A link or an application, as the summary has it.
@@ -327,3 +333,43 @@ def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
     ]
     for table in _table("Applications", "application", apps, fields):
         yield TextTable(table.title, table.columns, table.rows, groups=table.groups, left=2)
+
+
+def as_html(result: Result) -> str:
+    """The headline and the summary's tables, for a notebook."""
+    return f"<p><b>{html.escape(headline(result))}</b></p>" + "".join(t.as_html() for t in summary_tables(result))
+
+
+def _called(of: Result | str | Path) -> str:
+    return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
+
+
+#: What a row of `frame` is of, and the part of the summary that has one entry each.
+_PARTS = {"link": "links", "app": "apps"}
+
+
+def frame(
+    results: Iterable[Result | str | Path] | Mapping[str, Result | str | Path],
+    per: Literal["run", "link", "app"] = "run",
+) -> pl.DataFrame:
+    """Summaries of results as one flat frame: a row per run, per link (`per="link"`) or per application (`"app"`).
+
+    `results` are opened, or the folders that hold them; a mapping gives each a name of its own. The columns are `run`
+    (that name, the folder's or the scenario's), `seed` and `scenario_hash`, then every number of the summary by its
+    dotted path (docs/results.md); per link or application, its name and the path below it. What a result lacks is null.
+    Raises `ResultError` for a folder that is none.
+    """
+    if per not in {"run", *_PARTS}:
+        raise ValueError(f"per {per}: there is run, link, app")
+    named = results.items() if isinstance(results, Mapping) else [(_called(of), of) for of in results]
+    rows: list[dict[str, Any]] = []
+    for name, of in named:
+        result = of if isinstance(of, Result) else open_result(of)
+        head = {"run": name, "seed": result.seed, "scenario_hash": result.scenario.hash}
+        if per == "run":
+            rows.append({**head, **declared.summary(result)})
+        else:
+            parts: Mapping[str, Of] = result.summary[_PARTS[per]]
+            words = {one: {"kind": part["kind"]} if "kind" in part else {} for one, part in parts.items()}
+            rows += [{**head, per: one, **words[one], **declared.flat(part)} for one, part in parts.items()]
+    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64} if rows else None)

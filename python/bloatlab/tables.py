@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,27 @@ class TextTable:
     words_last: bool = False
     below: bool = False
     keep: bool = False
+
+    def as_html(self) -> str:
+        """The table as plain HTML, which takes the look of the page around it: a notebook."""
+        words = {*range(self.left), *([len(self.columns) - 1] if self.words_last else [])}
+
+        def cell(tag: str, text: str, column: int, span: int = 1) -> str:
+            side = "left" if column in words else "right"
+            return f'<{tag} colspan="{span}" style="text-align: {side}">{html.escape(text)}</{tag}>'
+
+        def row(cells: Iterable[str]) -> str:
+            return f"<tr>{''.join(cells)}</tr>"
+
+        groups = [row(cell("th", name, 0, span) for name, span in self.groups)] if self.groups else []
+        heads = row(cell("th", head, n) for n, head in enumerate(self.columns))
+        body = [row(cell("td", one.text, n) for n, one in enumerate(cells)) for cells in self.rows]
+        title = f"<caption><b>{html.escape(self.title)}</b></caption>" if self.title else ""
+        note = f"<p><small>{html.escape(self.note)}</small></p>" if self.note else ""
+        return f"<table>{title}<thead>{''.join([*groups, heads])}</thead><tbody>{''.join(body)}</tbody></table>{note}"
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
 
 
 @dataclass(frozen=True, slots=True)

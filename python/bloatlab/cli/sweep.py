@@ -34,6 +34,7 @@ from bloatlab.sweep import (
     warmed,
     watch,
 )
+from bloatlab.sweep.call import matching
 from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.store import Store
 from bloatlab.sweep.until import Stop
@@ -290,16 +291,10 @@ def _no_other(output: Path | None, head: Sequence[str], *, force: bool) -> None:
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """The columns that patterns name, in the order of the patterns; all without any. Raises `BadInput`."""
-    known = [c for c in frame.columns if c not in {*axes, "seed", "scenario_hash"}]
-    if not patterns:
-        return known
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        found = fnmatch.filter(known, pattern)
-        if not found:
-            raise BadInput(f"--column {pattern}: no such value in the summary{nearest(pattern, known)}")
-        chosen |= dict.fromkeys(found)
-    return list(chosen)
+    try:
+        return matching([c for c in frame.columns if c not in {*axes, "seed", "scenario_hash"}], patterns)
+    except declared.GridError as error:
+        raise BadInput(f"--{error}") from None
 
 
 def _shown(frame: pl.DataFrame) -> list[str]:

@@ -82,13 +82,13 @@ def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], ask
     fixed, auto = warm_up.asked(overrides("set", data.get("set", {})))
     sets, auto_too = warm_up.asked(sets)
     auto = auto_too or (auto and all(path != warm_up.PATH for path, _ in sets))
-    seeds = _seeds(data.get("seeds", 1), asked)
+    seeds = seeds_of(data.get("seeds", 1), asked)
     until = read_until(data, seeds)
     runs = len(seeds) if until is None else until.most
     axes = axes_of.read(data, MOST_RUNS // runs)
-    _apart(axes, fixed, "set.")
-    _apart(axes, sets, "--set ")
-    _apart(axes, [(warm_up.PATH, "")] if auto else [], "")
+    apart(axes, fixed, "set.")
+    apart(axes, sets, "--set ")
+    apart(axes, [(warm_up.PATH, "")] if auto else [], "")
 
     def build(*, seed: int, **at: Any) -> Scenario:
         chosen = [override for axis, value in at.items() for override in axes.sets[axis][value]]
@@ -124,8 +124,8 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, float | int |
     return leaves
 
 
-def _apart(axes: Axes, sets: Sequence[Override], kind: str) -> None:
-    """What is the same in every run is on no axis, or the axis would say what is not so."""
+def apart(axes: Axes, sets: Sequence[Override], kind: str) -> None:
+    """Refuses a value laid over every run that an axis varies. Raises `GridError`; `kind` says who set it."""
     varied = {name: axis for axis, values in axes.sets.items() for chosen in values.values() for name, _ in chosen}
     for name, _ in sets:
         if name == "seed" or name in varied:
@@ -133,7 +133,8 @@ def _apart(axes: Axes, sets: Sequence[Override], kind: str) -> None:
             raise GridError(f"{kind}{name}: {other} varies it")
 
 
-def _seeds(given: Any, asked: int | None) -> Sequence[int]:
+def seeds_of(given: Any, asked: int | None = None) -> Sequence[int]:
+    """The seeds that a file or a call gives: how many, from 1, or a list; `asked` replaces them. Raises `GridError`."""
     if asked is not None:
         return range(1, asked + 1)
     match given:
