@@ -8,6 +8,7 @@ the names differ, not every parameter below them. Measures are the numbers of th
 from __future__ import annotations
 
 import fnmatch
+import html
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bloatlab import flent
+from bloatlab.measures import importance, named, told_first
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
 from bloatlab.sweep import declared
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
+from bloatlab.terminal import lines
+
+#: Measures that are shown unless more are asked for: with the settings they fit on a screen.
+TOP = 15
+
+#: Cells of the tables as text; larger changes than this factor are as large as each other.
+_WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 #: What a larger value is.
 Direction = Literal["more is better", "less is better"]
@@ -178,29 +187,35 @@ class Difference:
             for c in self.changes
         ]
 
-    def tables(self, *, every: bool = False) -> list[TextTable]:
-        """The two tables for people. Measures that are equal are counted, and shown with `every`."""
+    def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
+        """The two tables for people: settings, then the `top` measures that say most, or all that differ for None.
+
+        First what people notice (scores, losses, delays, rates of applications) and what links did, then everything
+        else; the application or link that changed most comes first. With `every` equal measures stand there, too.
+        """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
-        shown = [c for c in self.changes if every or c.size != 0.0]
-        rows = [_row(c) for c in shown]
-        same = len(self.changes) - len(shown)
-        note = f"{counted(same, 'measure')} equal; --all shows them." if same else ""
-        tables = [TextTable("Scenario", ["", first, second], settings, left=3)] if settings else []
-        if rows:
-            heads = ["measure", "", first, second, "change", "ratio"]
-            tables.append(TextTable("Measures", heads, rows, note, left=2))
+        tables = [TextTable("Scenario", ["setting", first, second], settings, left=3)] if settings else []
+        whole = every or top is None
+        told = _told([c for c in self.changes if every or c.size != 0.0])
+        kept = told if whole else [c for c in told if told_first(c.path)][:top]
+        if kept or told:
+            heads = ["", "measure (unit)", first, second, "change", ""]
+            note = _note(len(told) - len(kept), sum(c.size == 0.0 for c in self.changes), every=every)
+            tables.append(TextTable("What changed", heads, _rows(kept), note, left=2, words_last=True, keep=True))
         return tables
 
     def __str__(self) -> str:
         """The tables as plain text."""
         if self.equal:
             return f"equal: {self.names[0]} and {self.names[1]}"
-        lines = [f"{s.path}: {s.values[0]} | {s.values[1]}" for s in self.settings]
-        lines += [
-            f"{c.path}: {_text(c.first)} | {_text(c.second)} {c.verdict}".rstrip() for c in self.changes if c.size
-        ]
-        return "\n".join(lines)
+        blocks = ["\n".join(line.plain for line in lines(table, _WIDTH)) for table in self.tables()]
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        if self.equal:
+            return f"<p>{html.escape(str(self))}</p>"
+        return "".join(table.as_html() for table in self.tables())
 
 
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
@@ -305,17 +320,63 @@ def _number(value: float | bool | None) -> float | None:
 _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted", "": "plain"}
 
 
-def _row(change: Change) -> list[TextCell]:
-    moved, ratio = change.difference, change.ratio
-    only = "only in one" if moved is None else change.verdict
-    return [
-        TextCell(change.path),
-        TextCell(only, _TONES[change.verdict]),
-        TextCell(_text(change.first)),
-        TextCell(_text(change.second)),
-        TextCell("-" if moved is None else _text(moved, 3, sign=True)),
-        TextCell("-" if ratio is None else f"{ratio:.3g}"),
-    ]
+def _told(changes: Sequence[Change]) -> list[Change]:
+    """Changes in the order in which a person reads them, each once.
+
+    Measures that are told first, then the others. In both applications stand before the run as a whole, and that before
+    links; of each kind the one that changed most, with its measures in the order of `measures.importance`.
+    """
+    seen: set[tuple[object, ...]] = set()
+    found: list[tuple[tuple[object, ...], Change]] = []
+    most: dict[tuple[bool, str], float] = {}
+    for c in changes:
+        name = named(c.path)
+        same = (name.of, name.measure, name.unit, c.first, c.second)
+        if same in seen or _in_bytes(c.path, changes):
+            continue
+        seen.add(same)
+        key = (told_first(c.path), name.of)
+        most[key] = max(most.get(key, 0.0), min(c.size, _MOST_SIZE))
+        found.append(((key, name.of), c))
+
+    def place(item: tuple[tuple[Any, ...], Change]) -> tuple[Any, ...]:
+        (key, of), c = item
+        kind = 1 if not of else 2 if c.path.startswith("links.") else 0
+        return not key[0], kind, -most[key], of, importance(c.path), _order(c)
+
+    return [c for _, c in sorted(found, key=place)]
+
+
+def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
+    """Whether a measure is a goodput in bytes that stands there in Mbit/s, too."""
+    other = path.replace("goodput_bytes", "goodput_mbit")
+    return other != path and any(c.path == other for c in changes)
+
+
+def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
+    """A row per measure; whose it is stands in the first of several rows."""
+    rows: list[list[TextCell]] = []
+    before: str | None = None
+    for c in changes:
+        name, moved = named(c.path), c.difference
+        rows.append([
+            TextCell("" if name.of == before else name.of or "whole run"),
+            TextCell(name.with_unit),
+            TextCell(_text(c.first)),
+            TextCell(_text(c.second)),
+            TextCell("-" if moved is None else _text(moved, 3, sign=True)),
+            TextCell("only in one" if moved is None else c.verdict, _TONES[c.verdict]),
+        ])  # fmt: skip
+        before = name.of
+    return rows
+
+
+def _note(hidden: int, same: int, *, every: bool) -> str:
+    """The order of the rows; then how many measures are not among them, and how to see these."""
+    rest = [f"… and {hidden} more: --top all."] if hidden else []
+    if same and not every:
+        rest.append(f"{counted(same, 'measure')} equal: --all.")
+    return "\n".join(filter(None, ["Applications, then links; in both what changed most is first.", " ".join(rest)]))
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:

@@ -128,9 +128,10 @@ def _columns(table: TextTable) -> list[_Column]:
 
 
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
-    """How many columns name a row, and so stand in every block: all words, unless that leaves little for the rest."""
-    words = columns[:left]
-    return len(words) if sum(c.natural + _GAP for c in words) <= width // 2 else min(1, len(words))
+    """How many columns name a row and stand in every block: all words, unless, wrapped, they leave no room for more."""
+    words, rest = columns[:left], columns[left:]
+    room = width - max((c.least for c in rest), default=0) - _GAP
+    return len(words) if _total([c.least for c in words]) <= room else min(1, len(words))
 
 
 def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Block]:

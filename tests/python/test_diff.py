@@ -12,7 +12,8 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
-from bloatlab.differences import Change, clipped, difference, direction, varying
+from bloatlab.differences import TOP, Change, Difference, clipped, difference, direction, varying
+from bloatlab.measures import named
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_forms_for_programs(folders: tuple[Path, Path], capsys: pytest.CaptureFi
     assert call(["diff", one, two]) == 0
     table = capsys.readouterr().out
     assert "droptail 100p" in table
-    assert "apps.call.voip.mos" in table
+    assert "MOS (1 to 4.5)" in table
 
 
 @pytest.mark.parametrize("bad", ["/nowhere/at/all", "/"])
@@ -141,3 +142,92 @@ def test_zero_and_sign():
 def test_a_text_from_a_scenario_moves_no_cursor():
     assert clipped("a\x1b[2Jb\u202e") == "a\\u001b[2Jb\\u202e"
     assert len(clipped("x" * 200)) == 80
+
+
+def cells(found: Difference, top: int | None = TOP) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in found.tables(top)[-1].rows]
+
+
+def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path, Path]):
+    found = bloatlab.diff(*folders)
+    rows = cells(found)
+    assert rows[0][:2] == ["call", "MOS (1 to 4.5)"]
+    assert 5 <= len(rows) <= TOP
+    whose = [row[0] for row in rows if row[0]]
+    assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
+    every = cells(found, None)
+    assert len(every) > 50
+    # a call's delay stands in the summary as its own and as the application's: told once
+    assert [c.path for c in found.changes if c.path.endswith("delay_ms.p50")].count("apps.call.voip.delay_ms.p50") == 1
+    first = [row[1] for row in every]
+    assert first.count("delay, median (ms)") == 2
+    assert not any("goodput (bytes)" in name for name in first)
+
+
+def test_the_top_fits_a_screen_and_says_how_many_there_are_more(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    one, two = map(str, folders)
+
+    def out(*more: str) -> list[str]:
+        assert call(["diff", one, two, *more]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    shown = out()
+    assert len(shown) <= 24
+    assert max(map(len, shown)) <= 80
+    rest = next(line for line in shown if line.startswith("… and "))
+    changed, hidden = len(cells(bloatlab.diff(*folders), None)), int(rest.split()[2])
+    rows = len(cells(bloatlab.diff(*folders)))
+    assert hidden == changed - rows
+    assert any(line.startswith("link.up.queue") for line in out("--top", "1"))
+    assert f"… and {changed - 1} more" in "".join(out("--top", "1"))
+    assert "more: --top all" not in "".join(out("--top", "all"))
+    for bad in ("0", "-1", "x", "1.5"):
+        assert call(["diff", one, two, f"--top={bad}"]) == 2
+        assert capsys.readouterr().err.splitlines() == [f"--top {bad}: a number from 1 on, or all"]
+
+
+def test_an_application_that_changed_more_is_told_before_another():
+    paths = (
+        "apps.a.voip.mos",
+        "apps.a.goodput_mbit",
+        "apps.b.voip.mos",
+        "links.x.sojourn_ms.p99",
+        "links.x.drops.tail",
+    )
+    values = ((4.0, 1.0, 4.0, 10.0, 1.0), (3.9, 1.1, 1.0, 1000.0, 99.0))
+    rows = cells(difference(("x", "y"), None, [dict(zip(paths, of, strict=True)) for of in values]))
+    # b lost three points of four; a's goodput stands below its score though it changed more; a link follows people
+    assert [(row[0], row[1]) for row in rows] == [
+        ("b", "MOS (1 to 4.5)"), ("a", "MOS (1 to 4.5)"), ("", "goodput (Mbit/s)"),
+        ("link x", "time in queue, 99 % (ms)"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("links.up.sojourn_ms.p99", "link up: time in queue, 99 % (ms)"),
+        ("apps.u.goodput_mbit_reverse", "u: goodput back (Mbit/s)"),
+        ("apps.f.files.p99_9_s", "f: file, 99.9 % (s)"),
+        ("apps.w.web.page_load_s.median", "w: page load, median (s)"),
+        ("latency.induced_ms", "delay added by load (ms)"),
+        ("links.up.sojourn_ms.cv", "link up: time in queue, coefficient of variation"),
+        ("apps.a.packets", "a: packets"),
+        ("download (Mbit/s)", "download (Mbit/s)"),
+    ],
+)
+def test_a_measure_in_words(path: str, words: str):
+    assert str(named(path)) == words
+
+
+def test_a_notebook_and_print_have_the_tables_of_the_command(folders: tuple[Path, Path]):
+    found = bloatlab.diff(*folders)
+    assert "MOS (1 to 4.5)" in str(found)
+    assert "… and " in str(found)
+    page = found._repr_html_()
+    assert page.count("<table>") == 2
+    same = bloatlab.diff(folders[0], folders[0])
+    assert same._repr_html_() == f"<p>{same}</p>"

@@ -303,7 +303,7 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     # of 1, 2, 3 and of 3, 4, 5: mean -+ t(2, 97.5 %) / sqrt(3), where t = 4.3027 by any table; no delay is below 0
     assert band[:, 1].min() == 0.0  # type: ignore[index]
     assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
-    assert figure.axes[0].get_ylabel() == "up time in queue 99 % (ms)"
+    assert figure.axes[0].get_ylabel() == "link up: time in queue, 99 % (ms)"
     assert figure.axes[1].get_xlabel() == "rate (Mbit/s)"
 
 

@@ -44,6 +44,20 @@ def test_a_wide_table_goes_on_below_with_its_labels():
     ]
 
 
+def test_every_column_that_names_a_row_stands_in_every_block():
+    wide = table(["scenario", "metric", "kernel", "simulated"], [["one-flow", "goodput", "444444", "5555555"],
+                 ["one-flow", "delay", "1", "2"]], left=2)  # fmt: skip
+    assert texts(wide, 30) == [
+        "scenario  metric   kernel",
+        "one-flow  goodput  444444",
+        "one-flow  delay         1",
+        "",
+        "scenario  metric   simulated",
+        "one-flow  goodput    5555555",
+        "one-flow  delay            2",
+    ]
+
+
 def test_columns_under_one_heading_stay_together():
     grouped = table(
         ["link", "a", "b", "c", "d"],

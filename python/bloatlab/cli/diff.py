@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, reading
-from bloatlab.differences import Difference, diff
+from bloatlab.differences import TOP, Difference, diff
 from bloatlab.flent import FlentError
 from bloatlab.results import ResultError, json_text
 from bloatlab.terminal import show
@@ -23,12 +23,13 @@ def command(
     /,
     *,
     form: Annotated[Literal["text", "json", "csv"], Parameter(name=["--format", "-f"])] = "text",
+    top: str = str(TOP),
     every: Annotated[bool, Parameter(name="--all", negative=())] = False,
 ) -> int:
-    """Lay two results beside each other: what differs in the scenario, then every measure that differs.
+    """Compare two results: what differs in the scenario, then what changed, for people first.
 
-    Each measure stands with its difference (the second less the first), its ratio, and whether the second is better or
-    worse, where that is defined. The largest change comes first.
+    A row per measure: whose it is, both values, the change (the second less the first), and whether the second is
+    better or worse, where that is defined. Applications come before links; what changed most is first.
 
     Parameters
     ----------
@@ -38,9 +39,12 @@ def command(
         The same, to compare it with.
     form
         text for people; json (everything) and csv (a row per measure) for programs.
+    top
+        How many measures to show: a number, or all that differ. Default: 15 of those that people notice.
     every
-        Show measures that are equal, too.
+        Show all measures, those that are equal, too.
     """
+    most = _most(top)
     try:
         found = reading(first, lambda: reading(second, lambda: diff(first, second)))
     except (ResultError, FlentError) as error:
@@ -51,15 +55,24 @@ def command(
         case "csv":
             sys.stdout.write(pl.DataFrame(found.rows(), infer_schema_length=None).write_csv())
         case _:
-            _print(found, Console(), every=every)
+            _print(found, Console(), most, every=every)
     return 0
 
 
-def _print(found: Difference, console: Console, *, every: bool) -> None:
+def _most(top: str) -> int | None:
+    """How many measures; None for all."""
+    if top == "all":
+        return None
+    if not top.isdecimal() or not 0 < int(top) <= 10**6:
+        raise BadInput(f"--top {top}: a number from 1 on, or all")
+    return int(top)
+
+
+def _print(found: Difference, console: Console, top: int | None, *, every: bool) -> None:
     if found.equal:
         line = f"equal: {found.names[0]} and {found.names[1]} have the same scenario and the same measures"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for place, table in enumerate(found.tables(every=every)):
+    for place, table in enumerate(found.tables(top, every=every)):
         if place:
             console.print()
         show(table, console)

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from bloatlab.measures import named
 from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import quantity
@@ -26,19 +27,6 @@ SHOWN = (
     "links.*.utilisation",
     "apps.*.goodput_mbit",
 )
-
-#: Words for the last part of a column's path, with the unit.
-_UNITS = {
-    "_ms": "ms", "_s": "s", "_mbit": "Mbit/s", "_percent": "%", "_packets": "packets", "_bytes": "bytes", "_mb": "MB",
-    "_kb": "kB",
-}  # fmt: skip
-
-
-#: Parts of a path that people write otherwise.
-_NAMES = {
-    "mos": "MOS", "rtt": "RTT", "sojourn": "time in queue", "p50": "median", "p90": "90 %", "p95": "95 %",
-    "p99": "99 %", "voip": "",
-}  # fmt: skip
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
@@ -61,26 +49,11 @@ def _varies(column: pl.Series) -> bool:
     return len(finite) > 0 and finite.min() != finite.max()
 
 
-def unit(column: str) -> str:
-    """A column's unit, by its name; empty where it says none."""
-    parts = column.split(".")
-    for part in reversed(parts[-2:]):
-        for suffix, name in _UNITS.items():
-            if part.endswith(suffix):
-                return name
-    return ""
-
-
 def words(column: str) -> str:
-    """A column's name for an axis: its path without the first word, with the unit."""
-    parts = column.split(".")
-    parts = parts[1:] if parts[0] in {"links", "apps"} and len(parts) > 2 else parts
-    name = " ".join(parts)
-    for suffix, of in _UNITS.items():
-        name = name.replace(f"{suffix} ", " ").removesuffix(suffix) if of == unit(column) else name
-    name = " ".join(filter(None, (_NAMES.get(word, word) for word in name.replace("_", " ").split())))
-    name = safe(name, 48)
-    return f"{name} ({unit(column)})" if unit(column) else name
+    """A column's name for an axis, with the unit."""
+    name = named(column)
+    text = safe(f"{name.of}: {name.measure}" if name.of else name.measure, 60)
+    return f"{text} ({name.unit})" if name.unit else text
 
 
 def amount(value: Any) -> float | None:

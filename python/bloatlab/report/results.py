@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from bloatlab.differences import Change, difference, varying
+from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
 from bloatlab.plots.labels import safe
@@ -23,7 +23,7 @@ from bloatlab.results import PROVENANCE
 from bloatlab.scenario import version
 from bloatlab.summaries import tables_of
 from bloatlab.sweep import declared
-from bloatlab.tables import TextCell, TextTable, Tone
+from bloatlab.tables import TextCell, TextTable
 
 #: Runs that a chart tells apart by colour, and lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
@@ -222,34 +222,12 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
             blocks.append(TableBlock(TextTable("Scenario", ["setting", *names], rows, left=len(names) + 1)))
     if len(runs) == 2:
         both = difference((names[0], names[1]), None, [declared.flat(run.summary) for run in runs])
-        told = [c for c in both.changes if c.verdict in {"better", "worse"}]
-        if told:
-            blocks.append(TableBlock(_changes(told[:MOST_CHANGES], names)))
+        blocks += [TableBlock(table) for table in both.tables(MOST_CHANGES)]
     return blocks or [Prose(["The scenarios are the same."])]
 
 
 #: Measures in the table of what differs.
 MOST_CHANGES = 40
-
-
-def _changes(changes: Sequence[Change], names: Sequence[str]) -> TextTable:
-    tones: Mapping[str, Tone] = {"better": "good", "worse": "bad"}
-    rows = [
-        [
-            TextCell(c.path),
-            TextCell(_value(c.first)),
-            TextCell(_value(c.second)),
-            TextCell("-" if c.ratio is None else f"{c.ratio:.3g}"),
-            TextCell(c.verdict, tones.get(c.verdict, "plain")),
-        ]
-        for c in changes
-    ]
-    note = f"Of measures that are better one way: the {MOST_CHANGES} largest changes at most. bloatlab diff has all."
-    return TextTable(f"{names[1]}, beside {names[0]}", ["measure", *names, "ratio", f"{names[1]} is"], rows, note)
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
 
 
 def _tables(run: Run) -> list[Block]:

@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 
 from bloatlab.differences import direction
+from bloatlab.measures import named
 from bloatlab.plots import Panel, Series, style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep
+from bloatlab.plots.sweeps import words
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.statistics import Interval, interval
@@ -126,8 +128,14 @@ def _range(m: Measured, sweep: Sweep) -> str:
     ends = [(low, least), (high, most)]
     if direction(m.name) == "more is better":
         ends.reverse()
-    (first, good), (last, bad) = ends
-    return f"{m.name} is {_value(good.mean)} at {_words(first, sweep)} and {_value(bad.mean)} at {_words(last, sweep)}"
+    name = named(m.name)
+    of = f"{name.measure} of {name.of}" if name.of else name.measure
+    values = [f"{_with_unit(end.mean, name.unit)} with {_words(place, sweep)}" for place, end in ends]
+    return f"{of[0].upper()}{of[1:]}: {values[0]}, {values[1]}"
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return _value(value) if not unit or unit[0].isdigit() else f"{_value(value)} {unit}"
 
 
 def _words(place: Place, sweep: Sweep) -> str:
@@ -142,13 +150,13 @@ def _points(told: Sequence[Measured], sweep: Sweep) -> list[Point]:
         way = direction(m.name)
         best = m.least() if way == "less is better" else m.most()
         verdict = f"{'best' if way else 'largest'} {_value(best[1].mean)}"
-        points.append(Point(m.name, verdict, f"at {_words(best[0], sweep)}"))
+        points.append(Point(words(m.name), verdict, f"at {_words(best[0], sweep)}"))
     return points
 
 
 def _drawn(measured: Sequence[Measured], sweep: Sweep, columns: int) -> Drawn:
     panels = [_panel(m, sweep) for m in measured]
-    caption = f"{', '.join(m.name for m in measured)} against {safe(sweep.axes[-1])}."
+    caption = f"{', '.join(words(m.name) for m in measured)} against {safe(sweep.axes[-1])}."
     return Drawn("", measured[0].name, caption, panels, columns, "places", size=(7.0, 2.6))
 
 
@@ -169,9 +177,9 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     ends = [s.mean for s in m.at.values()]
     log = min(ends) > 0.0 and max(ends) > 30.0 * min(ends)
     return Panel(
-        safe(m.name, 60),
+        words(m.name),
         safe(sweep.axes[along]),
-        safe(m.name.rsplit(".", 2)[-2] + " " + m.name.rsplit(".", 1)[-1]) if m.name.count(".") > 1 else safe(m.name),
+        safe(named(m.name).with_unit),
         lines,
         (-0.5, len(ticks) - 0.5),
         (0.8 * min(ends), 1.25 * max(ends)) if log else (0.0, None),
@@ -194,7 +202,7 @@ def _table(sweep: Sweep, measured: Sequence[Measured]) -> TextTable:
             hint = f"{_value(s.low)} to {_value(s.high)}: 95 % interval" if s is not None and s.half > 0.0 else ""
             cells.append(TextCell("-" if s is None else _value(s.mean), hint=hint))
         rows.append(cells)
-    columns = [*(safe(axis) for axis in sweep.axes), *(m.name for m in measured)]
+    columns = [*(safe(axis) for axis in sweep.axes), *(words(m.name) for m in measured)]
     return TextTable("", columns, rows, left=len(sweep.axes))
 
 
