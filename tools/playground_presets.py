@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the playground's presets: every file of examples/, and cases of the four studies.
+"""Writes the playground's presets: every file of examples/ and cases of four studies.
 
     python tools/playground_presets.py OUT
 
-OUT is JSON: a list of {"group", "title", "toml"}. An example stands there as it is, with its comments; a case without
-what its defaults say. `make playground` calls this.
+OUT is JSON: a list of {"group", "title", "toml"}. An example keeps its comments; a case of a study omits defaults. The
+page reads no files, so a delivery trace that an example names is written into its text. `make playground` calls this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEED = 1
 
 
 def studies() -> Iterator[tuple[str, str, Scenario]]:
-    """Cases as (study, what it is, scenario)."""
+    """Cases as (study, title, scenario)."""
     for queue in Queue:
         chosen = case(4, queue)
         yield "CableLabs 2012, a cable modem", f"case {chosen.number}: {queue.value}", cablelabs.build(chosen, SEED)
@@ -41,10 +41,20 @@ def studies() -> Iterator[tuple[str, str, Scenario]]:
         yield "SCTE 2013, downstream and upstream", f"{discipline}, {one.buffer_ms} ms", scte2013.build(one, SEED)
 
 
+def example(file: Path) -> dict[str, str]:
+    """A file of examples/ as a preset."""
+    scenario, text = load(file), file.read_text(encoding="utf-8")
+    for link in scenario.data["link"].values():
+        trace = link.get("delivery", {}).get("trace")
+        if trace is not None:
+            named = f'file = "{trace["file"]}"'
+            text = text.replace(named, f'{named}, source = "{trace["source"]}"')
+    return {"group": "Examples", "title": scenario.name, "toml": text}
+
+
 def presets() -> list[dict[str, str]]:
-    """All of them, in the order of the list that people choose from."""
-    files = sorted(EXAMPLES.glob("*.toml"))
-    found = [{"group": "Examples", "title": load(f).name, "toml": f.read_text(encoding="utf-8")} for f in files]
+    """All presets, in the order of the page's list."""
+    found = [example(file) for file in sorted(EXAMPLES.glob("*.toml"))]
     found += [{"group": study, "title": title, "toml": s.as_toml()} for study, title, s in studies()]
     return found
 

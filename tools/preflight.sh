@@ -6,6 +6,16 @@ python=$1
 shift
 missing=0
 
+# Names rustup's command where rustup is installed, else the Debian package.
+rust_lack() { # what, rustup's command, Debian package, note
+    if command -v rustup >/dev/null 2>&1; then
+        printf 'bloatlab: %s is missing. Run: %s\n' "$1" "$2" >&2
+        missing=1
+    else
+        lack "$1" "$3" "$4"
+    fi
+}
+
 lack() { # what, Debian package, note
     printf 'bloatlab: %s is missing. On Debian or Ubuntu: apt-get install %s%s\n' "$1" "$2" "${3:+  ($3)}" >&2
     missing=1
@@ -28,19 +38,22 @@ check_python() {
 check_rust() {
     command -v cc >/dev/null 2>&1 || lack "a C compiler and linker (cc)" "gcc libc6-dev"
     if ! command -v cargo >/dev/null 2>&1; then
-        lack "the Rust toolchain (cargo)" "cargo" "or rustup, package rustup, for a newer one"
+        rust_lack "the Rust toolchain (cargo)" "rustup default stable" "cargo" "or rustup, package rustup, for a newer one"
         return
     fi
     want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
     have=$(rustc --version 2>/dev/null | sed 's/^rustc \([0-9]*\.[0-9]*\).*/\1/')
-    [ -n "$have" ] || { lack "the Rust compiler (rustc)" "rustc" "or rustup"; return; }
+    [ -n "$have" ] || { rust_lack "the Rust compiler (rustc)" "rustup default stable" "rustc" "or rustup"; return; }
     oldest=$(printf '%s\n%s\n' "${want:-0}" "$have" | sort -V | head -n 1)
-    [ "$oldest" = "${want:-0}" ] || lack "Rust $want or newer (rustc is $have)" "rustup" "then rustup default stable"
+    [ "$oldest" = "${want:-0}" ] ||
+        rust_lack "Rust $want or newer (rustc is $have)" "rustup update stable && rustup default stable" "rustup" "then rustup default stable"
 }
 
 check_lint() {
-    cargo fmt --version >/dev/null 2>&1 || lack "cargo fmt" "rustfmt" "or rustup component add rustfmt"
-    cargo clippy --version >/dev/null 2>&1 || lack "cargo clippy" "rust-clippy" "or rustup component add clippy"
+    cargo fmt --version >/dev/null 2>&1 ||
+        rust_lack "cargo fmt" "rustup component add rustfmt" "rustfmt" "or rustup component add rustfmt"
+    cargo clippy --version >/dev/null 2>&1 ||
+        rust_lack "cargo clippy" "rustup component add clippy" "rust-clippy" "or rustup component add clippy"
 }
 
 check_web() {
@@ -52,7 +65,7 @@ check_web() {
             lack "Node 18 or newer (node is $(node --version))" "nodejs"
     fi
     [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ] ||
-        lack "Rust's target wasm32-unknown-unknown" "rustup" "then rustup target add wasm32-unknown-unknown"
+        rust_lack "Rust's target wasm32-unknown-unknown" "rustup target add wasm32-unknown-unknown" "rustup" "then rustup target add wasm32-unknown-unknown"
 }
 
 for part in "$@"; do "check_$part"; done

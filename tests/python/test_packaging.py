@@ -103,6 +103,25 @@ def test_what_the_playground_needs_is_named(tmp_path: Path):
     assert "rustup target add wasm32-unknown-unknown" in done.stderr
 
 
+def test_with_rustup_no_package_is_named_for_what_rustup_brings(tmp_path: Path):
+    for tool in ("sed", "head", "sort"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    for tool in ("rustup", "cc", "npm", "node"):
+        executable(tmp_path / tool, "exit 0")
+    executable(tmp_path / "rustc", "echo rustc 1.1.0")
+    executable(tmp_path / "cargo", "exit 1")
+    done = preflight("python3", "rust", "lint", "web", path=str(tmp_path))
+    assert done.returncode == 1
+    assert "apt-get" not in done.stderr
+    for command in (
+        "update stable",
+        "component add rustfmt",
+        "component add clippy",
+        "target add wasm32-unknown-unknown",
+    ):
+        assert f"Run: rustup {command}" in done.stderr
+
+
 def test_a_node_of_today_is_new_enough(tmp_path: Path):
     (tmp_path / "npm").write_text("#!/bin/sh\n")
     for version, enough in (("v20.20.2", True), ("v16.1.0", False)):

@@ -29,11 +29,13 @@ _spec.loader.exec_module(playground_presets)
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 CASES = {f"{study}: {title}": scenario for study, title, scenario in playground_presets.studies()}
+PRESETS = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
 
 
 def one_of_each() -> dict[str, Scenario]:
-    """Every example, and the first case of each study."""
-    found = {file.name: load(file) for file in EXAMPLES}
+    """Every example, and the first case of each study, by the name of its preset."""
+    examples = (load(file) for file in EXAMPLES)
+    found = {f"Examples: {scenario.name}": scenario for scenario in examples}
     for study, title, scenario in playground_presets.studies():
         if not any(name.startswith(study) for name in found):
             found[f"{study}: {title}"] = scenario
@@ -45,19 +47,22 @@ def native(scenario: Scenario) -> str:
     return _core.run(scenario.text)["summary"]
 
 
-@pytest.fixture(scope="module")
-def by_wasm() -> dict[str, str]:
-    """The summary of each scenario by WebAssembly in Node, as text."""
+def in_node(tool: str, given: str = "") -> Any:
+    """What a program of web/tools answers, run on the simulator built for WebAssembly."""
     if shutil.which("node") is None:
         pytest.skip("no Node: apt-get install nodejs, then make playground")
-    if not WASM.is_file():
+    if not WASM.is_file() or not (ROOT / "web/node_modules/esbuild").is_dir():
         pytest.skip("the simulator is not built for WebAssembly: make playground")
-    scenarios = one_of_each()
-    command = ["node", str(ROOT / "web/tools/summaries.mjs"), str(WASM)]
-    texts = json.dumps([scenario.text for scenario in scenarios.values()])
-    done = subprocess.run(command, input=texts, capture_output=True, text=True, check=False, timeout=300)
+    command = ["node", str(ROOT / "web/tools" / tool), str(WASM)]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
-    return dict(zip(scenarios, json.loads(done.stdout), strict=True))
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def by_wasm() -> dict[str, str]:
+    """The summary of each preset by WebAssembly in Node, as text: read as TOML, then run, as the page does."""
+    return dict(zip(PRESETS, in_node("summaries.mjs", json.dumps(list(PRESETS.values()))), strict=True))
 
 
 def test_there_is_a_case_of_each_study_and_every_example():
@@ -66,29 +71,32 @@ def test_there_is_a_case_of_each_study_and_every_example():
     assert len(EXAMPLES) >= 6
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_runs_in_the_page(name: str, by_wasm: dict[str, str]):
+    summary = json.loads(by_wasm[name])
+    assert "problems" not in summary
+    assert any(link["delivered_packets"] > 0 for link in summary["links"].values())
+
+
 @pytest.mark.parametrize("name", one_of_each())
 def test_webassembly_answers_with_the_native_bytes(name: str, by_wasm: dict[str, str]):
     assert by_wasm[name] == native(one_of_each()[name])
 
 
 def test_webassembly_refuses_what_the_native_core_refuses():
-    if shutil.which("node") is None or not WASM.is_file():
-        pytest.skip("no Node, or the simulator is not built for WebAssembly: make playground")
     bad = '{"duration": "1s", "link": {"up": {"from": "a", "to": "b", "rate": "5mbi"}}}'
-    command = ["node", str(ROOT / "web/tools/summaries.mjs"), str(WASM)]
-    done = subprocess.run(command, input=json.dumps([bad]), capture_output=True, text=True, check=True, timeout=60)
-    (problem,) = json.loads(json.loads(done.stdout)[0])["problems"]
+    (problem,) = json.loads(in_node("summaries.mjs", json.dumps([bad]))[0])["problems"]
     with pytest.raises(_core.ScenarioError) as refused:
         _core.resolve(bad, "json")
     assert [f"{problem['path']}: {problem['message']}"] == refused.value.args[0]
     assert problem["path"] == "link.up.rate"
 
 
-def test_presets_are_the_scenarios_that_they_name():
-    presets = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
-    for name, scenario in CASES.items():
-        assert parse(presets[name]) == scenario
-    assert [p for p in presets if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
+def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):
+    # an empty folder: a preset names no file that the page would have to read
+    for name, scenario in (CASES | one_of_each()).items():
+        assert parse(PRESETS[name], folder=tmp_path) == scenario
+    assert [p for p in PRESETS if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.name)

@@ -101,7 +101,8 @@ def test_it_loads_from_disk_and_says_what_happens(page: Open):
     assert PAGE.stat().st_size <= 3_000_000
     sentence = found.page.inner_text("#sentence")
     assert re.match(
-        r"Behind 250 packets of droptail, packets wait \d+ ms \(grade [A-F]\+?\); the call is worth MOS", sentence
+        r"Queue of up \(droptail, 250 packets\): packets wait \d+ ms on average \(grade [A-F]\+?\); the call has MOS",
+        sentence,
     )
     assert found.page.locator("canvas").count() == 3
 
@@ -142,6 +143,49 @@ def test_no_two_lines_of_a_chart_look_alike(page: Open):
         assert len(set(looks)) == len(looks), (chart, looks)
 
 
+def test_values_stand_in_a_legend_only_under_the_pointer(page: Open):
+    found = page(HOME)
+    legend = found.page.locator("#delay-chart .u-legend")
+    assert re.sub(r"\s", "", legend.inner_text()) == "meanlongestdrops"
+    found.page.locator("#delay-chart .u-over").hover()
+    assert re.search(r"time \(s\)\s*[\d.]+\s*mean\s*\d+ ms", legend.inner_text())
+
+
+def test_an_idle_queue_has_an_axis_with_marks_that_differ(page: Open):
+    idle = json.loads(json.dumps(HOME))
+    del idle["app"][NASTY]
+    assert float(page(idle).page.get_attribute("#delay-chart", "data-top")) >= 1
+
+
+def test_a_slider_says_its_value_with_a_unit(page: Open):
+    found = page(HOME)
+    rate = found.page.get_by_role("slider", name="rate", exact=True).first
+    assert rate.get_attribute("aria-valuetext") == "5 Mbit/s"
+    settled(found, lambda: rate.fill("445"))
+    assert rate.get_attribute("aria-valuetext") == "6.03 Mbit/s"
+    spoken = {
+        label: found.page.get_by_role("slider", name=label, exact=True).first.get_attribute("aria-valuetext")
+        for label in ("RTT", "buffer", "duration")
+    }
+    assert spoken == {"RTT": "20 ms", "buffer": "250 packets", "duration": "20 s"}
+
+
+def test_a_card_names_the_application_and_what_it_measures(page: Open):
+    found = page()
+    headings = found.page.locator(".card h3").all_inner_texts()
+    assert headings == ["Delay that load adds", "call: quality", "upload: goodput"]
+
+
+def test_controls_that_go_on_below_fade(page: Open):
+    found = page(HOME, height=700)
+    controls = found.page.locator("#controls")
+    assert "more" in (controls.get_attribute("class") or "")
+    controls.evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    until(found, "!document.getElementById('controls').classList.contains('more')")
+    tall = page(HOME, height=1600)
+    assert "more" not in (tall.page.get_attribute("#controls", "class") or "")
+
+
 def test_a_slider_moves_the_chart(page: Open):
     found = page(HOME)
     before = greatest(found)
@@ -170,8 +214,9 @@ def test_a_run_is_pinned_and_the_next_compared_with_it(page: Open):
     found.page.click("#pin")
     settled(found, lambda: found.page.select_option('[data-path="link.up.queue"] > select', "codel"))
     assert "pinned: mean" in found.page.get_attribute("#delay-chart", "data-lines")
-    assert "pinned: MOS 1.0, now better" in found.page.inner_text('[data-card="call"]')
-    assert "Behind 250 packets of droptail" in found.page.inner_text("#pinned")
+    assert "pinned: MOS 1.0, now better (▲ higher)" in found.page.inner_text('[data-card="call"]')
+    assert re.search(r"pinned: \d+ ms, now better \(▼ lower\)", found.page.inner_text('[data-card="latency"]'))
+    assert "Queue of up (droptail, 250 packets)" in found.page.inner_text("#pinned")
     assert held(found)["pinned"] == HOME
     found.page.click("#pin")
     assert "pinned" not in found.page.get_attribute("#delay-chart", "data-lines")
@@ -209,6 +254,31 @@ def test_a_wrong_value_shows_its_error_at_its_field(field: str, value: str, page
     assert "expected" in row.locator(".error").first.inner_text()
     assert found.page.inner_text("#sentence") == before
     assert found.page.locator(".error:not(:empty)").count() == 1
+
+
+def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
+    found = page(HOME)
+    shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
+    assert not found.page.is_visible("#stale")
+    # another link is the slowest, and is there in both scenarios
+    other = {
+        "name": "other",
+        "duration": "5s",
+        "link": {
+            "down": {"from": "b", "to": "a", "rate": "1mbit", "queue": {"codel": {"target": "-5ms"}}},
+            "up": {"from": "a", "to": "b", "rate": "9mbit"},
+        },
+    }
+    packed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    end = packed.compress(json.dumps({"scenario": other}).encode()) + packed.flush()
+    found.page.evaluate("end => { location.hash = end; }", "#1=" + base64.urlsafe_b64encode(end).decode().rstrip("="))
+    found.page.wait_for_selector("#stale:not(:empty)")
+    assert found.page.input_value('[data-path="look"] select') == "down"
+    assert {s: found.page.inner_text(s) for s in shown} == shown
+    assert "last run" in found.page.inner_text("#stale")
+    settled(found, lambda: found.page.locator('[data-path="link.down.queue"] > select').select_option("droptail"))
+    assert not found.page.is_visible("#stale")
+    assert found.page.inner_text("#sentence").startswith("Queue of down")
 
 
 def test_the_rows_error_is_the_cores(page: Open):
@@ -251,6 +321,8 @@ def test_a_preset_is_opened(page: Open):
     found = page()
     settled(found, lambda: found.page.select_option("#preset", label="cable modem"))
     assert from_dict(held(found)["scenario"]) == load(ROOT / "examples/cable-modem.toml")
+    settled(found, lambda: found.page.select_option("#preset", label="a recorded link"))
+    assert found.page.inner_text("#sentence").startswith("Queue of down (fq_codel)")
 
 
 def test_names_are_text_everywhere(page: Open):
@@ -266,10 +338,13 @@ def test_names_are_text_everywhere(page: Open):
 def test_the_tour_shows_what_it_says(page: Open):
     found = page()
     settled(found, lambda: found.page.click("#start-tour"))
-    seen: list[float] = [greatest(found)]
-    for _ in range(5):
-        settled(found, lambda: found.page.click("#tour .primary"))
+    seen: list[float] = []
+    for _ in range(6):
+        if seen:
+            settled(found, lambda: found.page.click("#tour .primary"))
         seen.append(greatest(found))
+        assert re.search(r"\d", found.page.inner_text("#tour .look"))
+        assert not re.search(r"[…–{}]|NaN|Infinity", found.page.inner_text("#tour .look"))
     idle, one_bdp, bloated, small, codel, _fq = seen
     assert idle < 2
     assert one_bdp < 60

@@ -1,36 +1,39 @@
-// What the people behind the link get, in words and numbers of the summary.
+// The summary of a run in cards and a sentence.
 
 import { h } from "./dom";
 import { get, isTable } from "./paths";
 import type { Json, Summary, Tree } from "./types";
 
 interface Card {
+  /** What `value` measures: "quality", "page load". */
   title: string;
   value: string;
-  /** What the value means, in a word; with a glyph, so that no colour is needed. */
+  /** A word for the value; a glyph stands beside it, so that no colour is needed. */
   verdict: string;
   tone: "good" | "fair" | "bad" | "plain";
   lines: string[];
-  /** The number behind `value`, to compare runs by. */
+  /** The number behind `value`, for comparing runs. */
   number: number | null;
-  /** 1: more is better; -1: less is. */
+  /** 1: more is better; -1: less is better. */
   better: 1 | -1;
+  /** Name and kind of the application; empty for the link. */
   app: string;
+  kind: string;
 }
 
 const GLYPHS = { good: "●", fair: "◐", bad: "○", plain: "" };
 
-const number = (of: Json | undefined, ...path: string[]): number | null => {
+export const number = (of: Json | undefined, ...path: string[]): number | null => {
   const found = get(of, path);
   return typeof found === "number" ? found : null;
 };
 
-const text = (x: number | null, digits = 1, least = 0): string =>
-  x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: least });
+const digits = (x: number | null, most = 1, least = 0): string =>
+  x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
-/** How satisfied callers are, by R.   Source: ITU-T G.107 Annex B, table B.1, as MOS. */
-function satisfaction(mos: number | null): [string, Card["tone"]] {
+/** Satisfaction of callers with a MOS.   Source: ITU-T G.107 Annex B, table B.1. */
+export function satisfaction(mos: number | null): [string, Card["tone"]] {
   if (mos === null) return ["no call", "plain"];
   if (mos >= 4.34) return ["very satisfied", "good"];
   if (mos >= 4.03) return ["satisfied", "good"];
@@ -45,41 +48,41 @@ const graded = (grade: string): Card["tone"] => (/^(A\+?|good|excellent)$/.test(
 function latency(summary: Summary): Card {
   const { induced_ms: induced, grade, from } = summary.latency;
   return {
-    title: "Delay that load adds", value: induced === null ? "–" : `${text(induced, induced < 10 ? 1 : 0)} ms`,
+    title: "Delay that load adds", value: induced === null ? "–" : `${digits(induced, induced < 10 ? 1 : 0)} ms`,
     verdict: grade === null ? "" : `grade ${grade}`, tone: grade === null ? "plain" : graded(grade),
-    lines: from === null ? [] : [`measured at ${from.replace(/^(app|link)\./, "")}`], number: induced, better: -1, app: "",
+    lines: from === null ? [] : [`measured at ${from.replace(/^(app|link)\./, "")}`], number: induced, better: -1, app: "", kind: "",
   };
 }
 
-type Make = (app: Tree, summary: Summary) => Omit<Card, "app">;
+type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 
-/** By kind of application; one that has no entry gets its goodput. */
+/** Cards by kind of application; other kinds show their goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
     const mos = number(app, "voip", "mos");
     const [verdict, tone] = satisfaction(mos);
-    return { title: "Call", value: `MOS ${text(mos, 1, 1)}`, verdict, tone, number: mos, better: 1,
-      lines: [`${text(number(app, "voip", "delay_ms", "p50"), 0)} ms one way (median)`, `${text(number(app, "voip", "plr_percent"))} % lost or late`] };
+    return { title: "quality", value: `MOS ${digits(mos, 1, 1)}`, verdict, tone, number: mos, better: 1,
+      lines: [`${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms one way (median)`, `${digits(number(app, "voip", "plr_percent"))} % lost or late`] };
   },
   web: (app) => {
     const median = number(app, "web", "page_load_s", "median");
-    return { title: "Pages", value: `${text(median, 2)} s`, verdict: "median to load", tone: "plain", number: median, better: -1,
-      lines: [`${text(number(app, "web", "pages"), 0)} pages`, `95th percentile ${text(number(app, "web", "page_load_s", "p95"), 2)} s`] };
+    return { title: "page load", value: `${digits(median, 2)} s`, verdict: "median", tone: "plain", number: median, better: -1,
+      lines: [`${digits(number(app, "web", "pages"), 0)} pages`, `95th percentile ${digits(number(app, "web", "page_load_s", "p95"), 2)} s`] };
   },
   game: (app) => {
     const median = ms(number(app, "files", "median_s"));
-    return { title: "Game", value: `${text(median, 0)} ms`, verdict: "median per message", tone: "plain", number: median, better: -1,
-      lines: [`99th percentile ${text(ms(number(app, "files", "p99_s")), 0)} ms`, `${text(number(app, "files", "done"), 0)} messages`] };
+    return { title: "message delay", value: `${digits(median, 0)} ms`, verdict: "median", tone: "plain", number: median, better: -1,
+      lines: [`99th percentile ${digits(ms(number(app, "files", "p99_s")), 0)} ms`, `${digits(number(app, "files", "done"), 0)} messages`] };
   },
   video: (app) => {
     const [rate, stalls] = [number(app, "video", "mean_bitrate_mbit"), number(app, "video", "stalls")];
-    return { title: "Video", value: `${text(rate, 2)} Mbit/s`, verdict: stalls === 0 ? "no stall" : `${text(stalls, 0)} stalls`, tone: stalls === 0 ? "good" : "bad",
-      number: rate, better: 1, lines: [`starts after ${text(number(app, "video", "startup_s"), 1)} s`, `stalled for ${text(number(app, "video", "stalled_s"), 1)} s`] };
+    return { title: "bit rate", value: `${digits(rate, 2)} Mbit/s`, verdict: stalls === 0 ? "no stall" : `${digits(stalls, 0)} stalls`, tone: stalls === 0 ? "good" : "bad",
+      number: rate, better: 1, lines: [`starts after ${digits(number(app, "video", "startup_s"), 1)} s`, `stalled for ${digits(number(app, "video", "stalled_s"), 1)} s`] };
   },
   ping: (app) => {
     const [mean, grade] = [number(app, "ping", "rtt_ms", "p50"), get(app, ["ping", "grade"])];
-    return { title: "Ping", value: `${text(mean, mean !== null && mean < 10 ? 1 : 0)} ms`, verdict: typeof grade === "string" ? `grade ${grade}` : "median", number: mean, better: -1,
-      tone: typeof grade === "string" ? graded(grade) : "plain", lines: [`${text(number(app, "ping", "lost_percent"))} % lost`, `longest ${text(number(app, "ping", "rtt_ms", "max"), 0)} ms`] };
+    return { title: "round-trip time", value: `${digits(mean, mean !== null && mean < 10 ? 1 : 0)} ms`, verdict: typeof grade === "string" ? `grade ${grade}` : "median", number: mean, better: -1,
+      tone: typeof grade === "string" ? graded(grade) : "plain", lines: [`${digits(number(app, "ping", "lost_percent"))} % lost`, `longest ${digits(number(app, "ping", "rtt_ms", "max"), 0)} ms`] };
   },
 };
 
@@ -88,48 +91,53 @@ const transfers: Make = (app) => {
   const [way, rate] = rates.sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
   const took = number(app, "files", "median_s");
   const fairness = number(app, "fairness");
-  return { title: `Transfers${way}`, value: `${text(rate, 2)} Mbit/s`, verdict: "goodput", tone: "plain", number: rate, better: 1,
-    lines: [took === null ? "" : `${text(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${text(number(app, "flows"), 0)} flows ${text(fairness, 2)}`] };
+  return { title: `goodput${way}`, value: `${digits(rate, 2)} Mbit/s`, verdict: "", tone: "plain", number: rate, better: 1,
+    lines: [took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
 function cards(summary: Summary): Card[] {
   const apps = Object.entries(summary.apps).filter(([, app]) => isTable(app));
-  return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name }))];
+  return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name, kind: String(app["kind"]) }))];
 }
 
-/** A card for the link's delay and one per application, each beside the pinned run's. */
+/** A card for the link's delay and one per application, each with the pinned run's value. */
 export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[] {
   const before = new Map((pinned === null ? [] : cards(pinned)).map((card) => [`${card.app} ${card.title}`, card]));
   return cards(summary).map((card) => {
     const other = before.get(`${card.app} ${card.title}`);
     return h("article", { class: `card ${card.tone}`, "data-card": card.app || "latency" },
-      h("h3", {}, card.title, card.app !== "" && h("span", { class: "of" }, ` ${card.app}`)),
+      h("h3", {}, card.app === "" ? card.title : card.app, card.app !== "" && h("span", { class: "of" }, `: ${card.title}`)),
       h("p", { class: "value" }, card.value),
-      h("p", { class: "verdict" }, `${GLYPHS[card.tone]} ${card.verdict}`.trim()),
+      card.verdict !== "" && h("p", { class: "verdict" }, `${GLYPHS[card.tone]} ${card.verdict}`.trim()),
       ...card.lines.filter((l) => l !== "").map((line) => h("p", { class: "line" }, line)),
-      other !== undefined && h("p", { class: "pinned" }, `pinned: ${other.value}${change(card, other)}`));
+      other !== undefined && h("p", { class: "pinned" }, `pinned: ${other.value}${comparison(card, other)}`));
   });
 }
 
-function change(card: Card, other: Card): string {
-  if (card.number === null || other.number === null || card.number === other.number) return "";
-  return (card.number - other.number) * card.better > 0 ? ", now better ▲" : ", now worse ▼";
+/** ", now better (▼ lower)": the arrow is the number's direction. Empty if both show the same value. */
+function comparison(card: Card, other: Card): string {
+  if (card.number === null || other.number === null || card.value === other.value) return "";
+  const risen = card.number > other.number;
+  return `, now ${risen === card.better > 0 ? "better" : "worse"} (${risen ? "▲ higher" : "▼ lower"})`;
 }
 
-/** The run in a sentence: what the queue of `link` adds, and what the people behind it get. `queue` names that queue. */
+/** Kinds of applications whose purpose is goodput. */
+const BULK = ["ftp", "short", "burst", "bittorrent"];
+
+/** A one-sentence summary of the run: the wait in the queue of `link`, which `queue` describes, and what applications get. */
 export function sentence(summary: Summary, link: string, queue: string): string {
   const parts = cards(summary);
-  const call = parts.find((c) => c.title === "Call");
-  const page = parts.find((c) => c.title === "Pages");
+  const call = parts.find((c) => c.kind === "voip");
+  const page = parts.find((c) => c.kind === "web");
   const rates = Object.values(summary.apps)
-    .filter((app) => KINDS[String(app["kind"])] === undefined)
+    .filter((app) => BULK.includes(String(app["kind"])))
     .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   const grade = get(summary.links[link], ["grade"]);
-  const words = [`Behind ${queue}, packets wait ${mean === null ? "not at all" : `${text(mean, mean < 10 ? 1 : 0)} ms`}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
-  if (call) words.push(`the call is worth ${call.value} (${call.verdict})`);
-  if (page) words.push(`a page takes ${page.value}`);
+  const words = [`Queue of ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
+  if (call) words.push(`the call has ${call.value} (${call.verdict})`);
+  if (page) words.push(`a page loads in ${page.value}`);
   const rate = rates.reduce((a, b) => a + b, 0);
-  if (rate > 0) words.push(`transfers get ${text(rate, 2)} Mbit/s`);
+  if (rate > 0) words.push(`transfers get ${digits(rate, 2)} Mbit/s`);
   return `${words.join("; ")}.`;
 }

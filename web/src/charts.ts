@@ -10,11 +10,11 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** How a line is drawn when all colours are taken once, twice ...; and how that of a pinned run is. */
+/** Dashes for each further round through the colours, and for a pinned run. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 const DASH = [6, 5];
 
-/** The same of the box before a line's name. */
+/** The border of a line's box in the legend. */
 const border = (line: Line | undefined): CSSStyleDeclaration["borderStyle"] =>
   line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
@@ -29,7 +29,7 @@ interface Line {
   ticks?: boolean;
 }
 
-/** Of a logarithmic axis' ticks those at powers of ten. */
+/** Keeps the ticks at powers of ten of a logarithmic axis. */
 const decades = (_u: uPlot, ticks: number[]): (number | null)[] =>
   ticks.map((t) => (Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-6 ? t : null));
 
@@ -43,7 +43,7 @@ const style = (): Style => {
   return { ink: of.getPropertyValue("--muted").trim(), grid: of.getPropertyValue("--grid").trim() };
 };
 
-/** A row of ticks for each line of packets, at the top: where a bin has some, the stronger the more. */
+/** Draws drops and marks as a row of ticks each at the top of the chart; darker means more in that bin. */
 function rugs(u: uPlot, lines: Line[]): void {
   const { ctx, bbox } = u;
   const x = u.data[0];
@@ -67,12 +67,12 @@ function rugs(u: uPlot, lines: Line[]): void {
   });
 }
 
-/** One chart; it is built anew only when its lines are others. */
+/** One chart; rebuilt only when its set of lines changes. */
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
 
-  constructor(private readonly root: HTMLElement, private readonly kind: { unit: string; x: string; log?: boolean; sync?: string; top?: number }) {
+  constructor(private readonly root: HTMLElement, private readonly kind: { unit: string; x: string; log?: boolean; sync?: string; top?: number; least?: number; steps?: boolean }) {
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
@@ -84,7 +84,7 @@ class Chart {
       this.key = key;
       this.build(data, lines);
     } else this.plot.setData(data);
-    // for tests and screen readers: how far the picture goes
+    // for tests and screen readers: the greatest value drawn
     const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
@@ -106,7 +106,8 @@ class Chart {
     put(this.root);
     const { ink, grid } = style();
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: "12px system-ui, sans-serif" };
-    const { unit, x, log, sync, top } = this.kind;
+    const { unit, x, log, sync, top, least, steps } = this.kind;
+    const stepped = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
     const digits = (v: number | null): string => (v === null || v === undefined ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
     const options: uPlot.Options = {
       ...this.size(),
@@ -114,12 +115,13 @@ class Chart {
       cursor: { ...(sync ? { sync: { key: sync } } : {}), drag: { x: true, y: false } },
       scales: {
         x: { time: false, ...(log ? { distr: 3 as const } : {}) },
-        y: { range: (_u, _lo, hi) => [0, top ?? Math.max(hi * (1.05 + 0.07 * lines.filter((l) => l.ticks).length), 1e-3)] },
+        y: { range: (_u, _lo, hi) => [0, top ?? Math.max((hi ?? 0) * (1.05 + 0.07 * lines.filter((l) => l.ticks).length), least ?? 1)] },
         n: { auto: false, range: [0, 1] },
       },
-      hooks: { draw: [(u) => rugs(u, lines)] },
+      // values stand in the legend only while the pointer is over a chart
+      hooks: { draw: [(u) => { rugs(u, lines); this.root.dataset["top"] = String(u.scales["y"]?.max); }], setLegend: [(u) => this.root.classList.toggle("pointed", u.legend.idx !== null && u.legend.idx !== undefined)] },
       axes: [
-        { ...axis, ...(log ? { filter: decades, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : String(Number(t.toPrecision(2))))), grid: { ...axis.grid, filter: decades } } : {}) },
+        { ...axis, size: 28, ...(log ? { filter: decades, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : String(Number(t.toPrecision(2))))), grid: { ...axis.grid, filter: decades } } : {}) },
         { ...axis, size: 48 },
       ],
       series: [
@@ -129,7 +131,7 @@ class Chart {
           : {
             label: line.label, stroke: line.colour, width: line.faint ? 1 : 2, spanGaps: true,
             ...(line.dashed ? { dash: DASH } : line.dash ? { dash: line.dash } : {}), ...(line.faint ? { alpha: 0.45 } : {}),
-            points: { show: false }, value: (_u, v) => (v === null ? "–" : `${digits(v)} ${unit}`),
+            ...(stepped ? { paths: stepped } : {}), points: { show: false }, value: (_u, v) => (v === null ? "–" : `${digits(v)} ${unit}`),
           }),
       ],
     };
@@ -143,9 +145,9 @@ export class Board {
   private readonly curves: Chart;
 
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {
-    this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time" });
-    this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time" });
-    this.curves = new Chart(curves, { unit: "%", x: "delay (ms)", log: true, top: 100 });
+    this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time", least: 1 });
+    this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time", least: 0.1 });
+    this.curves = new Chart(curves, { unit: "%", x: "delay (ms)", log: true, top: 100, steps: true });
   }
 
   draw(now: Charts, link: string, pinned: Charts | null): void {
@@ -168,7 +170,7 @@ function axis(now: Charts, pinned: Charts | null): number[] {
   return pinned === null ? now.t_s : [...new Set([...now.t_s, ...pinned.t_s])].sort((a, b) => a - b);
 }
 
-/** Values at other times than their own: those of the bin that holds the time. */
+/** Resamples values to the times of `grid`: each takes the value of the bin that holds it. */
 function onto(grid: number[], charts: Charts, values: (number | null)[]): (number | null)[] {
   if (grid === charts.t_s) return values;
   const end = (charts.t_s[charts.t_s.length - 1] ?? 0) + charts.width_s;
@@ -179,7 +181,7 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** The wait: of all packets; of a discipline of two queues in L and in C. And where packets were dropped or marked. */
+/** Lines of the delay chart: mean (for two queues, in L and in C) and longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   const of = charts.links[link];
   if (of === undefined) return [];
@@ -197,14 +199,14 @@ function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   ];
 }
 
-/** Colours of a pinned run's waits, which may be of the same names as this one's. */
+/** Colours of a pinned run's lines, whose names may equal the current run's. */
 const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
 const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
 
 type Paint = (app: string, flow: number | null, direction: string) => Pick<Line, "colour" | "dash">;
 
-/** A colour for each application, flow and direction, the same in both runs; and a stroke where there are more lines than colours. */
+/** Gives each application, flow and direction a colour, the same in both runs, and dashes once the colours are used up. */
 function paint(charts: (Charts | null)[]): Paint {
   const names = new Map<string, number>();
   const key = (app: string, flow: number | null, direction: string) => `${flow ?? 0} ${direction} ${app}`;
@@ -220,7 +222,7 @@ function paint(charts: (Charts | null)[]): Paint {
 const label = (line: FlowLine): string =>
   `${line.app}${line.flows > 1 ? (line.flow === null ? ` (${line.flows} flows)` : ` ${line.flow + 1}`) : ""}${line.direction === "reverse" ? " ↓" : ""}`;
 
-/** Over how much time rates are averaged, s: in less, one sees packets. */
+/** The time over which rates are averaged, s; a shorter one would show single packets. */
 export const window = (charts: Charts): number =>
   charts.width_s * Math.ceil(Math.max(0.5, (charts.width_s * charts.t_s.length) / 120) / charts.width_s);
 
@@ -233,7 +235,7 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The lines of rates that somebody watches: not what goes back beside a transfer (requests, answers). */
+/** Lines of the rate chart: without small flows in the other direction, such as requests and ACKs. */
 function watched(charts: Charts): FlowLine[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowLine) => line.mbit.reduce((a, b) => a + b, 0);
@@ -245,7 +247,7 @@ function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
   return watched(charts).map((line) => ({ label: label(line), ...colour(line.app, line.flow, line.direction), values: onto(grid, charts, smooth(charts, line.mbit)) }));
 }
 
-/** Curves over common delays: in percent, at each step of any of them. */
+/** Distribution curves in percent, on a common grid of delays. */
 function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Paint): [number[], Line[]] {
   const curves = [now, pinned].flatMap((charts, i) => {
     if (charts === null) return [];

@@ -1,9 +1,9 @@
-// The controls: the link whose queue is looked at, what serves it, the applications, the run.
+// The controls: the chosen link, what serves its queue, the applications, the run.
 
 import { h, put } from "./dom";
 import { Form, range, row, type Store } from "./form";
 import { choice, get, isTable, set, type Path } from "./paths";
-import { limit, rate, seconds, showLimit, showRate, showSeconds, STEPS, toStep, type LimitUnit, type Scale } from "./quantities";
+import { limit, limitText, rate, rateText, seconds, secondsText, showLimit, showRate, showSeconds, STEPS, toStep, type LimitUnit, type Scale } from "./quantities";
 import type { Schema } from "./schema";
 import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
 import type { Description, Entry, Json, Tree } from "./types";
@@ -11,7 +11,7 @@ import type { Description, Entry, Json, Tree } from "./types";
 /** What the controls work on. */
 export interface Desk {
   tree: Tree;
-  /** The directed link that is looked at. */
+  /** The directed link whose queue the charts show. */
   link: string;
   /** The tree has changed; `rebuild` if its shape has, so that other controls are needed. */
   changed(rebuild: boolean): void;
@@ -25,7 +25,7 @@ const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "m
 export class Controls {
   private readonly form: Form;
   private readonly store: Store;
-  /** What a discipline was last set to, so that coming back to it finds it. */
+  /** Last parameters of each discipline, for when it is chosen again. */
   private readonly remembered = new Map<string, Tree>();
 
   constructor(private readonly desk: Desk, private readonly known: Description, private readonly schema: Schema) {
@@ -39,7 +39,7 @@ export class Controls {
     this.form = new Form(schema, this.store);
   }
 
-  /** Builds everything anew into `root`; open details stay open. */
+  /** Rebuilds all controls in `root`; open details stay open. */
   build(root: HTMLElement): void {
     const open = new Set([...root.querySelectorAll<HTMLDetailsElement>("details[open]")].map((d) => d.dataset["key"]));
     const focused = document.activeElement?.id;
@@ -51,7 +51,7 @@ export class Controls {
     this.update(root);
   }
 
-  /** What follows from the values: the BDP's mark. */
+  /** Updates what depends on other values: the BDP mark. */
   update(root: HTMLElement): void {
     for (const mark of root.querySelectorAll(".bdp")) mark.dispatchEvent(new Event("sync"));
   }
@@ -72,7 +72,7 @@ export class Controls {
     select.value = this.desk.link;
     return h("section", { class: "panel", "aria-label": "The link" },
       h("h2", {}, "The link"),
-      names.length > 1 && row("queue of", "The link whose queue is looked at.", ["look"], select),
+      names.length > 1 && row("queue of", "The link whose queue the charts show.", ["look"], select),
       this.rate(), this.rtt(), this.buffer(), this.discipline(), this.service(), this.wire());
   }
 
@@ -84,8 +84,8 @@ export class Controls {
     const slider = range(() => around({ lo: 1e5, hi: 1e9, zero: false }, value()), value, (bits) => {
       input.value = showRate(bits);
       this.store.change(path(), input.value);
-    }, "rate");
-    const field = row("rate", "Bits per second that the link carries in the long run.", path(), input, slider);
+    }, "rate", rateText);
+    const field = row("rate", "Long-term rate of the link, in bits per second.", path(), input, slider);
     field.dataset["also"] = `link.${this.key}.rate`;
     return field;
   }
@@ -105,8 +105,8 @@ export class Controls {
       input.value = showSeconds(time);
       setBaseRtt(this.desk.tree, this.desk.link, time);
       this.desk.changed(false);
-    }, "RTT");
-    const field = row("RTT", "Round trip of the first transfer through this link while nothing waits: the delays of the links on its way are stretched together.", ["rtt"], input, slider);
+    }, "RTT", secondsText);
+    const field = row("RTT", "Round-trip time of the first transfer through this link with empty queues. Moving it scales the delays of all links on the way.", ["rtt"], input, slider);
     field.dataset["also"] = roundTrip(this.desk.tree, this.desk.link).map((l) => `link.${l.key}.delay`).join(" ");
     return field;
   }
@@ -153,7 +153,7 @@ export class Controls {
     const slider = range(scale, () => current()?.[0] ?? NaN, (value) => {
       input.value = showLimit(value, current()?.[1] ?? "p");
       this.store.change(path, input.value);
-    }, "buffer");
+    }, "buffer", (value) => limitText(value, current()?.[1] ?? "p"));
     const units = h("select", { "aria-label": "unit of the buffer", class: "unit", onchange: () => this.convert(path, fallback, units.value as LimitUnit) });
     for (const [unit, name] of UNITS) units.append(h("option", { value: unit }, name));
     const mark = h("span", { class: "bdp" });
@@ -165,11 +165,11 @@ export class Controls {
       mark.hidden = Number.isNaN(bdp) || bdp <= 0;
       mark.style.setProperty("--at", String(place));
       mark.classList.toggle("right", place > 0.6);
-      mark.textContent = `BDP ${showLimit(bdp, unit)}`;
+      mark.textContent = `BDP ${limitText(bdp, unit)}`;
       slider.dispatchEvent(new Event("sync"));
     };
     mark.addEventListener("sync", sync);
-    const field = row("buffer", `${shape.doc} The mark is the bandwidth-delay product: what one transfer needs to fill the link.`, path,
+    const field = row("buffer", `${shape.doc} The mark is the bandwidth-delay product (BDP): the bytes in flight that fill the link.`, path,
       h("span", { class: "pair" }, input, units), h("span", { class: "marked" }, slider, mark));
     field.classList.add("tall");
     return field;
@@ -203,7 +203,7 @@ export class Controls {
     }
     select.value = name;
     const doc = this.known.catalogue.qdiscs.find((q) => q.name === name)?.summary ?? "";
-    const field = row("discipline", "What decides which packet is dropped, and which goes next.", base, select);
+    const field = row("discipline", "Decides which packet is dropped and which is sent next.", base, select);
     field.append(h("p", { class: "hint" }, doc));
     const rows = schema === null ? [] : this.form.fields(schema, [...base, name], this.limitOf(schema) === null ? [] : ["limit"]);
     if (rows.length > 0) field.append(details(`queue-${name}`, `${rows.length} parameters of ${name}`, ...rows));
@@ -232,12 +232,12 @@ export class Controls {
       select.append(h("option", { value }, label));
     }
     select.value = now;
-    const field = row("served by", "What takes packets out of the queue.", ["served"], select);
+    const field = row("served by", "Takes packets out of the queue.", ["served"], select);
     const doc = this.schema.shape(this.linkField(modem ?? "shaper")).doc;
     if (now !== "") field.append(h("p", { class: "hint" }, doc));
     const place = now === "htb" ? [...base, "shaper", "htb"] : [...base, modem ?? "shaper"];
     const params = { "": undefined, docsis: "DocsisParams", docsis31: "Docsis31Params", htb: "HtbParams", shaper: "ShaperParams" }[now];
-    if (params !== undefined) field.append(details(`service-${now}`, "its parameters", ...this.form.fields(this.schema.definition(params), place)));
+    if (params !== undefined) field.append(details(`service-${now}`, "parameters", ...this.form.fields(this.schema.definition(params), place)));
     return field;
   }
 
@@ -267,7 +267,7 @@ export class Controls {
   /** The rest of the link. */
   private wire(): HTMLElement {
     const without = ["from", "to", "both_ways", "rate", "queue", ...MODEMS, "shaper"];
-    return details("wire", "delay, jitter, loss, changes", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
+    return details("wire", "delay, jitter, loss, changes over time", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
   }
 
   private appsPanel(): HTMLElement {
@@ -291,7 +291,7 @@ export class Controls {
       this.desk.changed(true);
     });
     if (used.size > 1) select.prepend(h("option", { value: "*", selected: true }, "several"));
-    return row("TCP", "The stack of every application.", ["tcp"], select);
+    return row("TCP", "TCP stack of every application.", ["tcp"], select);
   }
 
   private stacks(value: string, chosen: (value: string | undefined) => void): HTMLSelectElement {
@@ -299,7 +299,7 @@ export class Controls {
     const fallback = shape.is === "table" ? shape.fields.find(([n]) => n === "tcp")?.[1]["default"] : "";
     const select = h("select", { onchange: () => chosen(select.value || undefined) });
     select.append(h("option", { value: "" }, `${String(fallback)} (default)`));
-    const own: Entry[] = tables(this.desk.tree, "tcp").map(([name]) => ({ name, doc: "of this scenario" }));
+    const own: Entry[] = tables(this.desk.tree, "tcp").map(([name]) => ({ name, doc: "defined in this scenario" }));
     for (const stack of [...own, ...this.known.catalogue.tcp]) select.append(h("option", { value: stack.name, title: stack.doc }, stack.name));
     if (value !== "*" && ![...select.options].some((o) => o.value === value)) select.append(h("option", { value }, value));
     select.value = value;
@@ -319,8 +319,8 @@ export class Controls {
         h("button", { type: "button", class: "remove", "aria-label": `remove ${name}`, onclick: () => this.store.change(path, undefined, true) }, "×")),
       h("p", { class: "error", role: "alert" }),
       flows,
-      details(`app-${name}`, "its parameters",
-        row("TCP", "Stack of both ends.", [...path, "tcp"], stack),
+      details(`app-${name}`, "parameters",
+        row("TCP", "TCP stack of both ends.", [...path, "tcp"], stack),
         ...this.form.fields(this.schema.definition("App"), path, ["from", "to", "tcp", "traffic"]),
         ...(schema === null ? [] : this.form.fields(schema, [...path, "traffic", kind], flows === null ? [] : ["flows"]))));
   }

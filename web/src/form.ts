@@ -2,7 +2,7 @@
 
 import { h } from "./dom";
 import { choice, get, isTable, type Path } from "./paths";
-import { fromStep, parse, show, STEPS, toStep, type Kind, type Scale } from "./quantities";
+import { fromStep, parse, show, STEPS, text, toStep, type Kind, type Scale } from "./quantities";
 import type { Schema, Shape, Variant } from "./schema";
 import type { Json, Problem, Tree } from "./types";
 
@@ -79,7 +79,7 @@ export class Form {
       const next = off ? undefined : show(kind, value, current() || shown(shape.fallback));
       input.value = shown(next);
       this.store.change(path, next);
-    }, words(path[path.length - 1] ?? ""));
+    }, words(path[path.length - 1] ?? ""), (value) => text(kind, value, current() || shown(shape.fallback)));
     input.addEventListener("input", () => slider.dispatchEvent(new Event("sync")));
     return [input, slider];
   }
@@ -97,7 +97,7 @@ export class Form {
       const next = shape.whole ? Math.max(1, Math.round(value)) : value;
       input.value = String(next);
       this.store.change(path, next);
-    }, words(path[path.length - 1] ?? ""));
+    }, words(path[path.length - 1] ?? ""), String);
     input.addEventListener("input", () => slider.dispatchEvent(new Event("sync")));
     return [input, slider];
   }
@@ -183,20 +183,22 @@ function scale(kind: Kind, shape: Shape, current: string): Scale {
   return value > 0 ? { ...near, lo: Math.min(near.lo, value / 2), hi: value > near.hi / 3 && kind !== "Prob" ? value * 5 : near.hi } : near;
 }
 
-/** A slider over a scale. It finds its place anew at the event `sync`. */
-export function range(scale: () => Scale, current: () => number, moved: (value: number) => void, label: string): HTMLInputElement {
+/** A slider over a scale; `said` gives a value as screen readers say it. The event `sync` moves it to the current value. */
+export function range(scale: () => Scale, current: () => number, moved: (value: number) => void, label: string, said: (value: number) => string): HTMLInputElement {
   let fixed = scale();
+  const say = (value: number) => slider.setAttribute("aria-valuetext", Number.isNaN(value) ? "not set" : said(value));
   const slider = h("input", {
     type: "range", min: "0", max: String(STEPS), step: "1", "aria-label": label,
     oninput: () => {
       const value = fromStep(fixed, Number(slider.value));
-      slider.setAttribute("aria-valuetext", String(value));
       moved(value);
+      say(value);
     },
   });
   const sync = () => {
     fixed = scale();
     slider.value = String(toStep(fixed, current()));
+    say(current());
   };
   slider.addEventListener("sync", sync);
   sync();

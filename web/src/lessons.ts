@@ -1,12 +1,14 @@
-// The tour, and questions for a class. Each step is an experiment: what differs from a home uplink, and what to look at.
+// The tour and the questions for a class. Each step has an experiment, its explanation, and what to look at.
 
 import type { Tree } from "./types";
 
 export interface Lesson {
   title: string;
   text: string;
-  /** What to look at or to try. */
+  /** What the run shows. `{name}` is a number of the run, `{before.name}` of the one before (facts.ts). In the class: what to do. */
   look: string;
+  /** What to try next. */
+  task?: string;
   scenario: Tree;
   /** Compare with the scenario of the step before. */
   compare: boolean;
@@ -14,7 +16,7 @@ export interface Lesson {
 
 const HOME_RTT = { up: "10ms", down: "10ms" };
 
-/** A home that uploads over 5 Mbit/s while somebody calls. */
+/** A home with 5 Mbit/s upstream, a call and some uploads. */
 function home(queue: Tree, uploads = 1, more: Tree = {}): Tree {
   const app: Tree = {
     call: { from: "home", to: ["internet"], traffic: { voip: {} } },
@@ -36,41 +38,45 @@ const LARGE: Tree = { droptail: { limit: "400p" } };
 
 export const TOUR: Lesson[] = [
   { title: "An idle link", scenario: home(LARGE, 0), compare: false,
-    text: "A home with 5 Mbit/s upstream. Somebody talks; nobody else sends. Packets of the call find the queue empty and leave at once.",
-    look: "The queue's delay is below a millisecond and the call is as good as it gets." },
+    text: "A home has 5 Mbit/s upstream. One call runs and nothing else. Its packets find the queue empty and leave at once.",
+    look: "The longest wait is {worst}. The call reaches MOS {mos} ({verdict})." },
   { title: "What a buffer does", scenario: home({ droptail: { limit: "17p" } }), compare: false,
-    text: "From second 5 on a file is uploaded. TCP sends faster until a packet is lost. A buffer holds what comes faster than the link can send, so that the link stays busy while TCP recovers. One bandwidth-delay product, the mark at the slider, is enough for one transfer.",
-    look: "The upload fills the link; the delay swings between nothing and the 40 ms that the buffer holds." },
+    text: "At second 5 an upload starts. TCP sends faster until a packet is lost. The buffer holds packets that arrive faster than the link can send, so the link stays busy while TCP recovers. This one holds 17 packets, two bandwidth-delay products (BDP, the mark below the slider).",
+    look: "From second 10 on, packets wait {low} to {high} on average. The upload gets {upload}." },
   { title: "Why it bloats", scenario: home(LARGE), compare: true,
-    text: "The same upload with a buffer of 400 packets, as many modems have. TCP fills any buffer, because a full buffer loses nothing and only loss slows TCP down. The upload is no faster. Every other packet now waits for most of a second.",
-    look: "The delay rises to almost a second and the call is worth little. Move the buffer's slider and watch both." },
+    text: "The same upload, with a buffer of 400 packets. TCP fills any drop-tail buffer: only a loss slows it down, and a large buffer loses packets late.",
+    look: "The upload is no faster: {upload} now, {before.upload} before. Packets now wait {low} to {high}, and the call falls from MOS {before.mos} to {mos} ({verdict}).",
+    task: "Move the buffer slider and watch the delay and the call." },
   { title: "A smaller buffer", scenario: home({ droptail: { limit: "8p" } }), compare: true,
-    text: "Eight packets are one bandwidth-delay product of this link. The delay stays short and the upload gets as much as before. But the size fits only this rate and this round trip: over a longer way the queue runs empty while TCP recovers, and at a lower rate the same packets take longer.",
-    look: "Move the RTT to 100 ms: the upload gets less. Then set the rate to 500 kbit/s: eight packets are now a long wait." },
+    text: "Eight packets are one BDP of this link. But the size fits only this rate and this round-trip time (RTT). With a longer RTT the queue runs empty while TCP recovers. At a lower rate the same packets take longer to send.",
+    look: "The longest wait is {worst}, and the upload still gets {upload}.",
+    task: "Set the RTT to 100 ms: the upload gets less. Then set the rate to 500 kbit/s: packets wait longer again." },
   { title: "What CoDel does", scenario: home({ codel: { limit: "400p" } }), compare: false,
-    text: "CoDel measures how long packets wait. If all of them have waited longer than 5 ms for 100 ms, it drops one, then more often, until TCP slows down. The buffer stays large for bursts; the standing queue goes.",
-    look: "The delay stays low at any rate and buffer: move both. The peak when the upload begins is the burst that CoDel lets pass." },
+    text: "CoDel measures how long packets wait. If every packet waits longer than 5 ms for 100 ms, CoDel drops one, then drops more often, until TCP slows down. The buffer stays large for bursts; the standing queue disappears.",
+    look: "From second 10 on, packets wait {low} to {high} on average. The peak of {worst} is the start of the upload: CoDel lets a short burst pass. The call reaches MOS {mos} ({verdict}).",
+    task: "Double the rate, then the buffer: the delay stays low." },
   { title: "What a queue per flow does", scenario: home({ fq_codel: {} }, 4, pages), compare: false,
-    text: "fq_codel gives each flow a queue of its own and serves them in turn, each with CoDel. A call that sends little never waits behind a transfer that sends much, even with four uploads and somebody who reads pages.",
-    look: "Pin this run, then choose codel: which of the people behind the link notice?" },
+    text: "fq_codel gives each flow its own queue, serves the queues in turn, and runs CoDel in each. A call sends little, so it does not wait behind uploads that send much. Here four uploads run, and someone loads pages.",
+    look: "The call reaches MOS {mos} ({verdict}); a page loads in {page}.",
+    task: "Pin this run, then choose codel. Which applications get worse?" },
 ];
 
 export const CLASS: Lesson[] = [
   { title: "How large should a buffer be?", scenario: home({ droptail: { limit: "100p" } }), compare: false,
     text: "Find the smallest drop-tail buffer with which one upload still gets 95 % of its best rate. Do it for RTTs of 10, 50 and 200 ms.",
-    look: "Plot your three sizes over the mark BDP. Then give the upload 8 flows and look for the smallest buffer again (Appenzeller, Keslassy and McKeown 2004 say why it shrinks)." },
+    look: "Plot the three sizes against the BDP mark. Then give the upload 8 flows and find the smallest buffer again. Appenzeller, Keslassy and McKeown (2004) explain why it shrinks." },
   { title: "Who loses?", scenario: home(LARGE, 1, pages), compare: false,
-    text: "Upload, call and pages share a bloated uplink. Pages come down an idle link: why do they take so long?",
-    look: "Requests and ACKs go up. Which discipline helps pages most, and which the call?" },
+    text: "An upload, a call and web pages share a bloated uplink. Pages arrive over an idle downlink. Why do they take so long?",
+    look: "Requests and ACKs use the uplink. Which discipline helps the pages most, and which the call?" },
   { title: "Delay-based and loss-based TCP", scenario: { ...home(LARGE), tcp: {}, app: { call: { from: "home", to: ["internet"], traffic: { voip: {} } }, upload: { from: "home", to: ["internet"], start: "5s", tcp: "bbr", traffic: { ftp: {} } } } }, compare: false,
-    text: "BBR aims at the bandwidth-delay product instead of a full buffer. What is the delay with BBR alone? Add an upload with CUBIC beside it: who gets the link, and who the delay?",
-    look: "Set the TCP of each application in its parameters. Then try fq_codel." },
+    text: "BBR aims at one bandwidth-delay product in flight instead of a full buffer. What is the delay with BBR alone? Add an upload with CUBIC. Which of them gets the link, and what is the delay now?",
+    look: "Set the TCP of each application under its parameters. Then try fq_codel." },
   { title: "Is a grade enough?", scenario: home({ pie: { limit: "400p" } }, 4), compare: false,
-    text: "Public tests grade a link by the delay that load adds. Find two settings with the same grade and different MOS.",
-    look: "Losses count for the call, and for a grade they do not." },
+    text: "Public speed tests grade a link by the delay that load adds. Find two settings with the same grade and a different MOS.",
+    look: "Losses lower the MOS but do not change the grade." },
   { title: "The cable modem", compare: false,
-    text: "A modem may send 10 MB at 20 Mbit/s before it is held to 5 Mbit/s. When does the delay rise, and why not at once?",
-    look: "At which second is the burst used up? Change max traffic burst and check your answer with arithmetic.",
+    text: "This modem may send 10 MB at up to 20 Mbit/s; then it is limited to 5 Mbit/s. When does the delay rise, and why not at once?",
+    look: "At which second is the burst used up? Calculate it, then change max traffic burst and check.",
     scenario: {
       name: "modem", duration: "40s",
       link: {
@@ -85,5 +91,5 @@ export const CLASS: Lesson[] = [
     } },
 ];
 
-/** What the page opens with. */
+/** The scenario that the page opens with. */
 export const FIRST: Tree = home({ droptail: { limit: "250p" } });

@@ -7,9 +7,10 @@ import { byId, h, put } from "./dom";
 import { Engine } from "./engine";
 import { mark } from "./form";
 import { decode, encode, inflate, unbase64 } from "./fragment";
+import { facts, filled } from "./facts";
 import { CLASS, FIRST, TOUR, type Lesson } from "./lessons";
 import { choice, get } from "./paths";
-import { limit, showBytes, showSeconds } from "./quantities";
+import { limit, limitText } from "./quantities";
 import { Schema } from "./schema";
 import { bottleneck, directed } from "./topology";
 import type { Preset, Problem, Result, Tree } from "./types";
@@ -21,19 +22,26 @@ let engine: Engine;
 let controls: Controls;
 let tree: Tree = structuredClone(FIRST);
 let link = bottleneck(tree);
-let result: { result: Result; tree: Tree } | null = null;
+/** The run that the page shows, and which of its links; `tree` may have changed since. */
+let result: { result: Result; tree: Tree; link: string } | null = null;
 let pinned: { result: Result; tree: Tree } | null = null;
-/** A scenario whose result is to be pinned before the next one runs. */
+/** The scenario to run after the one under way, whose result will be pinned. */
 let toPin: { then: Tree } | null = null;
+/** True if the current scenario was refused, so `result` belongs to an earlier one. */
+let stale = false;
 
 const desk: Desk = {
   get tree() { return tree; },
   get link() { return link; },
-  set link(name) { link = name; },
+  set link(name) {
+    link = name;
+    if (result !== null && !stale) result.link = name;
+  },
   changed(rebuild) {
     if (!directed(tree).some((l) => l.name === link)) link = bottleneck(tree);
     if (rebuild) controls.build(byId("controls"));
     else controls.update(byId("controls"));
+    fade();
     byId<HTMLSelectElement>("preset").value = "";
     put(byId("notice"));
     engine.run(tree);
@@ -42,7 +50,13 @@ const desk: Desk = {
   },
 };
 
-/** Takes another scenario in place of the one there is. */
+/** Fades the end of the controls while there is more to scroll to. */
+function fade(): void {
+  const column = byId("controls");
+  column.classList.toggle("more", column.scrollTop + column.clientHeight < column.scrollHeight - 4);
+}
+
+/** Replaces the scenario. */
 function open(next: Tree, look?: string): void {
   tree = structuredClone(next);
   link = look ?? bottleneck(tree);
@@ -60,12 +74,13 @@ const watch = {
       engine.run(then);
       return;
     }
-    result = { result: answer, tree: of };
+    result = { result: answer, tree: of, link };
     tell([]);
     document.body.dataset["runs"] = String(Number(document.body.dataset["runs"] ?? 0) + 1);
     document.body.dataset["ms"] = ms.toFixed(1);
     byId("stats").textContent = `${answer.summary.duration_s.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
     redraw();
+    fillTour();
   },
   problems(problems: Problem[]): void {
     toPin = null;
@@ -80,38 +95,39 @@ const watch = {
   },
 };
 
-/** Problems at their fields; what has none above the charts. */
+/** Shows each problem at its field, and those without a field above the charts. */
 function tell(problems: Problem[]): void {
+  stale = problems.length > 0;
   const rest = mark(byId("controls"), problems);
   const lines = rest.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`));
   put(byId("problems"), ...lines.map((line) => h("p", {}, line)));
-  byId("results").classList.toggle("stale", problems.length > 0);
-  if (problems.length > 0) byId("stats").textContent = "The charts show the last scenario that could be run.";
+  document.body.classList.toggle("stale", stale);
+  byId("stale").textContent = !stale ? "" : result === null ? "This scenario cannot run." : `This scenario cannot run. Everything below shows the last run (${result.tree["name"] ?? "unnamed"}).`;
+  if (stale) byId("stats").textContent = "";
 }
 
 function redraw(): void {
   if (result === null) return;
   const { charts, summary } = result.result;
-  const shown = charts.links[link] !== undefined ? link : (Object.keys(charts.links)[0] ?? "");
+  const shown = charts.links[result.link] !== undefined ? result.link : (Object.keys(charts.links)[0] ?? "");
   board.draw(charts, shown, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
   byId("sentence").textContent = sentence(summary, shown, queueName(result.tree, shown));
-  byId("rate-title").textContent = `Rate of each flow (Mbit/s), means over ${window(charts).toFixed(1)} s`;
+  byId("rate-title").textContent = `Rate of each flow (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
   byId("delay-title").textContent = `Delay in the queue of ${shown} (ms)`;
   byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
   byId("pin").setAttribute("aria-pressed", String(pinned !== null));
   put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, shown, queueName(pinned.tree, shown)))]));
 }
 
-/** "250 packets of droptail". */
+/** "droptail, 250 packets". */
 function queueName(of: Tree, name: string): string {
   const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
   const size = queue?.params["limit"];
-  if (queue === null) return "the default queue";
+  if (queue === null) return "default";
   const [value, unit] = (typeof size === "string" ? limit(size) : null) ?? [NaN, "p"];
   if (Number.isNaN(value)) return queue.name;
-  const many = unit === "p" ? `${value} packet${value === 1 ? "" : "s"}` : unit === "B" ? showBytes(value).replace(/([kMG]?B)$/i, " $1") : showSeconds(value).replace(/(m?s|us)$/, " $1");
-  return `${many} of ${queue.name}`;
+  return `${queue.name}, ${limitText(value, unit)}`;
 }
 
 // ------------------------------------------------------------------------------------------------ link and TOML
@@ -119,7 +135,7 @@ function queueName(of: Tree, name: string): string {
 let later = 0;
 let own = "";
 
-/** Writes the experiment into the fragment, when the hand has come to rest. */
+/** Writes the experiment into the address once changes have paused. */
 function remember(): void {
   clearTimeout(later);
   later = setTimeout(async () => {
@@ -152,7 +168,7 @@ async function copy(text: string, button: HTMLElement, what: string): Promise<vo
     await navigator.clipboard.writeText(text);
     button.textContent = `${what} copied`;
   } catch {
-    // no right to the clipboard (some browsers, for a file): the text stands selected in the dialogue
+    // some browsers deny a file access to the clipboard: show the text, selected
     byId<HTMLTextAreaElement>("toml-text").value = text;
     byId<HTMLDialogElement>("toml").showModal();
     byId<HTMLTextAreaElement>("toml-text").select();
@@ -201,7 +217,7 @@ function fillPresets(): void {
 
 let step = 0;
 
-/** Shows an experiment of the tour or the class, beside the one before where that is the point. */
+/** Opens an experiment of the tour or the class; one that compares runs the previous experiment first and pins it. */
 function teach(lesson: Lesson, before: Lesson | undefined): void {
   pinned = null;
   if (lesson.compare && before !== undefined) {
@@ -223,13 +239,22 @@ function tour(to: number): void {
   panel.hidden = false;
   put(panel,
     h("p", { class: "step" }, `Step ${step + 1} of ${TOUR.length}`),
-    h("h2", { tabindex: "-1" }, lesson.title), h("p", {}, lesson.text), h("p", { class: "look" }, lesson.look),
+    h("h2", { tabindex: "-1" }, lesson.title), h("p", {}, lesson.text), h("p", { class: "look" }, "…"),
+    lesson.task !== undefined && h("p", { class: "task" }, lesson.task),
     h("div", { class: "buttons" },
       h("button", { type: "button", disabled: step === 0, onclick: () => tour(step - 1) }, "Back"),
       h("button", { type: "button", class: "primary", onclick: () => (last ? endTour() : tour(step + 1)) }, last ? "Done" : "Next"),
       h("button", { type: "button", onclick: endTour }, "Close")));
   panel.querySelector("h2")?.focus();
   teach(lesson, TOUR[step - 1]);
+}
+
+/** Fills the numbers of the step's run into its text; later changes to the experiment leave the text alone. */
+function fillTour(): void {
+  const lesson = TOUR[step];
+  if (byId("tour").hidden || lesson === undefined || result === null || JSON.stringify(result.tree) !== JSON.stringify(lesson.scenario)) return;
+  const look = byId("tour").querySelector(".look");
+  if (look !== null) look.textContent = filled(lesson.look, facts(result.result), pinned === null ? null : facts(pinned.result));
 }
 
 function endTour(): void {
@@ -239,7 +264,7 @@ function endTour(): void {
 
 function fillClass(): void {
   put(byId("questions"), ...CLASS.map((lesson, i) =>
-    h("li", {}, h("h3", {}, lesson.title), h("p", {}, lesson.text), h("p", { class: "look" }, lesson.look),
+    h("li", {}, h("h3", {}, lesson.title), h("p", {}, lesson.text), h("p", { class: "task" }, lesson.look),
       h("button", { type: "button", onclick: () => { byId<HTMLDialogElement>("class").close(); teach(lesson, CLASS[i - 1]); } }, "Open this experiment"))));
 }
 
@@ -257,6 +282,9 @@ function listen(): void {
   byId("show-toml").addEventListener("click", showToml);
   byId("copy-toml").addEventListener("click", () => copy(byId<HTMLTextAreaElement>("toml-text").value, byId("copy-toml"), "TOML"));
   byId("take-toml").addEventListener("click", takeToml);
+  byId("controls").addEventListener("scroll", fade, { passive: true });
+  byId("controls").addEventListener("toggle", fade, { capture: true });
+  addEventListener("resize", fade);
   byId("start-tour").addEventListener("click", () => tour(0));
   byId("show-class").addEventListener("click", () => byId<HTMLDialogElement>("class").showModal());
   for (const button of document.querySelectorAll("dialog .close")) button.addEventListener("click", () => button.closest("dialog")?.close());

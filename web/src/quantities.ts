@@ -62,7 +62,7 @@ export function parse(kind: Kind, value: string | number): number {
   }
 }
 
-/** Three digits are enough for a hand. */
+/** Rounds to three digits, as fine as a slider is set. */
 export const rounded = (x: number): number => (x === 0 ? 0 : Number(x.toPrecision(3)));
 
 const plain = (x: number): string => String(Number(x.toFixed(6)));
@@ -103,7 +103,33 @@ export function show(kind: Kind, value: number, like = "p"): string | number {
   }
 }
 
-/** How a slider runs over numbers: evenly in the logarithm; its left end is nothing, where nothing is allowed. */
+/** Numbers with three digits and a unit, for people: "5.06 Mbit/s", "1.5 s", "250 packets"; "–" for NaN. */
+const withUnit = (x: number, units: readonly [number, string][]): string => {
+  const [scale, unit] = units.find(([s]) => rounded(x) >= s) ?? units[units.length - 1] ?? [1, ""];
+  return Number.isNaN(x) ? "–" : `${plain(rounded(x) / scale)} ${unit}`;
+};
+export const rateText = (bits: number): string => withUnit(bits, [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]]);
+export const bytesText = (size: number): string => withUnit(size, [[1e6, "MB"], [1e3, "kB"], [1, "bytes"]]);
+export const secondsText = (time: number): string =>
+  time === 0 ? "0 ms" : withUnit(time, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
+
+export function limitText(value: number, unit: LimitUnit): string {
+  if (unit === "p") return `${Math.max(1, Math.round(rounded(value)))} packet${Math.round(value) <= 1 ? "" : "s"}`;
+  return unit === "B" ? bytesText(value) : secondsText(value);
+}
+
+/** A number of a kind as people read it. `like` gives a limit its unit. */
+export function text(kind: Kind, value: number, like = "p"): string {
+  switch (kind) {
+    case "BitRate": return rateText(value);
+    case "Bytes": return bytesText(value);
+    case "Duration": return secondsText(value);
+    case "Limit": return limitText(value, limit(like)?.[1] ?? "p");
+    case "Prob": return Number.isNaN(value) ? "–" : `${plain(rounded(100 * value))} %`;
+  }
+}
+
+/** A slider's logarithmic scale; its left end is zero where zero is allowed. */
 export interface Scale {
   lo: number;
   hi: number;

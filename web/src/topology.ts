@@ -1,4 +1,4 @@
-// What a scenario's links come to: which queue fills, the round trip through it, its bandwidth-delay product.
+// Derived from a scenario's links: the bottleneck, the round trip through it, rates and delays.
 
 import { choice, get, isTable, set, type Path } from "./paths";
 import { rate, seconds, showSeconds } from "./quantities";
@@ -30,7 +30,7 @@ export function directed(tree: Tree): Directed[] {
 /** Cable modems that a link may have, DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** Where the rate is that a link carries in the long run: its modem's or shaper's, else its own. */
+/** Path of a link's long-term rate: its modem's or shaper's, else its own. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -41,7 +41,7 @@ export function ratePath(link: Tree, key: string): Path {
   return [...base, "rate"];
 }
 
-/** Bits per second that a link carries in the long run; NaN without a rate. */
+/** Long-term rate of a link, bit/s; NaN without a rate. */
 export function linkRate(tree: Tree, key: string): number {
   const link = get(tree, ["link", key]);
   if (!isTable(link)) return NaN;
@@ -122,11 +122,11 @@ const showFine = (time: number): string => {
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link whose queue one looks at first: the slowest, then one that leaves an application's client. */
+/** The directed link shown first: one with a delivery process, then the slowest, then one that leaves an application's client. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)
-    .map((link) => ({ link, rate: linkRate(tree, link.key), upstream: upstream(tree, link, clients) }))
+    .map((link) => ({ link, rate: get(tree, ["link", link.key, "delivery"]) === undefined ? linkRate(tree, link.key) : 0, upstream: upstream(tree, link, clients) }))
     .filter((l) => !Number.isNaN(l.rate))
     .sort((a, b) => a.rate - b.rate || Number(b.upstream) - Number(a.upstream));
   return order[0]?.link.name ?? directed(tree)[0]?.name ?? "";

@@ -2,16 +2,18 @@
 //
 //     node summaries.mjs WASM < [TEXT, ...] > [SUMMARY, ...]
 //
-// In and out are JSON: texts of scenarios (JSON), and the texts of their summaries.
+// In and out are JSON: texts of scenarios (JSON, or TOML as a preset has it), and the texts of their summaries.
 
 import { readFileSync } from "node:fs";
 import { engine } from "./engine.mjs";
 
 const core = await engine(process.argv[2]);
 const summaries = JSON.parse(readFileSync(0, "utf8")).map((text) => {
-  const out = core.run(text);
+  const read = text.startsWith("{") ? { tree: null } : core.read(text);
+  if (read.problems) return JSON.stringify({ problems: read.problems });
+  const out = core.run(read.tree === null ? text : JSON.stringify(read.tree));
   const [begin, end] = ['{"summary":', ',"charts":'];
-  // the text itself, not what it is read as: bytes are compared
+  // the text itself, not its parsed form: bytes are compared
   return out.startsWith(begin) ? out.slice(begin.length, out.lastIndexOf(end)) : out;
 });
 process.stdout.write(JSON.stringify(summaries));
