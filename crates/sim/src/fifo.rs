@@ -6,7 +6,7 @@
 //! sent and who is on the wire share one ring; a cursor parts the waiting from the rest and is moved when somebody looks.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
-//! test (`tests/fast_path.rs`) proves the two equal.
+//! test (`tests/it/fast_path.rs`) proves the two equal.
 //!
 //! Among equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
 //! schedule those of this link, so that two links whose packets arrive in one moment keep their order, too.

@@ -1,6 +1,7 @@
 //! Memory does not grow with simulated time, and stays small: live bytes are counted by the test's own allocator.
 #![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
 
+#[path = "it/common/mod.rs"]
 mod common;
 use common::{D04_APPS, modem, read};
 use sim::World;

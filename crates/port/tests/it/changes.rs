@@ -1,0 +1,122 @@
+//! Schedules, loss and what the discipline sees of its link.
+
+use crate::common::{Bench, FLOW, ms};
+use packet::DropReason;
+use port::Change;
+use units::{BitRate, Bytes, Duration, Prob, Time};
+
+fn stamps(b: &Bench) -> Vec<Time> {
+    b.out.iter().map(|p| p.stamp).collect()
+}
+
+#[test]
+fn a_rate_changes_for_the_next_packet() {
+    // 1500 B: 2.4 ms at 5 Mbit/s, 1.2 ms at 10 Mbit/s; the one in transmission at 3 ms ends at 4.8 ms
+    let mut b = Bench::new("rate = '5mbit'\nqueue = { droptail = {} }");
+    b.burst(ms(0.0), 4, 1500);
+    b.run(ms(3.0));
+    b.port.change(ms(3.0), Change { rate: Some(BitRate(10_000_000)), ..Change::default() });
+    b.run(Time(1 << 40));
+    assert_eq!(stamps(&b), [ms(2.4), ms(4.8), ms(6.0), ms(7.2)]);
+}
+
+#[test]
+fn a_stopped_link_holds_its_queue_and_goes_again() {
+    let mut b = Bench::new("rate = '5mbit'\nqueue = { droptail = {} }");
+    b.burst(ms(0.0), 2, 1500);
+    b.port.change(ms(0.0), Change { rate: Some(BitRate(0)), ..Change::default() });
+    b.run(ms(50.0));
+    assert_eq!((stamps(&b), b.port.deadline(), b.port.backlog().packets), (vec![ms(2.4)], Time::NEVER, 1));
+    b.burst(ms(60.0), 1, 1500);
+    b.port.change(ms(100.0), Change { rate: Some(BitRate(5_000_000)), ..Change::default() });
+    assert_eq!(b.port.deadline(), ms(100.0));
+    b.run(Time(1 << 40));
+    assert_eq!(stamps(&b), [ms(2.4), ms(102.4), ms(104.8)]);
+}
+
+#[test]
+fn a_shorter_delay_overtakes_nobody() {
+    let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
+    b.burst(ms(0.0), 2, 1500);
+    b.run(ms(2.4));
+    b.port.change(ms(2.4), Change { delay: Some(Duration::from_millis(1)), ..Change::default() });
+    b.run(ms(30.0));
+    b.burst(ms(30.0), 1, 1500);
+    b.run(Time(1 << 40));
+    // the second had begun before the change; the third has the new delay
+    assert_eq!(stamps(&b), [ms(22.4), ms(24.8), ms(33.4)]);
+    let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
+    b.burst(ms(0.0), 1, 1500);
+    b.run(ms(3.0));
+    b.port.change(ms(3.0), Change { delay: Some(Duration::ZERO), ..Change::default() });
+    b.burst(ms(3.0), 1, 1500);
+    b.run(Time(1 << 40));
+    assert_eq!(stamps(&b), [ms(22.4), ms(22.4)]);
+}
+
+#[test]
+fn a_service_flow_follows_its_schedule() {
+    // a schedule: 10 s each at 5, 2.5 and 5 Mbit/s after the burst is spent
+    let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ shaper = {FLOW} }}"));
+    let mut marks = Vec::new();
+    for (end, rate) in [(10, 5_000_000), (20, 2_500_000), (30, 5_000_000), (40, 5_000_000)] {
+        b.saturate(Time((end - 10) * 1_000_000_000), Time(end * 1_000_000_000), 4);
+        marks.push(b.port.counters().delivered.bytes);
+        let change = Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
+        b.port.change(Time(end * 1_000_000_000), change);
+    }
+    // from 10 s on at 5, from 20 s on at 2.5, from 30 s on at 5 Mbit/s; to a packet
+    let spans: Vec<f64> = marks.windows(2).map(|w| (w[1] - w[0]) as f64 * 8.0 / 10.0).collect();
+    for (rate, expected) in spans.iter().zip([5e6, 2.5e6, 5e6]) {
+        assert!((rate - expected).abs() <= 1500.0 * 8.0 / 10.0 * 2.0, "{spans:?}");
+    }
+}
+
+#[test]
+fn a_channel_becomes_congested() {
+    let mut b = Bench::new(&format!(
+        "rate = '100mbit'\nqueue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ docsis = {{ flow = {FLOW} }} }}"
+    ));
+    b.saturate(Time::ZERO, Time(10_000_000_000), 4);
+    let before = b.port.counters().delivered.bytes;
+    b.port.change(Time(10_000_000_000), Change { max_grant: Some(Bytes(500)), ..Change::default() });
+    b.saturate(Time(10_000_000_000), Time(20_000_000_000), 4);
+    // 500 B per 2 ms = 2 Mbit/s
+    let rate = (b.port.counters().delivered.bytes - before) as f64 * 8.0 / 10.0;
+    assert!((rate / 2e6 - 1.0).abs() < 0.005, "{rate}");
+}
+
+#[test]
+fn the_link_loses_its_share_and_lost_packets_take_their_time() {
+    let mut b = Bench::new("rate = '1gbit'\nloss = '10%'\nqueue = { droptail = { limit = '100000p' } }");
+    b.burst(ms(0.0), 40_000, 1500);
+    b.run(Time(1 << 40));
+    // sd = sqrt(40 000 x 0.1 x 0.9) = 60; five of them
+    let lost = b.dropped(DropReason::LinkLoss);
+    assert!((3700..=4300).contains(&lost), "{lost}");
+    assert_eq!(b.out.len() + lost, 40_000);
+    // the k-th packet ends at k x 12 us whatever was lost before it
+    assert!(b.out.iter().all(|p| p.stamp == Time((p.seq + 1) * 12_000)));
+    b.port.change(Time(1 << 40), Change { loss: Some(Prob::default()), ..Change::default() });
+    b.burst(Time(1 << 40), 100, 1500);
+    b.run(Time(1 << 41));
+    assert_eq!(b.dropped(DropReason::LinkLoss), lost);
+}
+
+#[test]
+fn the_discipline_sees_tokens_and_what_waits_behind() {
+    let mut b = Bench::new(&format!(
+        "rate = '100mbit'\nqueue = {{ droptail = {{}} }}\nservice = {{ docsis = {{ flow = {FLOW} }} }}"
+    ));
+    let view = b.port.link_view(ms(0.0));
+    assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
+    // q <= tokens: 8 q / peak; else the rest at the sustained rate: 4 s + 4 s
+    assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
+    assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));
+    assert_eq!(view.downstream_delay, Duration::from_millis(4));
+    b.burst(ms(0.5), 1, 1500);
+    b.poll(ms(0.5));
+    // the bucket was full, so only the charge of 1500 B shows
+    assert_eq!(b.port.link_view(ms(0.5)).tokens, Bytes(9_998_500));
+    assert_eq!(b.port.link_view(ms(0.5)).downstream_delay, Duration::from_micros(5500));
+}

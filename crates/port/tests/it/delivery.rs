@@ -1,0 +1,249 @@
+//! A recorded trace: the checks of its rule, by hand and by another method.
+
+use crate::common::{Bench, ms};
+use packet::DropReason;
+use port::{Port, PortSpec};
+use proptest::prelude::*;
+use record::LinkId;
+use units::{Duration, Time};
+
+/// A link with these times, a long queue, and `more` keys of the trace.
+fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
+    let text: Vec<String> = lines.iter().map(u64::to_string).collect();
+    Bench::new(&format!(
+        "queue = {{ {queue} }}\n[service.delivery.trace]\nfile = 'a'\nsource = '''\n{}\n'''\n{more}",
+        text.join("\n")
+    ))
+}
+
+fn arrivals(b: &Bench) -> Vec<(u64, Time)> {
+    b.out.iter().map(|p| (p.seq, p.stamp)).collect()
+}
+
+const LONG: &str = "droptail = { limit = '100000p' }";
+
+#[test]
+fn two_packets_of_1500_bytes_and_one_opportunity() {
+    // the first leaves in the opportunity at 10 ms and 4 B of the second, too; its other 1496 B go at 20 ms. A third of 8 B takes
+    // what is left of that one
+    let mut b = link(&[10], LONG, "");
+    b.burst(ms(1.0), 2, 1500);
+    b.run(ms(10.0));
+    assert_eq!((arrivals(&b), b.port.backlog().packets), (vec![(0, ms(10.0))], 0));
+    b.burst(ms(11.0), 1, 8);
+    b.run(ms(40.0));
+    assert_eq!(arrivals(&b)[1..], [(1, ms(20.0)), (2, ms(20.0))]);
+    let c = b.port.opportunities(ms(40.5)).unwrap();
+    assert_eq!((c.count, c.used, c.bytes, c.used_bytes), (4, 2, 4 * 1504, 3008));
+    // with opportunities of 1500 B nothing of the second goes with the first
+    let mut b = link(&[10], LONG, "opportunity = 1500");
+    b.burst(ms(1.0), 2, 1500);
+    b.run(ms(40.0));
+    assert_eq!(arrivals(&b), [(0, ms(10.0)), (1, ms(20.0))]);
+}
+
+#[test]
+fn an_arrival_in_the_same_millisecond_has_missed_it() {
+    let mut b = link(&[10, 13], LONG, "");
+    b.burst(ms(10.0), 1, 1500);
+    // by a clock of whole milliseconds 12.999 is 12: in time for 13
+    b.burst(ms(12.999), 1, 4);
+    b.run(ms(13.0));
+    assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
+    // whatever the order in which the host asks: the opportunity of the moment comes first
+    let mut b = link(&[10], LONG, "");
+    b.poll(ms(10.0));
+    b.burst(ms(10.0), 1, 1500);
+    b.run(ms(20.0));
+    assert_eq!(arrivals(&b), [(0, ms(20.0))]);
+}
+
+#[test]
+fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
+    // 7 lines, period 31 ms: 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s; 1 s has 32 whole rounds and 8 ms of the 33rd: lines 3, 3, 8
+    let lines = [3, 3, 8, 20, 20, 20, 31];
+    let mut b = link(&lines, LONG, "");
+    b.burst(Time::ZERO, 1000, 1504);
+    for round in 1..=20u64 {
+        b.run(ms(31.0 * round as f64));
+        assert_eq!(b.port.counters().delivered.bytes, 7 * 1504 * round);
+    }
+    b.run(ms(1000.0));
+    assert_eq!(b.out.len(), 7 * 32 + 3);
+    assert_eq!(b.port.link_view(ms(0.0)).rate.0, 7 * 1504 * 8 * 1000 / 31);
+    // packets of 1500 bytes share them without loss: these 7 x 32 + 3 = 227 lines are 341 408 bytes
+    let mut b = link(&lines, LONG, "");
+    b.burst(Time::ZERO, 1000, 1500);
+    b.run(ms(1000.0));
+    assert_eq!((b.out.len(), b.port.opportunities(ms(1000.0)).unwrap().used_bytes), (227 * 1504 / 1500, 227 * 1504));
+}
+
+#[test]
+fn an_idle_link_has_no_moments() {
+    let mut b = link(&[10], LONG, "");
+    assert_eq!(b.port.deadline(), Time::NEVER);
+    b.burst(ms(101.0), 1, 1500);
+    assert_eq!(b.port.deadline(), ms(110.0));
+    b.run(Time(1 << 50));
+    assert_eq!((arrivals(&b), b.port.deadline()), (vec![(0, ms(110.0))], Time::NEVER));
+    let c = b.port.opportunities(ms(1000.0)).unwrap();
+    assert_eq!((c.count, c.used, c.longest_gap), (99, 1, Duration::from_millis(10)));
+}
+
+#[test]
+fn gaps_are_counted() {
+    // 0-200, 200-201, 201-500, then 700, 701, 1000
+    let mut b = link(&[200, 201, 500], LONG, "");
+    b.run(ms(1000.0));
+    let c = b.port.opportunities(ms(1000.5)).unwrap();
+    assert_eq!((c.count, c.long_gaps, c.longest_gap), (6, 4, Duration::from_millis(299)));
+    assert_eq!((c.used, c.used_bytes), (0, 0));
+}
+
+#[test]
+fn codel_drops_after_a_gap_by_its_own_law() {
+    // a packet and an opportunity each ms; 300 ms without any. From 500 ms on every head has waited 300 ms less a ms for each
+    // drop: it is above the target at 500, so the first drop comes an interval later and drop k + 1 follows 100 ms / sqrt(k) after.
+    // By 1500 ms that leaves 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
+    let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
+    for k in 0..1500 {
+        b.run(ms(f64::from(k) + 0.5));
+        b.burst(ms(f64::from(k) + 0.5), 1, 1500);
+    }
+    let mut due = 600.0;
+    let mut by_hand = 0;
+    while due <= 1499.0 {
+        by_hand += 1;
+        due += 100.0 / f64::from(by_hand).sqrt();
+    }
+    assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
+    assert!((22..=28).contains(&by_hand), "{by_hand}");
+    // the head at 600 ms came at 300.5, at 700 at 401.5, at 771 at 473.5: in the gap. That of 829 ms came at 532.5
+    assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
+    // before the gap nothing waited, and one packet alone in a gap is no queue
+    let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
+    for k in 0..201 {
+        b.run(ms(f64::from(k) + 0.5));
+        b.burst(ms(f64::from(k) + 0.5), 1, 1500);
+    }
+    b.run(ms(1000.0));
+    assert_eq!((b.fates.0.len(), b.out.len(), b.out[200].stamp), (0, 201, ms(500.0)));
+}
+
+#[test]
+fn drops_of_a_gap_are_those_that_waited_in_it() {
+    // room for two; opportunities at 10, 20, 50 and 250 ms, then 260, 270, 300 and 500: gaps of 200 ms
+    let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
+    let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
+    // three at once find room for two before the gap; the third is no drop of a gap
+    b.burst(ms(1.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
+    // an idle link, nobody has asked it for 50 ms: the third that comes in the gap is dropped in it
+    b.run(ms(100.0));
+    b.burst(ms(100.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));
+    // after the gap again none
+    b.run(ms(260.5));
+    b.burst(ms(260.5), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
+    // in the moment of the last opportunity before a gap, one has missed it
+    b.run(ms(550.0));
+    b.burst(ms(550.0), 3, 1500);
+    assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
+}
+
+#[test]
+fn a_drop_that_waited_through_two_gaps_counts_once() {
+    // one at a time is sent, gaps of 150 ms; the oldest is dropped for the newest
+    let mut b = link(&[150], "droptail = { limit = '2p', drop_head = true }", "opportunity = 1500");
+    b.burst(ms(1.0), 2, 1500);
+    b.run(ms(160.0));
+    b.burst(ms(160.0), 1, 1500);
+    assert_eq!(b.port.opportunities(ms(160.0)).unwrap().gap_drops, 0);
+    b.burst(ms(170.0), 1, 1500);
+    assert_eq!(b.port.opportunities(ms(170.0)).unwrap().gap_drops, 1);
+}
+
+#[test]
+fn what_cannot_be_built_is_refused() {
+    let problem = |text: &str| {
+        let spec: PortSpec = toml::from_str(&format!("queue = {{ droptail = {{}} }}\n{text}")).unwrap();
+        let p = Port::build(&spec, LinkId(0), 1, "x").unwrap_err();
+        format!("{}: {}", p.path, p.message)
+    };
+    let missing = problem("service = { delivery = { trace = { file = 'lte.down' } } }");
+    assert!(missing.starts_with("delivery.trace.file: \"lte.down\" has not been read"), "{missing}");
+    let small = problem("service = { delivery = { trace = { source = '+1', opportunity = 27 } } }");
+    assert!(small.starts_with("service.delivery.trace.opportunity: 27B is not valid"), "{small}");
+    assert!(problem("service = { delivery = { trace = {} } }").starts_with("service.delivery.trace.file: is missing"));
+    let falls = "queue = 'droptail'\nservice = { delivery = { trace = { source = '+1 -2' } } }";
+    let message = toml::from_str::<PortSpec>(falls).unwrap_err().to_string();
+    assert!(message.contains("line 2: \"-2\" is not valid; expected +MS or +MSxCOUNT"), "{message}");
+}
+
+proptest! {
+    /// Work by work, in place of packets: with A bytes arrived before an opportunity of b and S sent, it makes S' = min(A, S + b).
+    /// A packet leaves with the first opportunity that covers its last byte.
+    #[test]
+    fn departures_are_those_of_the_bytes(
+        gaps in prop::collection::vec(0u64..9, 2..40),
+        packets in prop::collection::vec((0u64..6_000, 1u16..=1504), 1..200),
+        start in 0u64..300,
+    ) {
+        let mut lines: Vec<u64> = gaps.iter().scan(0, |t, g| { *t += g; Some(*t) }).collect();
+        lines.push(lines[lines.len() - 1] + 1);
+        let period = *lines.last().unwrap();
+        let mut b = link(&lines, LONG, &format!("start = '{start}ms'"));
+        let (mut now, mut arrived, mut expected) = (0u64, Vec::new(), Vec::new());
+        for (gap, size) in packets {
+            now += gap; // us
+            b.run(Time(now * 1000));
+            b.burst(Time(now * 1000), 1, size);
+            arrived.push((now, u64::from(size)));
+        }
+        let (mut sent, mut total, mut k) = (0u64, 0u64, 0usize);
+        let mut covered: Vec<u64> = Vec::new();
+        for (_, size) in &arrived { total += size; covered.push(total); }
+        // line by line, for as long as anything can be left
+        'rounds: for round in 0u64.. {
+            for line in &lines {
+                let Some(at) = (round * period + line).checked_sub(start % period) else { continue };
+                let there: u64 = arrived.iter().filter(|(t, _)| *t < at * 1000).map(|a| a.1).sum();
+                sent = there.min(sent + 1504).max(sent);
+                while k < covered.len() && covered[k] <= sent {
+                    expected.push((k as u64, Time(at * 1_000_000)));
+                    k += 1;
+                }
+                if k == covered.len() { break 'rounds }
+            }
+        }
+        b.run(Time(expected.last().unwrap().1.0 + 1));
+        prop_assert_eq!(arrivals(&b), expected);
+    }
+}
+
+#[test]
+fn a_model_and_the_file_that_it_writes_are_the_same_link() {
+    for (name, table) in
+        [("lte", "{ way = 'up' }"), ("wifi", "{ stations = 2 }"), ("starlink", "{ delay_swing = '0s' }")]
+    {
+        let spec = format!("queue = {{ {LONG} }}\nservice = {{ delivery = {{ {name} = {table} }} }}");
+        let delivery: port::Delivery = toml::from_str(&format!("{name} = {table}")).unwrap();
+        let file = delivery.file(1, "up", Duration::from_secs(20)).unwrap();
+        let mut played =
+            Bench::new(&format!("queue = {{ {LONG} }}\n[service.delivery.trace]\nsource = '''\n{file}'''"));
+        let mut model = Bench::named(&spec, "link.up");
+        for b in [&mut played, &mut model] {
+            for k in 0..18_000u64 {
+                let now = Time(k * 1_000_100);
+                b.run(now);
+                b.burst(now, 1 + (k % 3) as usize, 1500);
+            }
+        }
+        assert_eq!(arrivals(&played), arrivals(&model), "{name}");
+        assert_eq!(played.port.opportunities(ms(18_000.0)), model.port.opportunities(ms(18_000.0)), "{name}");
+        assert!(played.out.len() > 4000, "{name}: {}", played.out.len());
+        assert_ne!(delivery.file(2, "up", Duration::from_secs(20)).unwrap(), file, "{name}: another seed");
+    }
+}

@@ -1,0 +1,157 @@
+//! HTB against its closed form: the n-th of packets that wait from an idle moment on leaves when what went before it is paid
+//! for, t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate); of a token bucket it is s_1 + .. + s_n.
+
+use crate::common::{Bench, ms};
+use port::{Change, PortSpec};
+use units::{BitRate, Time};
+
+/// From here on both buckets are full.
+const START: Time = Time(1_000_000_000);
+
+fn bench(lines: &str) -> Bench {
+    Bench::new(&format!("queue = {{ droptail = {{}} }}\n{lines}"))
+}
+
+/// When each packet reached the far end, in ns after `START`.
+fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
+    b.run(end);
+    b.out.iter().map(|p| p.stamp.since(START).0).collect()
+}
+
+#[test]
+fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
+    let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
+    b.burst(START, 5, 1514);
+    // 1600 - 1514 = 86 B are left, so the second goes, too; then 1428 B of debt at 0.8 us a byte, and 1514 B each
+    assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
+    let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
+    let mut b = bench(bucket);
+    b.burst(START, 2, 1514);
+    // the token bucket waits for the 1428 B that the second lacks, then the wire takes 12.112 us
+    assert_eq!(arrivals(&mut b, ms(2000.0)), [12_112, 1_142_400 + 12_112]);
+}
+
+#[test]
+fn the_closed_form_holds_for_any_sizes() {
+    let sizes: Vec<u16> = (0..400u32).map(|i| 60 + (i * i * 37 % 1455) as u16).collect();
+    for (rate, burst) in [(1_000_000u64, 1600u64), (7_000_003, 15_000), (100_000_000, 1)] {
+        let mut b = bench(&format!(
+            "rate = {rate}\nservice = {{ shaper = {{ htb = {{ burst = {burst}, cburst = {burst} }} }} }}"
+        ));
+        sizes.iter().for_each(|s| b.burst(START, 1, *s));
+        let mut before = 0u64;
+        let expected: Vec<u64> = sizes
+            .iter()
+            .map(|s| {
+                let debt = before.saturating_sub(burst);
+                before += u64::from(*s);
+                (debt * 8_000_000_000).div_ceil(rate)
+            })
+            .collect();
+        assert_eq!(arrivals(&mut b, Time(1 << 60)), expected, "{rate} bit/s, {burst} B");
+    }
+}
+
+#[test]
+fn what_waits_is_in_the_queue_and_a_debt_outlives_an_idle_time() {
+    let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
+    b.burst(START, 2, 1000);
+    b.poll(START);
+    // one byte of tokens is enough for the first; the second waits for 999 B, 7.992 ms, in the queue
+    assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
+    b.run(ms(1008.0));
+    // 1000 B of debt from 7.992 ms on are paid at 15.992 ms: an arrival at 10 ms waits for it, one at 30 ms does not
+    b.burst(ms(1010.0), 1, 100);
+    b.run(ms(1030.0));
+    b.burst(ms(1030.0), 1, 100);
+    assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 7_992_000, 15_992_000, 30_000_000]);
+}
+
+#[test]
+fn an_empty_queue_is_not_asked() {
+    // RED below HTB keeps its average while the link is idle; below a shaper that asks, it decays
+    let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
+    let average = |service: &str| {
+        let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
+        b.burst(START, 6, 1000);
+        b.run(ms(5000.0));
+        b.burst(ms(6000.0), 1, 1000);
+        let qdisc::Discipline::Red(red) = b.port.queue().discipline() else { panic!() };
+        red.law().average()
+    };
+    let bucket = "{ max_sustained_rate = '8mbit', max_traffic_burst = 1600 }";
+    let (kept, decayed) = (average("'htb'"), average(bucket));
+    assert!(kept > 0.5 && decayed < 1e-9, "{kept} {decayed}");
+}
+
+#[test]
+fn the_ceil_holds_while_the_burst_lasts() {
+    // 20 packets of 1000 B: at 8 Mbit/s (1 ms each) while 10 000 B in excess of 2 Mbit/s last, then 4 ms each
+    let htb = "service = { shaper = { htb = { ceil = '8mbit', burst = 10000, cburst = 1 } } }";
+    let mut b = bench(&format!("rate = '2mbit'\n{htb}"));
+    b.burst(START, 20, 1000);
+    let expected = (0..20u64).map(|n| {
+        let (ceil, rate) = ((n * 1000).saturating_sub(1) * 1000, (n * 1000).saturating_sub(10_000) * 4000);
+        ceil.max(rate)
+    });
+    assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn an_interface_behind_it_takes_one_packet_at_a_time() {
+    // 8 Mbit/s: 1 ms a packet of 1000 B; the burst would let five go at once
+    let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
+    let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
+    b.burst(START, 8, 1000);
+    // begun when the interface is free and (n x 1000 - 4000) B are paid at 4 us a byte, ended 1 ms later
+    let expected = (0..8u64).map(|n| (n * 1_000_000).max((n * 1000).saturating_sub(4000) * 4000) + 1_000_000);
+    assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_debt_is_paid_at_the_new_rate() {
+    let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
+    b.burst(START, 3, 1001);
+    b.run(ms(1004.0));
+    // 1000 B of debt; 4 ms at 1 Mbit/s paid 500 B, 500 B at 4 Mbit/s take 1 ms, and the next 1001 B 2.002 ms
+    b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
+    assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);
+    assert_eq!(b.port.link_view(ms(2000.0)).rate, BitRate(4_000_000));
+    let own = "rate = '1gbit'\nservice = { shaper = { htb = { rate = '1mbit', burst = 1, cburst = 1 } } }";
+    let mut b = bench(own);
+    b.burst(START, 2, 1001);
+    b.run(ms(1004.0));
+    b.port.change(ms(1004.0), Change { max_sustained_rate: Some(BitRate(4_000_000)), ..Change::default() });
+    // 1001 B at 1 Gbit/s: 8.008 us
+    assert_eq!(arrivals(&mut b, ms(2000.0)), [8_008, 5_008_008]);
+}
+
+#[test]
+fn words_tables_and_what_is_wrong() {
+    let read = |text: &str| toml::from_str::<PortSpec>(&format!("queue = {{ droptail = {{}} }}\n{text}"));
+    let word = read("rate = '5mbit'\nservice = { shaper = 'htb' }").unwrap();
+    assert_eq!(word, read("rate = '5mbit'\nservice = { shaper = { htb = {} } }").unwrap());
+    let back: PortSpec = serde_json::from_str(&serde_json::to_string(&word).unwrap()).unwrap();
+    assert_eq!(back, word);
+    let bucket = read("service = { shaper = { max_sustained_rate = '5mbit' } }").unwrap();
+    let back: PortSpec = serde_json::from_str(&serde_json::to_string(&bucket).unwrap()).unwrap();
+    assert_eq!(back, bucket);
+    let refusal = |text: &str| match read(text) {
+        Err(e) => e.to_string(),
+        Ok(spec) => spec.validate().unwrap_err().to_string(),
+    };
+    for (text, what) in [
+        ("service = { shaper = 'htb' }", "service.shaper.htb.rate: there is none"),
+        ("service = { shaper = 'tbf' }", "unknown variant `tbf`, expected `htb`"),
+        ("service = { shaper = { htb = { brust = 1 } } }", "unknown field `brust`, expected one of `rate`, `ceil`"),
+        ("service = { shaper = { max_sustained_rat = 1 } }", "unknown field `max_sustained_rat`"),
+        ("rate = 1\nservice = { shaper = { htb = { burst = '0B' } } }", "service.shaper.htb.burst: 0B is not valid"),
+        ("rate = '2mbit'\nservice = { shaper = { htb = { ceil = '1mbit' } } }", "at least the rate, 2Mbit"),
+        ("rate = 1\nservice = { shaper = { htb = {}, rate = 1 } }", "\"rate\" does not go with htb"),
+    ] {
+        let message = refusal(text).to_lowercase();
+        assert!(message.contains(&what.to_lowercase()), "{text}: {message}");
+    }
+    let change = Change { max_sustained_rate: Some(BitRate(1)), ..Change::default() };
+    assert_eq!(change.validate(&word).unwrap_err().path, "max_sustained_rate");
+}

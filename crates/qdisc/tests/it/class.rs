@@ -1,0 +1,296 @@
+//! FRED, CBT, D-CBT and CBQ against open-loop sources on a link: shares, thresholds, and MMCN 1999's illustration.
+
+use crate::common::{Bench, Source};
+use packet::Protocol;
+use qdisc::{Params, Spec};
+
+fn spec(text: &str) -> Spec {
+    let spec: Spec = serde_json::from_str(text).unwrap();
+    spec.validate().unwrap();
+    spec
+}
+
+const MBIT: f64 = 1e6;
+/// MMCN 1999's link.
+const LINK: f64 = 10.0 * MBIT;
+
+/// Six sessions of 210 kbit/s: 700 B datagrams, code point AF41.
+fn sessions() -> Vec<Source> {
+    (0..6).map(|_| Source::udp(0.21 * MBIT, 700).dscp(34)).collect()
+}
+
+/// MMCN 1999: on 9.9 Mbit/s, 10 and 1 Mbit/s that do not respond.
+fn two_flows(queue: &str) -> (f64, f64) {
+    let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
+    let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
+    (run.loss(0), run.loss(1))
+}
+
+#[test]
+fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
+    // 11 Mbit/s on 9.9: one tenth must go. RED: one tenth of each (10 -> 9, 1 -> 0.9), here RED over the only class there is
+    let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
+    let (heavy, light) = two_flows(red);
+    assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
+    for reading in ["two_packets", "drop_all"] {
+        let (heavy, light) = two_flows(&format!(r#"{{"fred":{{"many_flows":"{reading}"}}}}"#));
+        // the heavy one comes down to what the light one leaves: (10 - 8.9) / 10 = 0.11 at least
+        assert!(light < 0.005, "FRED {reading}: the light one loses {light}");
+        assert!((heavy - 0.11).abs() < 0.01, "FRED {reading}: the heavy one loses {heavy}");
+    }
+}
+
+#[test]
+fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
+    // B_c = C q_c / sum q. Three classes under pressure, in packets and in bytes
+    let queues = [
+        r#"{"cbt":{}}"#,
+        r#"{"cbt":{"limit":"90KB","classes":[
+            {"name":"tcp","match":{"protocol":["tcp"]},"test":{"red":{"min_th":"15KB","max_th":"30KB"}}},
+            {"name":"tagged","match":{"protocol":["udp","icmp"],"dscp":[34]},"test":{"threshold":"6KB"}},
+            {"name":"other","test":{"threshold":"3KB"}}]}}"#,
+    ];
+    for queue in queues {
+        let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(10.0 * MBIT, 1000).poisson()];
+        sources.push(Source::udp(4.0 * MBIT, 700).dscp(34).poisson());
+        let run = Bench::new(spec(queue), LINK).run(&sources, 5.0, 120.0);
+        let queued: f64 = (0..3).map(|i| run.mean_bytes(i)).sum();
+        for i in 0..3 {
+            let (rate, share) = (run.rate(i) / LINK, run.mean_bytes(i) / queued);
+            assert!((rate / share - 1.0).abs() < 0.05, "{queue}: source {i}: {rate} of the link, {share} of the queue");
+        }
+        let all: f64 = (0..3).map(|i| run.rate(i)).sum();
+        assert!((all / LINK - 1.0).abs() < 0.001);
+    }
+}
+
+/// Mean packets of the blast in the queue, and the part of the tagged packets that is lost, while `offered` Mbit/s come.
+fn blast(queue: &str, offered: f64) -> (f64, f64) {
+    let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(offered * MBIT, 1000)];
+    sources.extend(sessions());
+    let run = Bench::new(spec(queue), LINK).run(&sources, 10.0, 120.0);
+    let (sent, lost) = (2..8).fold((0, 0), |(s, l), i| (s + run.offered(i), l + run.dropped(i)));
+    // the tagged class stays within its ten packets
+    let queued: f64 = (2..8).map(|i| run.mean_packets(i)).sum();
+    assert!(queued < 10.0, "{offered} Mbit/s: {queued} tagged packets");
+    (run.mean_packets(1), f64::from(lost) / f64::from(sent))
+}
+
+#[test]
+fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
+    let by_time = r#"{"cbt":{"classes":[
+        {"name":"tcp","match":{"protocol":["tcp"]},"test":{"red":{}}},
+        {"name":"tagged","match":{"protocol":["udp","icmp"],"dscp":[34]},"test":{"threshold":"10p"}},
+        {"name":"other","test":{"threshold":"2p"},"sampling":"time"}]}}"#;
+    for offered in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
+        // udp-th is two packets, and an arrival does not count itself: three. At the link's rate, the class has two
+        let (queued, lost) = blast(r#"{"cbt":{}}"#, offered);
+        assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
+        assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
+        assert!(lost < 0.02, "{offered} Mbit/s: {lost} of the tagged packets");
+        // with an average by the clock, two packets whatever it offers
+        let (queued, lost) = blast(by_time, offered);
+        assert!((queued - 2.0).abs() < 0.2, "{offered} Mbit/s by time: {queued} packets");
+        assert!(lost < 0.02, "{offered} Mbit/s by time: {lost} of the tagged packets");
+    }
+}
+
+#[test]
+fn shares_of_the_queue_follow_active_flows_under_dcbt() {
+    // 7 flows that all want more than their part: 4 TCP, 2 tagged, 1 other; the bytes of one flow each, tagged up to two
+    let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
+    sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
+    sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
+    let run = Bench::new(spec(r#"{"dcbt":{"weight":0.02}}"#), LINK).run(&sources, 10.0, 120.0);
+    let per_flow =
+        |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
+    let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
+    // one fair share, within the slow average's error; two for tagged flows; TCP has the rest
+    assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
+    assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
+    assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
+}
+
+#[test]
+fn cbq_gives_shares_and_lends_what_is_left() {
+    let queue = |borrow: bool| {
+        spec(&format!(
+            r#"{{"cbq":{{"classes":[
+            {{"name":"tcp","match":{{"protocol":["tcp"]}},"share":0.5}},
+            {{"name":"tagged","match":{{"protocol":["udp","icmp"],"dscp":[46]}},"share":0.3}},
+            {{"name":"other","share":0.2,"borrow":{borrow}}}]}}}}"#
+        ))
+    };
+    let all = [Source::tcp(9.0 * MBIT, 1500), Source::udp(8.0 * MBIT, 700).dscp(46), Source::udp(10.0 * MBIT, 1000)];
+    for borrow in [true, false] {
+        // everyone wants more: shares to 1 % of the link
+        let run = Bench::new(queue(borrow), LINK).run(&all, 2.0, 30.0);
+        for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
+            assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
+        }
+        // TCP wants 2 of its 5 Mbit/s: the other two share the rest 3 : 2 if they may, or 2 Mbit/s is the end
+        let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
+        let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
+        let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };
+        for (i, mbit) in expected.into_iter().enumerate() {
+            assert!((run.rate(i) / MBIT - mbit).abs() < 0.1, "{borrow}: source {i} has {}", run.rate(i));
+        }
+        assert!(run.loss(0) < 1e-9);
+        // alone, a class that may not borrow has its share, and the link idles
+        let run = Bench::new(queue(borrow), LINK).run(&all[2..], 2.0, 30.0);
+        let alone = if borrow { 10.0 } else { 2.0 };
+        assert!((run.rate(0) / MBIT - alone).abs() < 0.02, "{borrow}: alone {}", run.rate(0));
+    }
+}
+
+#[test]
+fn the_script_of_a_fred_queue() {
+    // weight 1: the average is the queue. min 4, max 8, so maxq = 4; one flow comes, then another
+    let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
+    let mut bench = Bench::new(spec(queue), LINK);
+    let a = |n| vec![true; n];
+    // flow 0 may have min_th packets, then its arrivals are strikes
+    assert_eq!((0..6).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false; 2]].concat());
+    // flow 1 gets in: avgcq = max(1, 3/1) ...
+    assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
+    // flow 0 has two strikes: from now on avgcq is its limit. avg was sampled before the 7th packet joined: 6 / 2 = 3
+    bench.take(2);
+    // 5 wait, 2 of flow 0: avg 5 / 2 = 2.5, so a third is its last
+    assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
+    // when its last packet has left, the strikes are forgotten
+    bench.take(6);
+    assert_eq!(bench.backlog(), 0);
+    assert_eq!((0..5).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false]].concat());
+}
+
+#[test]
+fn the_script_of_fred_with_many_flows() {
+    // ten flows with one packet each: avg 9 >= max_th, two packets each may wait, or none
+    for (reading, extra) in [("two_packets", true), ("drop_all", false)] {
+        let queue = format!(
+            r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
+        );
+        let mut bench = Bench::new(spec(&queue), LINK);
+        // avg is the queue before the last accepted packet: 8 with the ninth
+        assert!((0..9).all(|f| bench.offer(f)), "{reading}");
+        assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
+        assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");
+        assert!(!bench.offer(0), "{reading}: a third");
+    }
+}
+
+#[test]
+fn the_script_of_a_cbt_queue() {
+    // weight 1: thresholds are on what is queued
+    let queue = r#"{"cbt":{"limit":"5p","classes":[
+        {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
+        {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},
+        {"name":"other","weight":1.0,"test":{"threshold":"1p"}}]}}"#;
+    let mut bench = Bench::new(spec(queue), LINK);
+    let (tcp, tagged, other) = (0, 1, 2);
+    bench.flow(tagged, Protocol::Udp, 46);
+    bench.flow(other, Protocol::Udp, 0);
+    let offers = [(other, true), (other, false), (tagged, true), (tagged, true), (tagged, false), (tcp, true)];
+    for (i, (flow, kept)) in offers.into_iter().enumerate() {
+        assert_eq!(bench.offer(flow), kept, "offer {i}");
+    }
+    // the buffer is five packets in all: the second TCP packet is the fifth, the third finds no room below its threshold
+    assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
+    // the head was `other`: its class has room again
+    assert_eq!(bench.take(1), [other]);
+    bench.wait(1);
+    assert_eq!((bench.offer(other), bench.offer(other)), (true, false));
+}
+
+#[test]
+fn the_script_of_a_cbq_round() {
+    // shares 3 : 1, 1000 B packets: quanta 4500 and 1500 B
+    let queue = r#"{"cbq":{"classes":[
+        {"name":"tcp","match":{"protocol":["tcp"]},"share":0.75},{"name":"rest","share":0.25}]}}"#;
+    let mut bench = Bench::new(spec(queue), LINK);
+    bench.flow(1, Protocol::Udp, 0);
+    for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
+        assert!(bench.offer(flow));
+    }
+    // rest: 1500 sends 1, keeps 500; tcp: 4500 sends 4, keeps 500; rest 2000 sends 2; tcp 5000 sends 5; rest 1500 sends 1
+    assert_eq!(bench.take(16), [1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+}
+
+fn problem(text: &str) -> String {
+    match serde_json::from_str::<Spec>(text) {
+        Ok(spec) => spec.validate().unwrap_err().to_string(),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn bad_classifiers_and_thresholds_are_refused() {
+    let cbt = |classes: &str| problem(&format!(r#"{{"cbt":{{"classes":[{classes}]}}}}"#));
+    let tcp = r#"{"name":"tcp","match":{"protocol":["tcp"]},"test":{"threshold":"9p"}}"#;
+    let marked = r#"{"name":"marked","match":{"dscp":[46]},"test":{"threshold":"9p"}}"#;
+    let rest = r#"{"name":"rest","test":{"threshold":"2p"}}"#;
+    for (text, path, word) in [
+        (cbt(&[tcp, marked, rest].join(",")), "cbt.classes.1.match", "both \"tcp\" and \"marked\""),
+        (cbt(tcp), "cbt.classes", "add a class with match = {}"),
+        (cbt(&[tcp, tcp, rest].join(",")), "cbt.classes.1.name", "a name of its own"),
+        (
+            cbt(&[tcp, &rest.replace("2p", "61p")].join(",")),
+            "cbt.classes.1.test.threshold",
+            "more than the buffer of 60p",
+        ),
+        (cbt(&[tcp, &rest.replace("2p", "5ms")].join(",")), "cbt.classes.1.test.threshold", "expected packets"),
+        (
+            cbt(&[tcp, &rest.replace(r#"{"threshold":"2p"}"#, r#"{"share":{"slack":1}}"#)].join(",")),
+            "cbt.classes.1.test.share",
+            "dcbt",
+        ),
+        (
+            cbt(&[&tcp.replace(r#""test""#, r#""weight":1.5,"test""#), rest].join(",")),
+            "cbt.classes.0.weight",
+            "at most 1",
+        ),
+        (problem(r#"{"cbt":{"limit":"0p"}}"#), "cbt.limit", "nothing could wait"),
+        (problem(r#"{"cbt":{"limit":"20p"}}"#), "cbt.classes.0.test.red.max_th", "more than the buffer of 20p"),
+        (problem(r#"{"fred":{"min_th":"30p"}}"#), "fred.max_th", "more than min_th"),
+        (problem(r#"{"fred":{"max_th":"61p"}}"#), "fred.max_th", "more than the buffer"),
+        (problem(r#"{"fred":{"minq":0}}"#), "fred.minq", "at least 1"),
+    ] {
+        assert!(text.starts_with(path) && text.contains(word), "{path}: {text}");
+    }
+    let cbq = |a: f64, b: f64, extra: &str| {
+        problem(&format!(
+            r#"{{"cbq":{{"classes":[{{"name":"tcp","match":{{"protocol":["tcp"]}},"share":{a}{extra}}},{{"name":"rest","share":{b}}}]}}}}"#
+        ))
+    };
+    let text = cbq(0.7, 0.2, "");
+    assert!(text.starts_with("cbq.classes") && text.contains("add up to 0.9") && text.contains("expected 1"), "{text}");
+    assert!(cbq(1.0, 0.0, "").starts_with("cbq.classes.1.share"));
+    assert!(cbq(0.5, 0.5, r#","limit":"20p","red":{}"#).starts_with("cbq.classes.0.red.max_th"));
+    assert!(
+        problem(r#"{"cbt":{"classes":[{"name":"x","match":{"port":[1]},"test":{"threshold":"2p"}}]}}"#)
+            .contains("port")
+    );
+}
+
+#[test]
+fn class_accounts_add_up() {
+    for queue in [r#"{"cbt":{}}"#, r#"{"dcbt":{}}"#, r#"{"cbq":{}}"#] {
+        let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(10.0 * MBIT, 1000)];
+        sources.extend(sessions());
+        let bench = Bench::new(spec(queue), LINK);
+        bench.run_and(&sources, 0.0, 20.0, |queue, _| {
+            use qdisc::QueueDiscipline;
+            let (counters, classes) = (queue.counters(), queue.discipline().classes());
+            let sum = |of: fn(&qdisc::ClassCount) -> qdisc::Count| {
+                classes.iter().fold(qdisc::Count::default(), |s, c| s.plus(of(&c.counts)))
+            };
+            assert_eq!(classes.iter().map(|c| c.name).collect::<Vec<_>>(), ["tcp", "tagged", "other"]);
+            assert_eq!(sum(|c| c.offered), counters.offered);
+            assert_eq!(sum(|c| c.delivered), counters.delivered);
+            assert_eq!(sum(|c| c.dropped), counters.dropped_total());
+            // six sessions of 37.5 datagrams a second
+            assert_eq!(classes[1].counts.offered.packets, 6 * 750);
+        });
+    }
+    assert!(qdisc::class::CbtParams::default().validate().is_ok());
+}

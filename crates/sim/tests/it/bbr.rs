@@ -1,0 +1,57 @@
+//! BBR through a bottleneck: what CSC458 found of it, and what its model must find.
+
+use crate::common::{number, run, series};
+
+/// Ten seconds or more of one upload over 10 Mbit/s and 4 ms of round trip into a buffer of 100 packets.
+fn upload(cc: &str, seconds: u32, queue: &str) -> String {
+    format!(
+        "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\n\
+         [link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"10mbit\"\ndelay = \"2ms\"\nqueue = {queue}\n\
+         [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"1gbit\"\ndelay = \"2ms\"\n\
+         [tcp.mine]\npreset = \"linux-6\"\ncongestion_control = \"{cc}\"\n\
+         [app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"mine\"\ntraffic.ftp = {{}}\n"
+    )
+}
+
+const DEEP: &str = "{ droptail = { limit = \"100p\" } }";
+
+#[test]
+fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
+    let bbr = run(&upload("bbr", 60, DEEP));
+    let reno = run(&upload("reno", 60, DEEP));
+    let sent = |o| number(o, "links.up.utilisation");
+    assert!(sent(&bbr) > 0.95, "{}", sent(&bbr));
+    let queue = |o| number(o, "links.up.queue_packets.mean");
+    // CSC458 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
+    assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
+    // not even in the warm-up
+    assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));
+}
+
+#[test]
+fn the_model_knows_the_path() {
+    let out = run(&upload("bbr", 60, DEEP));
+    let (t, bw) =
+        (series(&out, "model_series", "t_s", "app", "ftp"), series(&out, "model_series", "btl_bw_bps", "app", "ftp"));
+    let rt = series(&out, "model_series", "rt_prop_ms", "app", "ftp");
+    // 10 Mbit/s less headers: 1448 of 1500 bytes are payload
+    let truth = 10e6 * 1448.0 / 1500.0;
+    let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
+    // the first sample after ProbeRTT, ten rounds old already, may be of a pipe that has just filled again
+    let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
+    assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
+    // for ten seconds that of the handshake: 4 ms and 60 bytes at 10 Mbit/s, 48 us
+    let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
+    assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
+    // then 4 ms and the serialisation of a segment and its ACK, 1.2 ms and less; for 0.3 s in ten the old minimum has expired
+    // and ProbeRTT has not yet found the new one
+    let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
+    assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());
+}
+
+#[test]
+fn a_small_buffer_costs_losses_but_not_the_rate() {
+    let out = run(&upload("bbr", 60, "{ droptail = { limit = \"5p\" } }"));
+    assert!(number(&out, "links.up.dropped_packets") > 100.0);
+    assert!(number(&out, "links.up.utilisation") > 0.7, "{}", number(&out, "links.up.utilisation"));
+}

@@ -1,0 +1,109 @@
+//! BBR version 3 through a bottleneck: what its rules promise of whole connections, beside version 1.
+
+use crate::common::{column, number, run, series};
+use sim::Column;
+
+/// 24 Mbit/s and 40 ms: 2000 segments of 1500 bytes per second, a BDP of 80.
+fn path(buffer: u32, loss: f64, seconds: u32, apps: &[&str]) -> String {
+    let mut toml = format!(
+        "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\ninterval = \"20ms\"\n\
+         [link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"24mbit\"\ndelay = \"20ms\"\nloss = {loss}\n\
+         queue = {{ droptail = {{ limit = \"{buffer}p\" }} }}\n\
+         [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"1gbit\"\ndelay = \"20ms\"\n"
+    );
+    for tcp in apps {
+        let name = tcp.replace('-', "_");
+        toml += &format!("[app.{name}]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"{tcp}\"\ntraffic.ftp = {{}}\n");
+    }
+    toml
+}
+
+const FORMS: [&str; 2] = ["bbr3-draft", "bbr3-linux"];
+
+#[test]
+fn startup_fills_two_bdp_and_drain_empties_them() {
+    for form in FORMS {
+        let out = run(&path(1000, 0.0, 20, &[form]));
+        let of = |column| series(&out, "queue_series", column, "link", "up");
+        let (t, queue) = (of("t_s"), of("queue_packets"));
+        // what is in flight is a BDP and the queue: two BDPs, at most a fifth more by ACKs that come in pairs and bursts
+        let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
+        assert!((40.0..=96.0).contains(&most), "{form}: {most}");
+        // seven rounds of doubling, three without growth, two to four of Drain: a second; then a queue of UP at most, a quarter BDP
+        let after: Vec<f64> = t.iter().zip(&queue).filter(|(t, _)| (1.5..2.0).contains(*t)).map(|(_, q)| *q).collect();
+        assert!(!after.is_empty() && after.iter().all(|q| *q <= 20.0), "{form}: {after:?}");
+        assert_eq!(number(&out, "links.up.dropped_packets"), 0.0, "{form}");
+        assert!(number(&out, "links.up.utilisation") > 0.93, "{form}: {}", number(&out, "links.up.utilisation"));
+    }
+}
+
+#[test]
+fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not() {
+    // 2000 segments a second less headers
+    let truth = 24e6 * 1448.0 / 1500.0;
+    let both = |tcp: &str, loss| {
+        let out = run(&path(200, loss, 60, &[tcp]));
+        let of = |column| series(&out, "model_series", column, "app", &tcp.replace('-', "_"));
+        let mut bw: Vec<f64> =
+            of("t_s").iter().zip(of("btl_bw_bps")).filter(|(t, _)| **t > 5.0).map(|(_, bw)| bw).collect();
+        bw.sort_by(f64::total_cmp);
+        (bw[bw.len() / 2] / truth, number(&out, "links.up.utilisation"))
+    };
+    for form in FORMS {
+        let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
+        assert!((0.95..1.05).contains(&model), "{form}: {model}");
+        // a probe every 2 to 3 s, at most 63 rounds, finds the full rate again; between two of them every round with a loss takes off
+        // what it lost (draft §5.3.3.5.2): a mean of (1 - 0.99^n) / 0.01 n, 0.75 for 62 rounds, and 1 without
+        assert!((0.75..1.0).contains(&one), "{form}: {one}");
+        // every probe loses more than it may: the bound of the long term closes
+        assert!(five < 0.6 * one, "{form}: {five} {one}");
+    }
+    // version 1 knows no losses below its policer's 20 %
+    let (_, five) = both("bbr", 0.05);
+    assert!(five > 0.85, "{five}");
+}
+
+#[test]
+fn a_buffer_of_half_a_bdp_bounds_the_losses() {
+    for form in FORMS {
+        let out = run(&path(40, 0.0, 60, &[form]));
+        let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
+        // a probe every 2 to 3 s loses at most 2 % of what is in flight, and a round's worth of reaction, a quarter of a BDP: 20 of
+        // 4000 segments
+        assert!(share < 0.01, "{form}: {share}");
+        assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
+    }
+}
+
+#[test]
+fn half_a_bdp_every_five_seconds() {
+    // a buffer so deep that nothing is lost; a standing CUBIC keeps round trips from falling by themselves
+    let out = run(&path(300, 0.0, 60, &["bbr3", "cubic"]));
+    let t = series(&out, "model_series", "t_s", "app", "bbr3");
+    let Column::Text(mode) = column(&out, "model_series", "mode") else { panic!("a mode is a word") };
+    assert_eq!(t.len(), mode.len());
+    let begins: Vec<f64> = t
+        .iter()
+        .zip(mode)
+        .zip(mode.iter().skip(1))
+        .zip(t.iter().skip(1))
+        .filter(|(((_, was), is), _)| **was != "probe_rtt" && **is == "probe_rtt")
+        .map(|(_, at)| *at)
+        .collect();
+    let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(gaps.len() >= 5, "{begins:?}");
+    // five seconds after the last lower round trip or the end of the last ProbeRTT, which takes 200 ms and a round or more
+    assert!(gaps.iter().all(|g| *g >= 5.0) && gaps.iter().filter(|g| **g < 6.5).count() >= 3, "{gaps:?}");
+}
+
+#[test]
+fn beside_cubic_at_one_bdp_neither_starves() {
+    for form in FORMS {
+        let out = run(&path(80, 0.0, 120, &[form, "cubic"]));
+        let app = form.replace('-', "_");
+        let (bbr, cubic) =
+            (number(&out, &format!("apps.{app}.goodput_bytes")), number(&out, "apps.cubic.goodput_bytes"));
+        let share = bbr / (bbr + cubic);
+        assert!((0.1..0.9).contains(&share), "{form}: {share}");
+    }
+}

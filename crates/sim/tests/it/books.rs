@@ -1,0 +1,243 @@
+//! Nothing is lost without a fate: packets, their bodies in the arena, connection slots, web pages.
+
+use crate::common::{Dice, Numbers, number, read, run};
+use sim::World;
+
+fn balanced(world: &World, what: &str) {
+    for (i, b) in world.books().enumerate() {
+        assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{what}, link {i}: {b:?}");
+    }
+}
+
+#[test]
+fn every_link_balances_at_every_look() {
+    for n in 0..40 {
+        let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
+        let s = read(&Dice::new(2000 + n, numbers, true).scenario());
+        let mut world = World::build(&s).unwrap();
+        let mut steps = 0;
+        while world.step() {
+            steps += 1;
+            if steps % 89 == 0 {
+                balanced(&world, &format!("{n} at {}", world.now()));
+            }
+        }
+        world.run(|_| true);
+        balanced(&world, &format!("{n} at the end"));
+    }
+}
+
+#[test]
+fn what_hosts_send_arrives_or_is_dropped_or_is_in_the_network() {
+    let mut seen = 0;
+    for n in 0..80 {
+        let toml = Dice::new(3000 + n, Numbers::Round, true).scenario();
+        if !toml.contains("[link.neck]") {
+            continue; // only in a dumbbell do hosts forward nothing for others
+        }
+        seen += 1;
+        let s = read(&toml);
+        let mut world = World::build(&s).unwrap();
+        world.run(|_| true);
+        let outcome = world.outcome(&s);
+        let books: Vec<_> = world.books().collect();
+        let names: Vec<String> = s.directed_links().into_iter().map(|(name, _)| name).collect();
+        let sent: u64 = names.iter().zip(&books).filter(|(n, _)| n.ends_with("_out")).map(|(_, b)| b.offered).sum();
+        let dropped: u64 = books.iter().map(|b| b.dropped).sum();
+        let inside: u64 = books.iter().map(|b| b.queued + b.in_flight).sum();
+        let apps = outcome.summary["apps"].as_object().unwrap();
+        let of = |key: &str| apps.values().map(|a| a[key].as_u64().unwrap()).sum::<u64>();
+        let home = of("packets") + of("packets_reverse") + number(&outcome, "flow_gone_packets") as u64;
+        assert_eq!(sent, home + dropped + inside, "{n}");
+        // and every drop is charged to the flow that suffered it
+        assert_eq!(dropped, of("dropped_packets"), "{n}");
+    }
+    assert!(seen > 20);
+}
+
+/// A lossy line, and every kind of application with an end to its work.
+const QUIET: &str = r#"
+duration = "900s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+delay = "20ms"
+loss = 0.02
+queue.droptail = { limit = "20p" }
+[link.down]
+from = "b"
+to = "a"
+rate = "5mbit"
+delay = "20ms"
+loss = 0.02
+[app.ftp]
+from = "a"
+to = ["b"]
+tcp = "linux-6"
+traffic.ftp = { flows = 4, size = "300KB", count = 5 }
+[app.kept]
+from = "a"
+to = ["b"]
+tcp = "rfc"
+traffic.ftp = { flows = 2, size = "100KB", count = 5, new_connection = false, direction = "down", pause = "2s" }
+[app.web]
+from = "a"
+to = ["b"]
+tcp = "ns2-fulltcp-sack"
+traffic.web = { servers = 1, pages = 5, page = { uniform = { html = "10KB", size = "5KB", per_server = 20 } } }
+[app.game]
+from = "a"
+to = ["b"]
+stop = "100s"
+traffic.game = { interval = "500ms" }
+[app.cbr]
+from = "a"
+to = ["b"]
+traffic.cbr = { rate = "1mbit", count = 5000 }
+"#;
+
+#[test]
+fn when_everything_is_quiet_nothing_is_left() {
+    let s = read(QUIET);
+    let mut world = World::build(&s).unwrap();
+    let mut most = 0;
+    while world.step() {
+        most = most.max(world.bodies());
+    }
+    world.run(|_| true);
+    let outcome = world.outcome(&s);
+    assert!(most > 0);
+    assert_eq!(world.bodies(), 0, "bodies of packets that are nowhere");
+    assert!(world.books().all(|b| b.queued + b.in_flight == 0));
+    assert_eq!(number(&outcome, "apps.ftp.files.done"), 20.0);
+    assert_eq!(number(&outcome, "apps.ftp.goodput_bytes"), 20.0 * 300_000.0);
+    assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
+    assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
+    assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
+    // a transfer's slot is given back: 4 + 2 + 6 or 7 + 1 at once, and the datagrams' own
+    assert!(world.slots() <= 24, "{}", world.slots());
+}
+
+#[test]
+fn slots_are_used_again() {
+    let slots = |seconds: u32| {
+        let s = read(&format!(
+            r#"
+            duration = "{seconds}s"
+            [link.line]
+            from = "a"
+            to = "b"
+            rate = "10mbit"
+            delay = "10ms"
+            both_ways = true
+            [app.web]
+            from = "a"
+            to = ["b", "b", "b", "b"]
+            traffic.web = {{ think = "2s", page = {{ uniform = {{ html = "2KB", size = "1KB", per_server = 25 }} }} }}
+            "#
+        ));
+        let mut world = World::build(&s).unwrap();
+        world.run(|_| true);
+        let pages = number(&world.outcome(&s), "apps.web.web.pages");
+        // some 0.5 s a page, and 2 s to read it
+        assert!(pages > f64::from(seconds) / 3.0, "{pages}");
+        world.slots()
+    };
+    // 6 connections to each of 4 servers, and those that are still saying farewell
+    let short = slots(600);
+    assert_eq!(slots(6000), short);
+    assert!((24..=72).contains(&short), "{short}");
+}
+
+/// Callers that hang up before anybody can answer, and others that get their slots while the call is still on the line.
+const HASTY: &str = r#"
+duration = "320s"
+[tcp.hasty]
+preset = "rfc"
+initial_rto = "100ms"
+syn_retries = 0
+[link.line]
+from = "a"
+to = "b"
+rate = "10mbit"
+delay = "400ms"
+both_ways = true
+[app.hasty]
+from = "a"
+to = ["b"]
+tcp = "hasty"
+stop = "300s"
+traffic.ftp = { size = "2KB", flows = 4, stagger = "170ms" }
+[app.up]
+from = "a"
+to = ["b"]
+stop = "300s"
+traffic.ftp = { size = "2KB", flows = 3, stagger = "130ms" }
+[app.down]
+from = "a"
+to = ["b"]
+stop = "300s"
+traffic.ftp = { size = "2KB", flows = 3, direction = "down" }
+"#;
+
+#[test]
+fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
+    let s = read(HASTY);
+    let mut world = World::build(&s).unwrap();
+    world.run(|_| true);
+    let outcome = world.outcome(&s);
+    // about 270 calls each (one in 1.1 s), and every SYN comes too late
+    assert!(number(&outcome, "flow_gone_packets") > 1000.0);
+    assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
+    assert_eq!(world.bodies(), 0);
+    assert!(world.slots() <= 16, "{}", world.slots());
+    // every file of the others arrived once and whole, in as many round trips of 0.8 s as it takes
+    for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
+        let files = number(&outcome, &format!("apps.{app}.files.done"));
+        assert!(files > 250.0, "{files}");
+        assert_eq!(number(&outcome, &format!("apps.{app}.{goodput}")), files * 2000.0);
+        assert_eq!(number(&outcome, &format!("apps.{app}.retransmits")), 0.0);
+    }
+}
+
+#[test]
+fn a_page_with_missing_objects_was_not_loaded() {
+    let page = |on_failure: &str, loss: f64| {
+        run(&format!(
+            r#"
+            duration = "600s"
+            [tcp.faint]
+            preset = "linux-6"
+            syn_retries = 0
+            syn_linear_timeouts = 0
+            [link.up]
+            from = "a"
+            to = "b"
+            delay = "10ms"
+            rate = "10mbit"
+            loss = {loss}
+            [link.down]
+            from = "b"
+            to = "a"
+            delay = "10ms"
+            rate = "10mbit"
+            [app.web]
+            from = "a"
+            to = ["b"]
+            tcp = "faint"
+            traffic.web = {{ servers = 1, think = "1s", pages = 60, on_failure = "{on_failure}", page = {{ uniform = {{ html = "2KB", size = "2KB", per_server = 10 }} }} }}
+            "#
+        ))
+    };
+    let given_up = page("give_up", 0.05);
+    let (pages, abandoned) = (number(&given_up, "apps.web.web.pages"), number(&given_up, "apps.web.web.abandoned"));
+    // each of 11 objects fails with about 5 %: a page is whole with 0.95^11 = 57 %
+    assert_eq!(pages + abandoned, 60.0);
+    assert!((20.0..48.0).contains(&pages), "{pages}");
+    let shown = crate::common::series(&given_up, "pages", "load_s", "app", "web").len();
+    assert_eq!(shown as f64, pages);
+    for whole in [page("retry", 0.05), page("give_up", 0.0)] {
+        assert_eq!((number(&whole, "apps.web.web.pages"), number(&whole, "apps.web.web.abandoned")), (60.0, 0.0));
+    }
+}

@@ -1,0 +1,222 @@
+//! A run as capture files: the bytes are those of real packets, and the run does not notice.
+
+use crate::common::{D04_APPS, modem, number, read, said};
+use packet::{Protocol, header};
+use record::pcap::WHOLE;
+use sim::World;
+use sim::capture::{Capture, KEPT};
+use std::collections::BTreeMap;
+
+/// One packet of a capture: when, and its bytes as far as they were kept; how long it was.
+struct Line {
+    ns: u64,
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+fn lines(file: &[u8]) -> Vec<Line> {
+    let mut at = 24;
+    let mut all = Vec::new();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    while at < file.len() {
+        let kept = word(at + 8) as usize;
+        let ns = u64::from(word(at)) * 1_000_000_000 + u64::from(word(at + 4));
+        all.push(Line { ns, bytes: file[at + 16..at + 16 + kept].to_vec(), length: word(at + 12) as usize });
+        at += 16 + kept;
+    }
+    all
+}
+
+/// The files of a run, and what it said.
+fn captured(toml: &str, link: Option<&str>, kept: u32) -> ([Vec<u8>; 2], sim::Outcome) {
+    let s = read(toml);
+    let mut capture = Capture::new(&s, link, [Vec::new(), Vec::new()], kept).unwrap();
+    let mut world = World::with_sink(&s, &mut capture).unwrap();
+    world.run(|_| true);
+    let inside: u64 = world.books().map(|b| b.queued + b.in_flight).sum();
+    assert_eq!(world.tagged() as u64, inside, "every packet under way, and no other, is kept");
+    let outcome = world.outcome(&s);
+    (capture.finish().unwrap(), outcome)
+}
+
+fn duel(queue: &str, tcp: &str) -> String {
+    format!(
+        "duration = '6s'\n[link.wire]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '5mbit'\ndelay = '10ms'\n\
+         queue = {{ {queue} }}\n[link.lan]\nfrom = 'b'\nto = 'c'\nboth_ways = true\nrate = '100mbit'\nqueue.codel = {{}}\n\
+         [tcp.own]\npreset = 'linux-6'\n{tcp}\n\
+         [app.long]\nfrom = 'a'\nto = ['c']\ntcp = 'own'\ntraffic.ftp = {{}}\n\
+         [app.ping]\nfrom = 'a'\nto = ['c']\ntraffic.ping = {{ interval = '200ms' }}\n\
+         [app.surf]\nfrom = 'c'\nto = ['a', 'a', 'a', 'a']\ntcp = 'own'\ndscp = 10\ntraffic.web = {{}}\n\
+         [app.talk]\nfrom = 'c'\nto = ['a']\ntraffic.voip = {{}}\n"
+    )
+}
+
+#[test]
+fn a_run_does_not_notice_that_it_is_captured() {
+    for toml in [
+        modem("codel = {}", 8, D04_APPS),
+        duel("droptail = { limit = '20p' }", ""),
+        duel("fq_codel = {}", "ecn = true"),
+        duel("droptail = { limit = '50p' }", "congestion_control = 'ledbat'"),
+        duel("droptail = {}", "") + "[link.extra]\nfrom = 'a'\nto = 'x'\njitter = '3ms'\nreorder = true\n",
+    ] {
+        let s = read(&toml);
+        let mut world = World::build(&s).unwrap();
+        world.run(|_| true);
+        let (files, outcome) = captured(&toml, None, KEPT);
+        assert_eq!(said(&world.outcome(&s)), said(&outcome));
+        assert_eq!(captured(&toml, None, KEPT).0, files, "the same bytes for the same seed");
+    }
+}
+
+/// What a receiver checks: the one's complement sum of pseudo-header and segment is all ones.
+fn checks(p: &[u8]) -> bool {
+    let mut words = p[20..].to_vec();
+    if words.len() % 2 == 1 {
+        words.push(0);
+    }
+    if p[9] != 1 {
+        words.extend(&p[12..20]);
+        words.extend([0, p[9]]);
+        words.extend(((p.len() - 20) as u16).to_be_bytes());
+    }
+    let sum = |b: &[u8]| b.chunks(2).map(|w| u64::from(w[0]) * 256 + u64::from(w[1])).sum::<u64>();
+    sum(&words).is_multiple_of(0xffff) && sum(&p[..20]).is_multiple_of(0xffff)
+}
+
+#[test]
+fn lengths_checksums_and_counts_are_right() {
+    let toml = duel("codel = { limit = '50p', ecn = true, target = '2ms', interval = '20ms' }", "ecn = true");
+    let (files, outcome) = captured(&toml, None, WHOLE);
+    let [left, right] = files.map(|f| lines(&f));
+    let mut kinds = [0; 3];
+    for line in left.iter().chain(&right) {
+        let h = header::parse(&line.bytes).expect("a packet as long as it says");
+        assert!(checks(&line.bytes), "{:02x?}", &line.bytes[..60]);
+        assert_eq!(line.bytes.len(), line.length);
+        kinds[match h.protocol {
+            Protocol::Tcp => 0,
+            Protocol::Udp => 1,
+            Protocol::Icmp => 2,
+        }] += 1;
+    }
+    assert!(kinds.iter().all(|n| *n > 20), "{kinds:?}");
+    assert!(left.windows(2).chain(right.windows(2)).all(|w| w[0].ns <= w[1].ns));
+    // bytes of the link: all that arrived at its queue on the left; all that came out on the right
+    let bytes = |all: &[Line], to_c: bool| {
+        let ours = |l: &&Line| (l.bytes[19] == 2) == to_c;
+        all.iter().filter(ours).map(|l| l.length as f64).sum::<f64>()
+    };
+    // c is node 2 in the order of names
+    assert_eq!(bytes(&left, true), number(&outcome, "links.wire.offered_bytes"));
+    assert_eq!(bytes(&right, true), number(&outcome, "links.wire.delivered_bytes"));
+    assert_eq!(bytes(&right, false), number(&outcome, "links.~wire.offered_bytes"));
+    assert_eq!(bytes(&left, false), number(&outcome, "links.~wire.delivered_bytes"));
+    // marks are set between the two, in packets that were capable of it, and echoed
+    let tos = |all: &[Line], ecn: u8| all.iter().filter(|l| l.bytes[19] == 2 && l.bytes[1] & 3 == ecn).count();
+    assert_eq!(tos(&left, 3), 0);
+    assert_eq!(tos(&right, 3) as f64, number(&outcome, "links.wire.marked_packets"));
+    assert!(tos(&right, 3) > 10);
+    assert!(left.iter().any(|l| l.bytes[9] == 6 && l.bytes[33] & 0x42 == 0x40));
+    // the application's code point, its voice's none
+    assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
+}
+
+/// Sequence numbers of one direction of a connection, as a receiver follows them.
+#[derive(Default)]
+struct Stream {
+    /// One past the highest.
+    next: u64,
+    stamps: Vec<u32>,
+    sacks: u64,
+    pure: u64,
+}
+
+/// Kind and content of a segment's options.
+fn options(t: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let end = usize::from(t[12] >> 4) * 4;
+    let (mut at, mut found) = (20, Vec::new());
+    while at < end {
+        match t[at] {
+            1 => at += 1,
+            kind => {
+                let length = usize::from(t[at + 1]);
+                found.push((kind, t[at + 2..at + length].to_vec()));
+                at += length;
+            }
+        }
+    }
+    assert_eq!(at, end);
+    found
+}
+
+#[test]
+fn segments_say_what_a_real_stack_would() {
+    let toml = duel("droptail = { limit = '15p' }", "");
+    let ([left, _], _) = captured(&toml, Some("wire"), KEPT);
+    let mut streams: BTreeMap<(u8, u16, u16), Stream> = BTreeMap::new();
+    let word = |b: &[u8]| u32::from_be_bytes(b[..4].try_into().unwrap());
+    for line in lines(&left).iter().filter(|l| l.bytes[9] == 6) {
+        let (p, t) = (&line.bytes, &line.bytes[20..]);
+        assert!(p.len() <= KEPT as usize && line.length == usize::from(u16::from_be_bytes([p[2], p[3]])));
+        let ports = (u16::from_be_bytes([t[0], t[1]]), u16::from_be_bytes([t[2], t[3]]));
+        let (seq, ack, bits) = (word(&t[4..]), word(&t[8..]), t[13]);
+        let payload = line.length - 20 - usize::from(t[12] >> 4) * 4;
+        let h = |bit: u8| bits & bit != 0;
+        let found = options(t);
+        let stamp = found.iter().find(|o| o.0 == 8).expect("time stamps in every segment");
+        let mine = (p[15], ports.0, ports.1);
+        let theirs = (p[19], ports.1, ports.0);
+        assert_eq!(h(0x10), seq != 0 || ack != 0, "all but the first SYN have an ACK");
+        if h(0x02) {
+            let kinds: Vec<u8> = found.iter().map(|o| o.0).collect();
+            assert_eq!((kinds, seq, &found[0].1[..]), (vec![2, 4, 8, 3], 0, &[0x05, 0xb4][..]), "MSS 1460");
+        }
+        if let Some(other) = streams.get(&theirs) {
+            // nobody acknowledges what has not been sent, or echoes a stamp that he was not given
+            assert!(u64::from(ack) <= other.next, "{ack} of {}", other.next);
+            let echoed = word(&stamp.1[4..]);
+            assert!(echoed == 0 || other.stamps.binary_search(&echoed).is_ok(), "{echoed}");
+            for sack in found.iter().filter(|o| o.0 == 5) {
+                for (i, block) in sack.1.chunks(8).enumerate() {
+                    let (start, end) = (word(block), word(&block[4..]));
+                    // the first one may tell of a duplicate: below the ACK (RFC 2883)
+                    assert!(start > ack || i == 0 && end <= ack);
+                    assert!(start < end && u64::from(end) <= other.next);
+                }
+            }
+        }
+        let stream = streams.entry(mine).or_default();
+        stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
+        if payload == 0 && !h(0x03) {
+            stream.pure += 1;
+            // on the left, what a sends is seen before it can be lost: an ACK stands at the next new byte
+            if p[15] == 0 {
+                assert_eq!(u64::from(seq), stream.next);
+            }
+        }
+        let length = payload as u64 + u64::from(h(0x02)) + u64::from(h(0x01));
+        // without holes where nothing can have been lost on the way here
+        if p[15] == 0 {
+            assert!(u64::from(seq) <= stream.next, "a gap before {seq}");
+        }
+        stream.next = stream.next.max(u64::from(seq) + length);
+        let sent = word(&stamp.1);
+        assert!(stream.stamps.last().is_none_or(|last| *last <= sent));
+        stream.stamps.push(sent);
+    }
+    assert!(streams.len() > 4, "several connections, both ways");
+    assert!(streams.values().map(|s| s.sacks).sum::<u64>() > 10, "losses, and what they cause");
+    assert!(streams.values().any(|s| s.pure > 100));
+}
+
+#[test]
+fn a_link_is_found_by_name_or_by_its_rate() {
+    let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
+    let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
+    assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
+    // the modem's 5 Mbit/s, though its channel has 100: on the left the frames of speech, every 20 ms for 3 s
+    let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
+    let calls = lines(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
+    assert_eq!(calls, 150);
+}

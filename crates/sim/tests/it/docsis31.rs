@@ -1,0 +1,252 @@
+//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude, shares, and what is refused.
+
+use crate::common::{number, run};
+use scenario::read::{Format, scenario};
+use sim::Outcome;
+
+/// The residential case of CableLabs' white paper in small: a game of 128 bytes each 33 +- 3 ms upstream, beside four uploads.
+fn home(up: &str, more: &str) -> String {
+    format!(
+        "duration = '40s'\n\
+         record.warm_up = '10s'\n\
+         link.up = {{ from = 'home', to = 'cmts', delay = '40us', {up} }}\n\
+         link.down = {{ from = 'cmts', to = 'home', delay = '40us', rate = '500mbit' }}\n\
+         link.far = {{ from = 'cmts', to = 'net', both_ways = true, delay = '10ms', rate = '1gbit' }}\n\
+         app.bulk = {{ from = 'home', to = ['net'], start = '1s', traffic.ftp = {{ flows = 4 }} }}\n\
+         [app.game]\nfrom = 'home'\nto = ['cmts']\ndscp = 45\n\
+         traffic.cbr = {{ rate = '31030bit', size = 128, arrivals = 'random_walk', randomize = '9.1%' }}\n{more}"
+    )
+}
+
+const FLOW: &str = "flow = { max_sustained_rate = '50mbit' }";
+
+fn modem(queue: &str, low_latency: &str) -> String {
+    format!("queue = {queue}, docsis31 = {{ {FLOW}{low_latency} }}")
+}
+
+fn lld(low_latency: &str) -> String {
+    modem("'docsis_lld'", &format!(", low_latency = {{ {low_latency} }}"))
+}
+
+const PGS: &str = "guaranteed_grant_rate = '5mbit'";
+
+fn game(o: &Outcome) -> f64 {
+    number(o, "apps.game.delay_ms.p99")
+}
+
+#[test]
+fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
+    let of = |up: &str| run(&home(up, ""));
+    let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
+    let delays = [&pie, &requests, &proactive].map(game);
+    assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
+    // the bound: a grant each 2.025 ms, its preparation, its frame, the propagation
+    assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
+    // the uploads have the link, whatever there is beside them
+    for o in [&pie, &requests, &proactive] {
+        let goodput = number(o, "apps.bulk.goodput_mbit");
+        assert!((45.0..51.5).contains(&goodput), "{goodput}");
+    }
+    // 31 kbit/s of 5 Mbit/s: nearly all that is granted unasked is waste
+    let grants = |key: &str| number(&proactive, &format!("links.up.grants.L.{key}_bytes"));
+    assert_eq!(grants("granted"), grants("used") + grants("unused"));
+    assert!(grants("used") < grants("proactive") / 20.0);
+}
+
+#[test]
+fn queue_protection_sends_a_blast_to_the_other_queue() {
+    let blast = "[app.blast]\nfrom = 'home'\nto = ['cmts']\ndscp = 45\nstart = '5s'\n\
+                 traffic.cbr = { rate = '80mbit', size = 1200 }\n";
+    let of = |protection: bool, estimate: &str| {
+        let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
+        run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
+    };
+    // what waits for grants is no delay to the virtual queue, so that a blast may keep that much of L: 1.62 ms and a MAP
+    for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
+        let (with, without) = (of(true, estimate), of(false, estimate));
+        let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
+        let sent = number(&with, "apps.blast.datagrams_sent");
+        assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
+        // unprotected, L is full: 10 ms of buffer, less the 2000 bytes that are kept free
+        assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
+        assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
+        // the game itself is never sanctioned: its packets all arrive
+        assert_eq!(number(&with, "apps.game.dropped_packets"), 0.0);
+    }
+}
+
+/// Four uploads of CUBIC and four of Prague, and what of the marks is the ramp's: goodputs in Mbit/s, a share.
+fn two_kinds(estimate: &str, rate: &str) -> ([f64; 2], f64) {
+    let prague =
+        "[app.scalable]\nfrom = 'home'\nto = ['net']\ntcp = 'prague'\nstart = '1s'\ntraffic.ftp = { flows = 4 }\n";
+    let low_latency =
+        format!(", low_latency = {{ guaranteed_grant_rate = '{rate}', guaranteed_grant_interval = '945us' }}");
+    let up = modem(&format!("{{ docsis_lld = {{ delay_estimate = '{estimate}' }} }}"), &low_latency);
+    let o = run(&home(&up, prague).replace("duration = '40s'", "duration = '70s'"));
+    let goodput = ["bulk", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit")));
+    let marks = |reason: &str| number(&o, &format!("links.up.classes.L.marked_packets.{reason}"));
+    assert!((45.0..51.5).contains(&goodput.iter().sum::<f64>()), "{goodput:?}");
+    (goodput, marks("step") / (marks("step") + marks("law")))
+}
+
+#[test]
+fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
+    for rate in ["5mbit", "25mbit"] {
+        let ([classic, scalable], ramp) = two_kinds("virtual_queue", rate);
+        assert!((0.5..2.0).contains(&(scalable / classic)), "{rate}: {scalable} {classic}");
+        // nearly all marks are the coupled ones
+        assert!(ramp < 0.05, "{rate}: {ramp}");
+    }
+}
+
+#[test]
+fn bytes_that_wait_for_grants_cost_prague_its_share() {
+    // as bytes over MAX_RATE they are a delay above the ramp, and most marks are the ramp's; with half of the rate granted unasked
+    // few wait
+    let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
+    assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
+    let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
+    assert!((0.5..2.0).contains(&(scalable / classic)) && fewer < ramp, "{scalable} {classic} {fewer}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_in_a_line() {
+    let problem = |up: &str| {
+        let problems = scenario(&home(up, ""), Format::Toml, &[]).unwrap_err();
+        problems.first().map(ToString::to_string).unwrap_or_default()
+    };
+    for (up, words) in [
+        (modem("'fq_codel'", ", low_latency = {}"), "link.up.queue: fq_codel has no L queue"),
+        (modem("'docsis_lld'", ""), "link.up.queue: docsis_lld needs docsis31.low_latency"),
+        (format!("rate = '100mbit', {}", lld("")), "link.up.rate: 100mbit does not go with docsis31"),
+        (lld("guaranteed_grant_rate = '60mbit'"), "link.up.docsis31.low_latency.guaranteed_grant_rate: 60mbit"),
+        (
+            lld("").replace("50mbit", "640mbit"),
+            "link.up.docsis31.flow.max_sustained_rate: 640mbit is not valid on a channel",
+        ),
+        (
+            format!("rate = '100mbit', queue = 'docsis_lld', docsis = {{ {FLOW} }}"),
+            "link.up.queue: a DOCSIS 3.0 modem has one service flow",
+        ),
+        (format!("{}, docsis = {{ {FLOW} }}", lld("")), "link.up.docsis31: a link has one modem"),
+        (
+            format!("{}, shaper = {{ max_sustained_rate = '9mbit' }}", lld("")),
+            "link.up.shaper: a link has a shaper or a modem",
+        ),
+        (
+            "rate = '1gbit', queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {} }"
+                .to_owned(),
+            "link.up.rate: 1gbit does not go with docsis31, whose channel is 1700mbit (downstream.channel)",
+        ),
+        (
+            "queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {}, minislots = 9 }"
+                .to_owned(),
+            "link.up.docsis31.minislots: is of the upstream",
+        ),
+        (
+            format!("{}, changes = [{{ at = '1s', max_sustained_rate = '700mbit' }}]", lld("")),
+            "link.up.changes.0.max_sustained_rate: 700mbit is not valid on a channel",
+        ),
+    ] {
+        let told = problem(&up);
+        assert!(told.starts_with(words) && !told.contains('\n'), "{told}");
+    }
+}
+
+/// A home's downstream: a game, and the applications `more`.
+fn downstream(down: &str, more: &str) -> Outcome {
+    run(&format!(
+        "duration = '30s'\nrecord.warm_up = '10s'\n\
+         link.far = {{ from = 'net', to = 'cmts', both_ways = true, delay = '10ms', rate = '1gbit' }}\n\
+         link.down = {{ from = 'cmts', to = 'home', delay = '40us', {down} }}\n\
+         link.up = {{ from = 'home', to = 'cmts', rate = '100mbit', delay = '40us' }}\n\
+         [app.game]\nfrom = 'cmts'\nto = ['home']\ndscp = 45\n\
+         traffic.cbr = {{ rate = '110kbit', size = 450 }}\n{more}"
+    ))
+}
+
+fn downloads(name: &str, stack: &str, n: u32) -> String {
+    format!(
+        "[app.{name}]\nfrom = 'home'\nto = ['net']\ntcp = '{stack}'\n\
+         traffic.ftp = {{ flows = {n}, direction = 'down' }}\n"
+    )
+}
+
+/// A CMTS's downstream of 100 Mbit/s.
+fn cmts(queue: &str, low_latency: &str) -> String {
+    format!("queue = {queue}, docsis31 = {{ flow.max_sustained_rate = '100mbit', downstream = {{}}{low_latency} }}")
+}
+
+#[test]
+fn downstream_a_game_passes_eight_downloads() {
+    let bulk = downloads("bulk", "linux-6", 8);
+    let tail = downstream(&cmts("{ droptail = { limit = '250ms' } }", ""), &bulk);
+    let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
+    let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
+    let delays = [&tail, &pie, &lld].map(game);
+    // drop-tail: most of 250 ms; DOCSIS-PIE: around its target of 10 ms; the L queue: a packet of the other queue whose tokens come
+    // (121 us), two symbols, the pipeline and the interleaver (105 us), and the way (40 us)
+    assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
+    assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
+    for o in [&tail, &pie, &lld] {
+        // 1500 of 1518 bytes are IP's
+        let used = number(o, "links.down.utilisation");
+        assert!((0.95..1500.0 / 1518.0 + 1e-3).contains(&used), "{used}");
+    }
+}
+
+#[test]
+fn downstream_prague_and_cubic_share_by_coupling() {
+    let both = downloads("classic", "linux-6", 2) + &downloads("scalable", "prague", 2);
+    let o = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &both);
+    let [classic, scalable] =
+        ["classic", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit_reverse")));
+    assert!((0.5..2.0).contains(&(scalable / classic)), "{scalable} {classic}");
+    assert!(classic + scalable > 88.0, "{scalable} {classic}");
+    // MAXTH is 1 ms at this rate
+    assert!(game(&o) < 2.0, "{}", game(&o));
+}
+
+#[test]
+fn service_flows_keep_to_their_own_rates() {
+    // blasts into both, 80 Mbit/s each: L has 10 of its own, C 60
+    let blast = |name: &str, dscp: u8, way: [&str; 2]| {
+        let [from, to] = way;
+        format!(
+            "[app.{name}]\nfrom = '{from}'\nto = ['{to}']\ndscp = {dscp}\n\
+             traffic.cbr = {{ rate = '80mbit', size = 1500 }}\n"
+        )
+    };
+    let own = ", low_latency = { flow.max_sustained_rate = '10mbit', classic_flow.max_sustained_rate = '60mbit' }";
+    let queue = "{ docsis_lld = { queue_protection = false } }";
+    let pair = |way: [&str; 2]| blast("low", 45, way) + &blast("classic", 0, way);
+    let down = downstream(&cmts(queue, own), &pair(["cmts", "home"]));
+    let up = modem(queue, own).replace("50mbit", "100mbit");
+    let up = run(&home(&up, &pair(["home", "cmts"])).replace("[app.game]", "[app.other]"));
+    // of Ethernet frames. Upstream the CMTS grants 1.05 of that for the MAC headers, of which frames of 1528 bytes need 1.0066; and
+    // the virtual queue drains at L's 10 Mbit/s, and is full
+    let granted = 1.05 * 1518.0 / 1528.0;
+    for (o, link, expected) in [(&down, "down", [10.0, 60.0]), (&up, "up", [10.0, 60.0 * granted])] {
+        for (class, mbit) in ["L", "C"].iter().zip(expected) {
+            let sent = number(o, &format!("links.{link}.classes.{class}.delivered_bytes")) * 8e-6;
+            let seconds = number(o, "duration_s") - number(o, "warm_up_s");
+            let rate = sent / seconds * 1518.0 / 1500.0;
+            assert!((rate / mbit - 1.0).abs() < 0.01, "{link} {class}: {rate}");
+        }
+    }
+}
+
+#[test]
+fn the_pair_takes_turns_behind_a_shaper() {
+    // a CMTS's downstream: a game and eight downloads through 100 Mbit/s
+    let text = "duration = '20s'\nrecord.warm_up = '5s'\n\
+        link.down = { from = 'net', to = 'home', rate = '1gbit', delay = '5ms', queue = 'docsis_lld', \
+                      shaper = { max_sustained_rate = '100mbit' } }\n\
+        link.up = { from = 'home', to = 'net', rate = '100mbit', delay = '5ms' }\n\
+        app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
+        [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
+    let o = run(text);
+    // one packet of the other queue at 100 Mbit/s, 0.12 ms, and what the token bucket holds
+    assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
+    assert!(number(&o, "links.down.utilisation") > 0.97);
+}

@@ -1,0 +1,43 @@
+//! Rule 5 of docs/architecture.md: a link computed at enqueue gives the results of the same link run as a port, byte for
+//! byte, ties included. Random networks are run twice, once with every link forced onto `port` by a sink that listens.
+
+use crate::common::{Dice, Ear, Numbers, read, said};
+use record::Mask;
+use sim::World;
+
+/// Both worlds' results; the number of events differs, and nothing else may.
+fn compare(toml: &str, what: &str) {
+    let s = read(toml);
+    let mut fast = World::build(&s).unwrap();
+    fast.run(|_| true);
+    let mut slow = World::with_sink(&s, Ear(Mask::ALL, 0)).unwrap();
+    slow.run(|_| true);
+    assert!(slow.sink().1 > 0);
+    let (fast, slow) = (said(&fast.outcome(&s)), said(&slow.outcome(&s)));
+    if fast != slow {
+        let line = fast.lines().zip(slow.lines()).find(|(a, b)| a != b);
+        panic!("{what}: the fast path and the port differ, first in\n{line:.1000?}\n{toml}");
+    }
+}
+
+#[test]
+fn when_nothing_coincides() {
+    for n in 0..60 {
+        compare(&Dice::new(n, Numbers::Odd, false).scenario(), &format!("odd {n}"));
+    }
+}
+
+#[test]
+fn when_much_happens_in_one_moment() {
+    for n in 0..120 {
+        compare(&Dice::new(n, Numbers::Round, false).scenario(), &format!("round {n}"));
+    }
+}
+
+#[test]
+fn beside_links_that_are_always_ports() {
+    for n in 0..60 {
+        let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
+        compare(&Dice::new(1000 + n, numbers, true).scenario(), &format!("mixed {n}"));
+    }
+}

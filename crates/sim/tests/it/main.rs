@@ -1,0 +1,23 @@
+//! The simulated network from outside: one test binary, since each binary links the whole core again.
+
+mod bbr;
+mod bbr3;
+mod books;
+mod cake;
+mod capture;
+mod common;
+mod determinism;
+mod disciplines;
+mod docsis31;
+mod fast_path;
+mod identities;
+mod laws;
+mod measures;
+mod offload;
+mod prague;
+mod records;
+mod rpm;
+mod schedules;
+mod small_queues;
+mod trace;
+mod traffic;

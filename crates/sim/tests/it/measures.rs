@@ -1,0 +1,374 @@
+//! What a summary says of flows and delays, beside numbers worked by hand.
+
+use crate::common::{number, run, series};
+
+/// 1 Mbit/s and 10 ms each way between a and b.
+fn line(seconds: u32, apps: &str) -> String {
+    format!(
+        "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\ndelay = \"10ms\"\n\
+         both_ways = true\n{apps}"
+    )
+}
+
+fn app(name: &str, traffic: &str) -> String {
+    format!("[app.{name}]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.{traffic}\n")
+}
+
+#[test]
+fn fairness_of_flows_that_carry_known_amounts() {
+    // four flows of one file of 10 kB, and one of a file of 40 kB, all there long before the end
+    let apps = app("four", "ftp = { flows = 4, size = \"10kB\", count = 1 }")
+        + &app("one", "ftp = { size = \"40kB\", count = 1 }")
+        + &app("ping", "ping = {}");
+    let outcome = run(&line(10, &apps));
+    assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
+    assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "there is nobody to compare one flow with");
+    // (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings are in no comparison
+    assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
+    // 10 kB in 10 s are 8 kbit/s
+    for (key, mbit) in [
+        ("apps.four.flow_goodput_mbit.min", 0.008),
+        ("apps.four.flow_goodput_mbit.mean", 0.008),
+        ("apps.four.flow_goodput_mbit.max", 0.008),
+        ("apps.four.flow_goodput_mbit.cv", 0.0),
+        ("apps.four.flow_goodput_mbit.each.0", 0.008),
+        ("apps.four.flow_goodput_mbit.each.3", 0.008),
+        ("apps.four.goodput_mbit", 0.032),
+        ("apps.one.goodput_mbit", 0.032),
+        ("apps.one.goodput_mbit_reverse", 0.0),
+    ] {
+        assert!((number(&outcome, key) - mbit).abs() < 1e-12, "{key}");
+    }
+    let rates = series(&outcome, "flows", "goodput_mbit", "app", "four");
+    assert_eq!(rates, [0.008, 0.0].repeat(4));
+    let alone = run(&line(10, &app("one", "ftp = { size = \"40kB\", count = 1 }")));
+    assert!(alone.summary["fairness"].is_null());
+}
+
+#[test]
+fn the_grade_of_a_burst_among_pings() {
+    // Pings of 125 B (1 ms) at 0, 1, 2, 3 s: 22 ms there and back. Ten datagrams of 1250 B (10 ms each) come at 1.99 s and are
+    // out at 2.09 s: the third ping waits 90 ms. Mean 44.5 ms, 22.5 above the least.
+    let ping = app("ping", "ping = { size = 125 }");
+    let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
+                 traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
+    let outcome = run(&line(4, &format!("{ping}{burst}")));
+    assert!((number(&outcome, "apps.ping.ping.induced_ms") - 22.5).abs() < 1e-9);
+    assert_eq!(outcome.summary["apps"]["ping"]["ping"]["grade"], "A");
+    let latency = &outcome.summary["latency"];
+    assert!((number(&outcome, "latency.induced_ms") - 22.5).abs() < 1e-9);
+    assert_eq!((latency["grade"].as_str(), latency["from"].as_str()), (Some("A"), Some("app.ping")));
+    // the queue's own: datagrams 0, 10, ... 90 ms, pings 0, 0, 90, 0; (450 + 90) / 14
+    assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
+    assert_eq!(outcome.summary["links"]["up"]["grade"], "B");
+    // these sojourns: squares 0, 100, ... 8100 of the burst and 8100 of the third ping, mean 540 / 14
+    let mean: f64 = 540.0 / 14.0;
+    let variance = (28_500.0 + 8_100.0) / 14.0 - mean * mean;
+    let cv = variance.sqrt() / mean;
+    assert!((number(&outcome, "links.up.sojourn_ms.cv") / cv - 1.0).abs() < 0.01, "{cv}");
+    assert_eq!(number(&outcome, "links.up.sojourn_ms.p99_9"), 90.0);
+    // without pings the longest queue speaks: 45 ms
+    let alone = run(&line(4, burst));
+    assert!((number(&alone, "latency.induced_ms") - 45.0).abs() < 1e-6);
+    assert_eq!(
+        (alone.summary["latency"]["grade"].as_str(), alone.summary["latency"]["from"].as_str()),
+        (Some("B"), Some("link.up"))
+    );
+    // and without anything there is no grade
+    let empty = run(&line(1, ""));
+    assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
+}
+
+#[test]
+fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
+    // 1250 B each 100 ms into 1 Mbit/s (10 ms each) wait for nothing. Into 100 bit/s: the first leaves the queue at once, and is on the
+    // line for 100 s; behind it wait the others
+    let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
+    let quick = run(&line(4, &apps));
+    assert_eq!(
+        (&quick.summary["links"]["up"]["grade"], &quick.summary["latency"]["grade"]),
+        (&"A+".into(), &"A+".into())
+    );
+    let slow = run(&line(4, &apps).replace("1mbit", "100bit"));
+    let up = &slow.summary["links"]["up"];
+    assert_eq!((&up["sojourn_ms"]["count"], &up["backlog_packets"]), (&1.into(), &39.into()));
+    assert!(up["grade"].is_null() && slow.summary["latency"]["grade"].is_null());
+    assert!(slow.summary["latency"]["from"].is_null());
+}
+
+#[test]
+fn the_same_burst_on_other_scales() {
+    // As above: pings of 22, 22, 112 and 22 ms, and the burst begins at 1.99 s. The idle line answers in 22 ms (two pings), the
+    // loaded one in (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.
+    let ping = app("ping", "ping = { size = 125 }");
+    let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
+                 traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
+    let on = |scale: &str| run(&line(4, &format!("{ping}{burst}[grade]\nscale = {scale}\n")));
+    let own = r#"[{ grade = "play", below = "20ms" }, { grade = "talk", below = "23ms" }, { grade = "wait" }]"#;
+    for (scale, name, added, grade, queue) in [
+        ("'dslreports'", "dslreports", 22.5, "A", Some("B")),
+        ("'waveform'", "waveform", 45.0, "B", Some("B")),
+        ("'vrecipes'", "vrecipes", 45.0, "A", Some("A")),
+        ("'rpm'", "rpm", 22.5, "fair", None),
+        (own, "own", 22.5, "talk", Some("wait")),
+    ] {
+        let outcome = on(scale);
+        let (latency, pings) = (&outcome.summary["latency"], &outcome.summary["apps"]["ping"]["ping"]);
+        assert_eq!((latency["scale"].as_str(), latency["grade"].as_str()), (Some(name), Some(grade)));
+        assert!((number(&outcome, "latency.induced_ms") - added).abs() < 1e-9, "{scale}");
+        assert_eq!((pings["grade"].as_str(), latency["from"].as_str()), (Some(grade), Some("app.ping")));
+        assert_eq!(outcome.summary["links"]["up"]["grade"].as_str(), queue, "{scale}");
+    }
+    assert!((number(&on("'rpm'"), "latency.rpm") - 60_000.0 / 67.0).abs() < 1e-6);
+    // a queue alone has no round trips
+    let alone = run(&line(4, &format!("{burst}[grade]\nscale = 'rpm'\n")));
+    assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
+}
+
+/// A cable modem as examples/cable-modem.toml has it, with everything that is not said left to its default.
+const UPSTREAM: &str = "docsis.flow = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\", \
+                        peak_traffic_rate = \"20mbit\" }";
+
+fn modem(seconds: u32, up: &str, apps: &str) -> String {
+    format!(
+        "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"100mbit\"\ndelay = \"1ms\"\n{up}\n\
+         [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"100mbit\"\ndelay = \"19ms\"\n{apps}"
+    )
+}
+
+#[test]
+fn a_modem_drops_nothing_behind_its_queue_discipline() {
+    // the channel is congested while tokens last, so the transmit queue is full for seconds
+    let up = |queue: &str, more: &str| format!("queue = \"{queue}\"\n{UPSTREAM}\ndocsis.max_grant = \"1250B\"\n{more}");
+    let apps = app("files", "ftp = { flows = 5 }");
+    for queue in ["codel", "droptail"] {
+        let held = run(&modem(20, &up(queue, ""), &apps));
+        assert_eq!(number(&held, "links.up.drops.transmit_queue_full"), 0.0, "{queue}");
+        let dropped = run(&modem(20, &up(queue, "docsis.transmit_queue = \"drop\""), &apps));
+        assert!(number(&dropped, "links.up.drops.transmit_queue_full") > 100.0, "{queue}");
+    }
+}
+
+#[test]
+fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
+    // 60 s at 5 Mbit/s are 37.5 MB. Half of the rate uses half of it: 18.75 MB less the 2 to 8 ms that are on their way.
+    let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
+    let used = number(&half, "links.up.utilisation");
+    assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
+    // a burst is on top: 47.5 MB of 37.5 MB
+    let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
+    assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
+    // of a shaper the same; of a plain link its rate, and after a change the new one: 30 s at 5 and 30 s at 10 Mbit/s
+    let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
+    let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
+    assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);
+    let changed = "queue.droptail = { limit = \"10p\" }\nchanges = [{ at = \"0s\", rate = \"5mbit\" }, { at = \"30s\", rate = \"10mbit\" }]";
+    let half = run(&modem(60, changed, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
+    assert!((number(&half, "links.up.utilisation") - 1.0 / 3.0).abs() < 0.001);
+}
+
+/// A link of 1 Mbit/s and 10 ms with ten places, which gets twice what it can send: a datagram of 1250 B (10 ms) every 5 ms.
+const OVERLOADED: &str = r#"
+duration = "20s"
+record.warm_up = "10s"
+[link.up]
+from = "a"
+to = "b"
+rate = "1mbit"
+delay = "10ms"
+both_ways = true
+queue.droptail = { limit = "10p" }
+[app.cbr]
+from = "a"
+to = ["b"]
+traffic.cbr = { rate = "2mbit", size = 1250 }
+"#;
+
+#[test]
+fn everything_in_the_summary_begins_after_the_warm_up() {
+    // Busy from 0 on: transmissions begin at 0, 10, 20 ms ... and arrive 20 ms later. The arrival at the same moment finds the
+    // place that became free, the one 5 ms later does not. In [10, 20) s that is 2000 offered, 1000 dropped, 1000 arrived.
+    let expected = [
+        ("links.up.offered_packets", 2000.0),
+        ("links.up.delivered_packets", 1000.0),
+        ("links.up.delivered_bytes", 1.25e6),
+        ("links.up.dropped_packets", 1000.0),
+        ("links.up.drops.tail_full", 1000.0),
+        ("links.up.utilisation", 1.0),
+        // at 10 s ten wait, one is being sent and one is on the wire; and so it is at 20 s
+        ("links.up.at_start_packets", 12.0),
+        ("links.up.backlog_packets", 10.0),
+        ("links.up.in_flight_packets", 2.0),
+        ("links.up.queue_packets.mean", 10.0),
+        ("links.up.queue_packets.max", 10.0),
+        // behind nine and the one that has just begun
+        ("links.up.sojourn_ms.min", 100.0),
+        ("links.up.sojourn_ms.max", 100.0),
+        ("links.up.sojourn_ms.count", 1000.0),
+        ("apps.cbr.datagrams_sent", 2000.0),
+        ("apps.cbr.packets", 1000.0),
+        ("apps.cbr.dropped_packets", 1000.0),
+        // 1222 of the 1250 bytes are payload
+        ("apps.cbr.goodput_bytes", 1.222e6),
+        ("apps.cbr.goodput_mbit", 0.9776),
+        ("apps.cbr.delay_ms.min", 120.0),
+        ("apps.cbr.delay_ms.max", 120.0),
+        ("apps.cbr.jitter_ms", 0.0),
+        ("warm_up_s", 10.0),
+    ];
+    // the same through a port as on the fast path
+    for way in [
+        OVERLOADED.to_owned(),
+        OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
+    ] {
+        let outcome = run(&way);
+        for (path, value) in expected {
+            assert!((number(&outcome, path) - value).abs() < 1e-9, "{path}: {} is not {value}", number(&outcome, path));
+        }
+        assert_eq!(series(&outcome, "flows", "packets", "app", "cbr"), [1000.0, 0.0]);
+        assert_eq!(series(&outcome, "links", "offered_packets", "link", "up"), [2000.0]);
+        // series hold the whole run
+        let sent: f64 = series(&outcome, "queue_series", "sent_bytes", "link", "up").iter().sum();
+        assert_eq!(sent, 2000.0 * 1250.0);
+    }
+}
+
+/// A transfer that goes on beyond the warm-up, files, pages, pings and a call, at a lossy bottleneck.
+const ACROSS: &str = r#"
+duration = "20s"
+record.warm_up = "5s"
+record.interval = "1s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+delay = "10ms"
+loss = 0.01
+both_ways = true
+queue.codel = { limit = "100p" }
+[app.long]
+from = "a"
+to = ["b"]
+traffic.ftp = { flows = 2 }
+[app.files]
+from = "b"
+to = ["a"]
+traffic.ftp = { size = "50kB", pause = "100ms" }
+[app.ping]
+from = "a"
+to = ["b"]
+traffic.ping = { interval = "100ms" }
+[app.web]
+from = "a"
+to = ["b"]
+traffic.web = { servers = 1, think = "1s", page = { uniform = { html = "10KB", per_server = 2, size = "1KB" } } }
+[app.voip]
+from = "a"
+to = ["b"]
+traffic.voip = {}
+"#;
+
+#[test]
+fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
+    let outcome = run(ACROSS);
+    let after = |table: &str, column: &str, key: &str, name: &str| -> f64 {
+        let t = series(&outcome, table, "t_s", key, name);
+        let values = series(&outcome, table, column, key, name);
+        t.iter().zip(values).filter(|(t, _)| **t >= 5.0).map(|(_, v)| v).sum()
+    };
+    for app in ["long", "files", "web", "voip", "ping"] {
+        let both = |key: &str| {
+            number(&outcome, &format!("apps.{app}.{key}")) + number(&outcome, &format!("apps.{app}.{key}_reverse"))
+        };
+        assert_eq!(both("wire_bytes"), after("flow_series", "wire_bytes", "app", app), "{app}");
+        assert_eq!(both("goodput_bytes"), after("flow_series", "goodput_bytes", "app", app), "{app}");
+        let dropped = number(&outcome, &format!("apps.{app}.dropped_packets"));
+        assert_eq!(dropped, after("flow_series", "dropped_packets", "app", app), "{app}");
+    }
+    assert_eq!(number(&outcome, "links.up.dropped_packets"), after("queue_series", "dropped_packets", "link", "up"));
+    assert!(number(&outcome, "apps.long.dropped_packets") > 10.0);
+    for link in ["up", "~up"] {
+        let of = |key: &str| number(&outcome, &format!("links.{link}.{key}_packets"));
+        assert_eq!(of("at_start") + of("offered"), of("delivered") + of("dropped") + of("backlog") + of("in_flight"));
+    }
+    // what ended after the warm-up, by the lists of the whole run
+    let ended = |table: &str, start: &str, took: &str, app: &str| -> Vec<f64> {
+        let start = series(&outcome, table, start, "app", app);
+        let took = series(&outcome, table, took, "app", app);
+        let mut took: Vec<f64> = start.iter().zip(took).filter(|(s, t)| **s + t >= 5.0).map(|(_, t)| t).collect();
+        took.sort_unstable_by(f64::total_cmp);
+        took
+    };
+    let files = ended("files", "start_s", "took_s", "files");
+    assert!(files.len() > 10 && files.len() < series(&outcome, "files", "took_s", "app", "files").len());
+    assert_eq!(number(&outcome, "apps.files.files.done"), files.len() as f64);
+    // nearest rank: exactly a value of the list
+    assert_eq!(number(&outcome, "apps.files.files.p95_s"), files[(files.len() * 95).div_ceil(100) - 1]);
+    assert_eq!(number(&outcome, "apps.files.files.max_s"), files[files.len() - 1]);
+    assert_eq!(number(&outcome, "apps.web.web.pages"), ended("pages", "start_s", "load_s", "web").len() as f64);
+    // 150 pings leave in 15 s, 750 packets of a call
+    assert_eq!(number(&outcome, "apps.ping.ping.sent"), 150.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.sent"), 750.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.received"), number(&outcome, "apps.voip.packets"));
+}
+
+#[test]
+fn chosen_packets_are_lost() {
+    // pings at 0, 1, ... 9 s; the third and the seventh request are lost on the way there
+    let toml = line(10, &app("ping", "ping = {}"));
+    let there = "[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\nlose = [3, 7]\n\
+                 [link.down]\nfrom = \"b\"\nto = \"a\"\n";
+    let outcome = run(&format!("duration = \"10s\"\n{there}{}", app("ping", "ping = {}")));
+    let lost = |outcome| -> Vec<usize> {
+        let rtt = series(outcome, "pings", "rtt_ms", "app", "ping");
+        (0..rtt.len()).filter(|i| rtt[*i].is_nan()).collect()
+    };
+    assert_eq!(lost(&outcome), [2, 6]);
+    assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
+    assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
+    // both ways: each direction loses its own second packet: the request, and of the other replies the second
+    let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
+    assert_eq!(lost(&both), [1, 2]);
+    // packets that the queue drops have no number: of a burst of 5 into a queue of 2, three leave, and the third is lost
+    let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
+    let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
+        + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";
+    let burst = run(&toml);
+    assert_eq!(number(&burst, "links.up.drops.tail_full"), 2.0);
+    assert_eq!(number(&burst, "links.up.drops.link_loss"), 1.0);
+    assert_eq!(number(&burst, "apps.burst.packets"), 2.0);
+}
+
+#[test]
+fn a_chosen_loss_costs_one_retransmission() {
+    let file = app("file", "ftp = { size = \"500kB\", count = 1 }");
+    let whole = run(&line(30, &file));
+    // packet 17 of the way there: the SYN, the handshake's ACK, 14 segments
+    let up = "lose = [17]\n[link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n";
+    let one = run(&line(30, &file).replace("both_ways = true", up));
+    assert_eq!(number(&whole, "apps.file.retransmits"), 0.0);
+    assert_eq!(number(&one, "apps.file.retransmits"), 1.0);
+    assert_eq!(number(&one, "apps.file.dropped_packets"), 1.0);
+    assert_eq!(number(&one, "apps.file.goodput_bytes"), 500_000.0);
+}
+
+#[test]
+fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
+    // Pollaczek-Khinchine for a constant service time s = 1/mu: rho / (2 mu (1 - rho)). Datagrams of 1250 B take 1 ms at 10 Mbit/s.
+    for (mbit, rho) in [(3, 0.3_f64), (5, 0.5), (7, 0.7)] {
+        let cbr = format!("cbr = {{ rate = \"{mbit}mbit\", size = 1250, arrivals = \"poisson\" }}");
+        let toml = line(1000, &app("poisson", &cbr)).replace("1mbit", "10mbit") + "[record]\ninterval = \"1s\"\n";
+        let outcome = run(&toml.replace("both_ways", "queue.droptail = { limit = \"100000p\" }\nboth_ways"));
+        let wait = rho / (2.0 * (1.0 - rho));
+        let mean = number(&outcome, "links.up.sojourn_ms.mean");
+        // 300 000 to 700 000 waits, whose mean over 1000 s has a standard error of below 0.5 %
+        assert!((mean / wait - 1.0).abs() < 0.02, "{rho}: {mean} is not {wait}");
+        // Little's law: as many wait as arrive in that time
+        let waiting = number(&outcome, "links.up.queue_packets.mean");
+        let arrived = number(&outcome, "links.up.offered_packets") / 1000.0;
+        assert!((waiting / (arrived * mean * 1e-3) - 1.0).abs() < 0.001, "{rho}: {waiting}");
+        // and the link is busy for a share rho of the time: who comes then waits
+        let share = number(&outcome, "links.up.utilisation");
+        assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
+    }
+}

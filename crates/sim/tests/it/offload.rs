@@ -1,0 +1,147 @@
+//! Packets of several segments (`tso`) in a world: sizes and times by hand, who cuts them, and books that balance.
+
+use crate::common::{number, read, run, said};
+use record::{Mask, Record, Sink};
+use sim::World;
+use units::{Duration, Time};
+
+/// Sizes that leave a queue, sizes that reach a host, and how long those took.
+#[derive(Default)]
+struct Watch {
+    left: Vec<(u16, u16)>,
+    home: Vec<(u64, u16, Duration)>,
+}
+
+impl Sink for Watch {
+    fn mask(&self) -> Mask {
+        Mask::DEQUEUED.with(Mask::DELIVERED)
+    }
+    fn put(&mut self, _: Time, record: Record) {
+        match record {
+            Record::Dequeued { link, size, .. } => self.left.push((link.0, size)),
+            Record::Delivered { seq, size, delay, reverse: false, .. } => self.home.push((seq, size, delay)),
+            _ => {}
+        }
+    }
+}
+
+/// Without tail loss probes: what is not acknowledged in two round trips of a SYN would be sent again.
+const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
+    loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
+
+/// a -- neck (10 Mbit/s, `how`) -- b -- 10 Mbit/s -- c, no delay; `flows` downloads of `bytes` each from a to c.
+fn scenario(how: &str, flows: u32, bytes: &str) -> String {
+    format!(
+        "duration = '20s'\n{HOSTS}\
+         link.neck = {{ from = 'a', to = 'b', {how} }}\n\
+         link.next = {{ from = 'b', to = 'c', rate = '10mbit' }}\n\
+         link.back = {{ from = 'c', to = 'a', rate = '1gbit' }}\n\
+         app.x = {{ from = 'a', to = ['c'], tcp = 'tso', traffic.ftp = {{ flows = {flows}, size = '{bytes}', count = 1 }} }}\n"
+    )
+}
+
+fn watched(toml: &str) -> World<Watch> {
+    let mut world = World::with_sink(&read(toml), Watch::default()).unwrap();
+    world.run(|_| true);
+    for b in world.books() {
+        assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{b:?}");
+    }
+    assert_eq!(world.bodies(), 0, "everything has come or was freed");
+    world
+}
+
+#[test]
+fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
+    // ten segments of 1448 and their headers: 7500 bytes twice, 6 ms each, over two links one after the other
+    let world = watched(&scenario("rate = '10mbit'", 1, "14480B"));
+    let ms = Duration::from_millis;
+    assert_eq!(world.sink().home, [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
+}
+
+#[test]
+fn who_cuts_them() {
+    // ten segments one after the other: the first has 1.2 ms on each link, the last 12 and 1.2 ms
+    let us = Duration::from_micros;
+    let whole = |how: &str| {
+        let world = watched(&scenario(how, 1, "14480B"));
+        let home = &world.sink().home;
+        let sizes: Vec<u16> = home.iter().map(|h| h.1).collect();
+        assert_eq!(home.iter().map(|h| u32::from(h.1)).sum::<u32>(), 15_000, "{how}");
+        assert!(sizes == [7500; 2] || sizes == [1500; 10], "{how}: {sizes:?}");
+        if how.contains("queue") && sizes.len() == 10 {
+            assert_eq!((home[0].2, home[9].2), (us(2400), us(13_200)), "{how}");
+        }
+        sizes.len() == 2
+    };
+    for how in ["", "queue = 'fq_codel', ", "queue = 'pie', ", "queue = 'red limit 300000', ", "queue = 'codel', "] {
+        assert!(whole(&format!("{how}rate = '10mbit'")), "{how}");
+    }
+    assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
+    // by tc's defaults
+    assert!(!whole("rate = '10mbit', queue = 'cake'"));
+    assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
+    assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
+    assert!(whole("rate = '10mbit', queue = 'dualpi2 no_split_gso'"));
+    assert!(whole("queue = 'cake bandwidth 10mbit no-split-gso'"));
+    // frames of their own
+    assert!(!whole("rate = '10mbit', shaper = { max_sustained_rate = '5mbit' }"));
+    assert!(!whole("rate = '30mbit', docsis = { flow = { max_sustained_rate = '5mbit' } }"));
+    assert!(!whole("docsis31 = { flow = { max_sustained_rate = '5mbit' } }"));
+    assert!(!whole("delivery.wifi = {}"));
+}
+
+#[test]
+fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
+    for queue in
+        ["cake no-split-gso", "cake", "dualpi2", "dualpi2 no_split_gso", "fq_codel", "pie", "codel", "pfifo limit 5"]
+    {
+        for loss in ["0", "0.02"] {
+            let how = format!("rate = '10mbit', loss = {loss}, delay = '5ms', queue = '{queue}'");
+            let world = watched(&scenario(&how, 4, "3MB"));
+            let last = world.sink().home.iter().map(|h| h.0).max();
+            // every byte has been acknowledged: each end has closed, and its slot is free
+            assert!(world.in_flight().segments == 0, "{how}");
+            assert!(last.is_some_and(|seq| seq > 2_900_000), "{how}: {last:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
+    // 10 Mbit/s: payload 1448 of 1500 bytes, whichever way they leave
+    let out = |tcp: &str, queue: &str| {
+        run(&format!(
+            "duration = '20s'\nrecord.warm_up = '5s'\ntcp.a = {{ preset = 'linux-6', {tcp} }}\n\
+             link.up = {{ from = 'a', to = 'b', rate = '10mbit', delay = '10ms', queue = '{queue}' }}\n\
+             link.down = {{ from = 'b', to = 'a', rate = '1gbit', delay = '10ms' }}\n\
+             app.x = {{ from = 'a', to = ['b'], tcp = 'a', traffic.ftp = {{}} }}\n"
+        ))
+    };
+    let of = |tcp: &str, queue: &str| {
+        let out = out(tcp, queue);
+        let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 15e6;
+        // a drop of CAKE's leaves the link idle for moments
+        let most = if queue == "cake" { 0.15 } else { 0.02 };
+        assert!((goodput - 10.0 * 1448.0 / 1500.0).abs() < most, "{tcp} {queue}: {goodput}");
+        let [packets, bytes] = ["packets", "bytes"].map(|of| number(&out, &format!("links.up.delivered_{of}")));
+        (packets, bytes / packets)
+    };
+    let single = of("gso_max_segs = 65535", "pfifo limit 200");
+    let whole = of("gso_max_segs = 65535, tso = true", "pfifo limit 200");
+    let cut = of("gso_max_segs = 65535, tso = true", "cake");
+    assert!((single.0 - 12_500.0).abs() < 20.0 && whole.0 < 0.6 * single.0, "{single:?} {whole:?}");
+    assert!(single.1 == 1500.0 && whole.1 > 2500.0 && cut.1 == 1500.0, "{single:?} {whole:?} {cut:?}");
+}
+
+/// Who captures sees the packets that were sent: nothing else differs.
+#[test]
+fn a_run_that_is_captured_is_the_same() {
+    let toml = scenario("rate = '10mbit', loss = 0.01, queue = 'dualpi2'", 3, "1MB");
+    let (s, plain) = (read(&toml), run(&toml));
+    let files = [Vec::new(), Vec::new()];
+    let capture = sim::capture::Capture::new(&s, Some("neck"), files, 128).unwrap();
+    let mut world = World::with_sink(&s, capture).unwrap();
+    world.run(|_| true);
+    assert_eq!(said(&world.outcome(&s)), said(&plain));
+    assert_eq!(world.tagged(), 0);
+}

@@ -1,0 +1,80 @@
+//! Round trips per minute in the simulator, beside their closed forms: real TCP connections fill the line.
+
+use crate::common::{number, run};
+
+/// 10 Mbit/s and 10 ms each way. A load whose window is fixed keeps a queue of constant length in front of the line: with
+/// 84 segments of 1500 B (1.2 ms each) a round trip takes 100.8 ms, 80.8 of which are the queue's.
+fn line(queue: &str, traffic: &str) -> String {
+    format!(
+        "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+         queue = {queue}\n[link.back]\nfrom = \"home\"\nto = \"server\"\ndelay = \"10ms\"\n\
+         [tcp.fixed]\npreset = \"linux-6\"\nwindow_clamp = 84\n\
+         [app.test]\nfrom = \"home\"\nto = [\"server\"]\ntcp = \"fixed\"\ntraffic.rpm = {{ {traffic} }}\n"
+    )
+}
+
+const ONE: &str = "direction = \"down\", most = 1, interval = \"1s\", probes_per_second = 5, notsent_lowat = \"0B\"";
+
+/// A queue for each flow, and a law that never acts.
+const OWN: &str = "{ fq_codel = { target = \"10s\", interval = \"100s\" } }";
+
+fn close(what: &str, seen: f64, expected: f64, within: f64) {
+    assert!((seen / expected - 1.0).abs() < within, "{what}: {seen} beside {expected}");
+}
+
+#[test]
+fn one_queue_delays_all_probes_alike() {
+    let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
+    let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
+    // r + d = 100.8 ms: 60000 / 100.8 = 595. The answer of a TLS handshake is three segments, whose last comes 3 ms later,
+    // and the probes' own packets lengthen the queue
+    close("tcp", of("tcp_ms"), 100.8, 0.03);
+    close("http", of("http_foreign_ms"), 100.8, 0.03);
+    // a self probe waits besides for the ACK that lets its segment leave, 1.2 ms at most
+    close("loaded", of("http_loaded_ms"), 101.4, 0.03);
+    close("rpm", of("rpm"), 60_000.0 / 100.8, 0.04);
+    assert_eq!(outcome.summary["apps"]["test"]["rpm"]["confidence"], "high");
+    assert!((of("idle_ms") - 20.0).abs() < 0.2);
+}
+
+#[test]
+fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
+    let outcome = run(&line(OWN, ONE));
+    let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
+    // foreign probes wait for a packet of the load at most: 20 ms and up to 1.2; RPM = 30000/r + 30000/(r + d)
+    assert!((20.0..=21.6).contains(&of("tcp_ms")), "{}", of("tcp_ms"));
+    close("loaded", of("http_loaded_ms"), 101.4, 0.03);
+    let r = (of("tcp_ms") + of("tls_ms") + of("http_foreign_ms")) / 3.0;
+    close("rpm", of("rpm"), 30_000.0 / r + 30_000.0 / 101.4, 0.03);
+    assert!(of("foreign_rpm") > 60_000.0 / 24.0);
+}
+
+#[test]
+fn unsent_bytes_delay_self_probes_alone() {
+    // 125 kB of payload leave at 10 Mbit/s x 1448 / 1500 = 9.653 Mbit/s: 103.6 ms more
+    let outcome = run(&line(OWN, &ONE.replace("\"0B\"", "\"125KB\"")));
+    let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
+    close("loaded", of("http_loaded_ms"), 101.4 + 103.6, 0.03);
+    assert!(of("tcp_ms") < 21.6);
+}
+
+/// CUBIC fills what the queue gives it.
+#[test]
+fn fq_codel_answers_sooner_than_a_deep_fifo() {
+    let test = |queue: &str, direction: &str| {
+        let traffic = format!("direction = \"{direction}\", interval = \"1s\", most = 4, notsent_lowat = \"0B\"");
+        let text = line(queue, &traffic).replace("window_clamp = 84\n", "");
+        let outcome = run(&text);
+        ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
+    };
+    // 250 kB are 200 ms at 10 Mbit/s: a round trip of 220 ms at most, and more than half of the queue is always full. A self
+    // probe comes in order behind segments that were lost: it may take a round trip more
+    let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
+    assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
+    assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
+    let fq = test("{ fq_codel = {} }", "down");
+    assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
+    // the queue of the other direction is nobody's: an upload has the idle line's round trips on the way down
+    let up = test("{ droptail = { limit = \"250KB\" } }", "both");
+    assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
+}

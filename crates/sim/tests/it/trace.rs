@@ -1,0 +1,186 @@
+//! What a trace tells is what happened, and nothing happens otherwise because of it.
+
+use crate::common::read;
+use packet::DropReason;
+use record::trace::{Chunk, Data};
+use scenario::Scenario;
+use sim::World;
+use sim::trace::Trace;
+use std::collections::BTreeMap;
+
+const LINE: &str = r#"
+duration = "10s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+delay = "20ms"
+queue.codel = { limit = "100p" }
+[link.down]
+from = "b"
+to = "a"
+rate = "20mbit"
+delay = "20ms"
+queue.fq_codel = {}
+[app.ftp]
+from = "a"
+to = ["b"]
+tcp = "cubic"
+traffic.ftp = {}
+[app.page]
+from = "a"
+to = ["b"]
+traffic.short = {}
+[app.call]
+from = "a"
+to = ["b"]
+traffic.voip = {}
+"#;
+
+/// The rows of every table, column by column.
+type Tables = BTreeMap<&'static str, Vec<Chunk>>;
+
+fn traced(s: &Scenario) -> (Tables, sim::Outcome) {
+    let mut tables = Tables::new();
+    let mut trace = Trace::new(s, |chunk: Chunk| tables.entry(chunk.table).or_default().push(chunk)).unwrap();
+    let mut world = World::with_sink(s, &mut trace).unwrap();
+    world.run(|_| true);
+    let outcome = world.outcome(s);
+    drop(world);
+    trace.finish();
+    (tables, outcome)
+}
+
+fn with(trace: &str) -> Scenario {
+    read(&format!("{trace}\n{LINE}"))
+}
+
+fn numbers(chunks: &[Chunk], name: &str) -> Vec<f64> {
+    chunks
+        .iter()
+        .flat_map(|c| match c.column(name) {
+            Some(Data::F64(v)) => v.clone(),
+            Some(Data::U64(v)) => v.iter().map(|x| *x as f64).collect(),
+            Some(Data::Flag(v)) => v.iter().map(|x| f64::from(*x)).collect(),
+            other => panic!("{name}: {other:?}"),
+        })
+        .collect()
+}
+
+fn words(chunks: &[Chunk], name: &str) -> Vec<String> {
+    chunks
+        .iter()
+        .flat_map(|c| match c.column(name) {
+            Some(Data::Word(v, of)) => {
+                v.iter().map(|i| of.get(usize::from(*i)).cloned().unwrap_or_default()).collect::<Vec<_>>()
+            }
+            other => panic!("{name}: {other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn nothing_happens_otherwise_because_of_it() {
+    let plain = read(LINE);
+    let mut world = World::build(&plain).unwrap();
+    world.run(|_| true);
+    // how many events it takes is how the run is computed (links that somebody watches are not computed ahead)
+    let told = |outcome: &sim::Outcome| {
+        let mut summary = outcome.summary.clone();
+        summary["events"] = 0.into();
+        summary
+    };
+    let untraced = world.outcome(&plain);
+    for trace in [
+        "trace = { links = true, queues = true, flows = true, packets = true }",
+        "trace = { links = true, queues = true, flows = true, interval = \"change\" }",
+        "trace = { flows = [\"ftp\"], interval = \"1ms\" }",
+    ] {
+        let (_, outcome) = traced(&with(trace));
+        assert_eq!(told(&outcome), told(&untraced), "{trace}");
+        // as text: a series has NaN where it has nothing
+        assert!(format!("{:?}", outcome.tables) == format!("{:?}", untraced.tables), "{trace}");
+    }
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_there() {
+    assert!(Trace::new(&read(LINE), |_| ()).is_none());
+    assert!(Trace::new(&with("trace = {}"), |_| ()).is_none());
+    let (tables, _) = traced(&with("trace = { links = [\"up\"], interval = \"100ms\" }"));
+    assert_eq!(tables.keys().copied().collect::<Vec<_>>(), ["links"]);
+    // 10 s at 100 ms, from 0 on: the end is not part of the run
+    let t = numbers(&tables["links"], "t_s");
+    assert_eq!((t.len(), t[0], t[1], t[99]), (100, 0.0, 0.1, 9.9));
+    assert!(words(&tables["links"], "link").iter().all(|l| l == "up"));
+}
+
+#[test]
+fn every_change_of_codel_is_a_row() {
+    let (tables, outcome) = traced(&with("trace = { links = [\"up\"], interval = \"change\" }"));
+    let rows = &tables["links"];
+    let (count, dropping) = (numbers(rows, "count"), numbers(rows, "dropping"));
+    let (t, drop_next) = (numbers(rows, "t_s"), numbers(rows, "drop_next_s"));
+    assert!(t.is_sorted() && t.len() > 50, "{}", t.len());
+    // RFC 8289 §5.3: while it goes on dropping, the next drop is an interval over the root of count after the last
+    let mut steps = 0;
+    for i in 1..t.len() {
+        if dropping[i - 1] == 1.0 && dropping[i] == 1.0 && count[i] == count[i - 1] + 1.0 {
+            let step = drop_next[i] - drop_next[i - 1];
+            assert!((step - 0.1 / count[i].sqrt()).abs() < 1e-8, "{} {}", count[i], step);
+            steps += 1;
+        }
+    }
+    assert!(steps > 10, "{steps}");
+    // counters are those of the result
+    let dropped = outcome.summary["links"]["up"]["dropped_packets"].as_f64().unwrap();
+    let last = *numbers(rows, "dropped_packets").last().unwrap();
+    assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
+}
+
+#[test]
+fn fates_balance_and_have_names() {
+    let (tables, outcome) = traced(&with("trace = { packets = [\"up\"] }"));
+    let rows = &tables["packets"];
+    let (fate, link, reason) = (words(rows, "fate"), words(rows, "link"), words(rows, "reason"));
+    let count = |of: &str| fate.iter().filter(|f| *f == of).count() as u64;
+    let up = &outcome.summary["links"]["up"];
+    let tail = (0..fate.len()).filter(|i| fate[*i] == "dropped" && reason[*i] != "early_head").count() as u64;
+    assert_eq!(count("enqueued") + tail, up["offered_packets"].as_u64().unwrap());
+    assert_eq!(count("dropped"), up["dropped_packets"].as_u64().unwrap());
+    assert!(count("delivered") > 1000);
+    for i in 0..fate.len() {
+        assert_eq!(link[i], if fate[i] == "delivered" { "" } else { "up" });
+        let known = DropReason::ALL.iter().any(|r| r.name() == reason[i]);
+        assert_eq!(fate[i] == "dropped", known, "{} {}", fate[i], reason[i]);
+    }
+    let apps = words(rows, "app");
+    assert!(["ftp", "page", "call"].iter().all(|app| apps.iter().any(|a| a == app)));
+    // a call sends a packet of 20 ms each 20 ms: those of one flow have a number each
+    let (seq, direction) = (numbers(rows, "seq"), words(rows, "direction"));
+    let call: Vec<usize> = (0..fate.len())
+        .filter(|i| apps[*i] == "call" && fate[*i] == "dequeued" && direction[*i] == "forward")
+        .collect();
+    assert!(call.len() > 400 && call.windows(2).all(|w| seq[w[1]] > seq[w[0]]), "{}", call.len());
+}
+
+#[test]
+fn senders_and_queues_are_told_apart() {
+    let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
+    let flows = &tables["flows"];
+    let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
+    // the ftp has one connection and its server writes nothing; a user of the web opens many
+    let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
+    ends.sort();
+    ends.dedup();
+    assert_eq!(ends.iter().filter(|(app, _)| app == "ftp").count(), 1);
+    assert!(ends.iter().filter(|(app, _)| app == "page").count() > 1, "{ends:?}");
+    assert!(app.iter().all(|a| a != "call"), "datagrams have no sender's state");
+    let (cwnd, state) = (numbers(flows, "cwnd_bytes"), words(flows, "state"));
+    assert!(cwnd.iter().all(|w| *w >= 1448.0) && state.iter().any(|s| s == "recovery"));
+    // a row of a queue only while it is in line
+    let queues = &tables["queues"];
+    assert!(words(queues, "link").iter().all(|l| l == "down"));
+    assert!(!tables.contains_key("links"));
+    assert!(numbers(queues, "count").iter().all(|c| *c >= 0.0));
+}

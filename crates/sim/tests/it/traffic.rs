@@ -1,0 +1,261 @@
+//! Applications through whole worlds: what the probe, the burst and the datagrams down the line must find.
+
+use crate::common::{Dice, number, run, series};
+
+/// A line from a to b, 5 Mbit/s with 20 ms each way and 100 packets of room, and back.
+fn line(seconds: u32, apps: &str) -> String {
+    format!(
+        "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"5mbit\"\ndelay = \"20ms\"\n\
+         queue.droptail = {{ limit = \"100p\" }}\n[link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"10mbit\"\n\
+         delay = \"20ms\"\nqueue.droptail = {{ limit = \"100p\" }}\n{apps}"
+    )
+}
+
+#[test]
+fn a_ping_measures_the_empty_line_exactly() {
+    let outcome = run(&line(
+        10,
+        "[app.ping]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ping = { interval = \"100ms\", size = \"125B\" }\n",
+    ));
+    // 125 B: 0.2 ms at 5 Mbit/s, 0.1 ms at 10 Mbit/s, 40 ms of propagation; probes at 0, 0.1 ... 9.9 s, all answered
+    let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
+    assert_eq!((rtt("sent"), rtt("answered"), rtt("lost"), rtt("lost_percent")), (100.0, 100.0, 0.0, 0.0));
+    assert_eq!((rtt("rtt_ms.min"), rtt("rtt_ms.max")), (40.3, 40.3));
+    let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
+    assert_eq!(each, [40.3; 100]);
+    assert_eq!(series(&outcome, "pings", "t_s", "app", "ping")[99], 9.9);
+}
+
+#[test]
+fn a_ping_sees_the_full_buffer_and_its_drops() {
+    // 6 Mbit/s of 1500-B datagrams on 5 Mbit/s: the queue is full after 100 packets of surplus, 1.2 s; from then on a probe
+    // that is not dropped has waited for at most 100 x 2.4 ms = 240 ms behind the packet in service
+    let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
+                [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
+    let outcome = run(&line(60, apps));
+    let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
+    assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
+    // every probe is accounted for: those neither answered nor lost left in the last 283 ms
+    let open = rtt("sent") - rtt("answered") - rtt("lost");
+    assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
+    // the table has the lost ones as NaN
+    let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
+    assert_eq!(each.iter().filter(|r| r.is_nan()).count() as f64, rtt("lost") + open);
+}
+
+#[test]
+fn a_transfer_of_a_length_leaves_the_line_idle() {
+    for (stack, loss, way) in [
+        ("linux-6", 0.0, "up"),
+        ("linux-6", 0.01, "down"),
+        ("ns2-reno", 0.01, "up"),
+        ("bbr3", 0.01, "up"),
+        ("prague", 0.0, "up"),
+    ] {
+        let app = format!(
+            "[app.load]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\nstart_spread = \"0s\"\ntcp = \"{stack}\"\n\
+             traffic.ftp = {{ flows = 2, length = \"5s\", direction = \"{way}\" }}\n"
+        );
+        let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
+        let outcome = run(&net);
+        // 6 s, a full queue (at most 240 ms) and what has to be sent again: from 9 s on nothing moves
+        let (bins, sent) = (
+            series(&outcome, "queue_series", "t_s", "link", way),
+            series(&outcome, "queue_series", "sent_bytes", "link", way),
+        );
+        let after: f64 = bins.iter().zip(&sent).filter(|(t, _)| **t >= 9.0).map(|(_, bytes)| *bytes).sum();
+        let during: f64 =
+            bins.iter().zip(&sent).filter(|(t, _)| (5.0..6.0).contains(*t)).map(|(_, bytes)| *bytes).sum();
+        let rate = if way == "up" { 625_000.0 } else { 1_250_000.0 };
+        assert_eq!(after, 0.0, "{stack}");
+        assert!(during > if loss > 0.0 { 0.2 } else { 0.9 } * rate, "{stack} sends to the end: {during}");
+        for link in ["up", "down"] {
+            let held = |what: &str| number(&outcome, &format!("links.{link}.{what}_packets"));
+            assert_eq!((held("backlog"), held("in_flight")), (0.0, 0.0), "{stack}");
+        }
+    }
+}
+
+#[test]
+fn datagrams_go_down_the_line() {
+    let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
+                [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";
+    let outcome = run(&line(10, apps));
+    // nothing goes up; 1000 B every ms down. Number k arrives at k + 20.8 ms, or up to 0.2 ms later behind a frame of
+    // speech: numbers 0 to 9979 before 10 s
+    assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
+    assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
+    assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
+    // 500 frames of 218 B: 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; 0.02 s of them under way at the end
+    assert_eq!(number(&outcome, "apps.voip.voip.judged"), 499.0);
+    assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
+    let delay = number(&outcome, "apps.voip.voip.delay_ms.max");
+    assert!((20.17..=20.98).contains(&delay), "{delay}");
+}
+
+#[test]
+fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
+    // 250 packets of 1500 B in one moment: one is in service, 100 wait, 149 are dropped
+    let apps = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\n\
+                traffic.burst = { bytes = \"375KB\", transport = \"udp\" }\n\
+                [app.tcp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.burst = { bytes = \"100KB\" }\n";
+    let outcome = run(&line(10, apps));
+    let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
+    assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
+    assert_eq!(burst("dropped_packets"), 149.0);
+    // the last that fits has waited for 100 others: 101 x 2.4 ms + 20 ms; histogram to 1 %
+    assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
+    // 100 kB in 70 segments through windows of 10, 20, 40 and 80 segments: handshake 40.2 ms, then less than three
+    // round trips of 42 ms beside 70 x 2.4 ms of sending
+    let took = number(&outcome, "apps.tcp.files.mean_s");
+    assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
+    assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
+}
+
+#[test]
+fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
+    // 2 arrivals a second of 14 kB on an idle line: SYN 40 ms, GET and answer 40 ms, ten segments of 1500 B at 10 Mbit/s
+    // 12 ms; the eleventh does not exist (14 000 / 1448 = 9.7)
+    let apps = "[app.short]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.short = { interval = \"500ms\" }\n";
+    let outcome = run(&line(100, apps));
+    let files = |key: &str| number(&outcome, &format!("apps.short.files.{key}"));
+    assert!((files("median_s") - 0.092).abs() < 0.002, "{}", files("median_s"));
+    let arrivals = number(&outcome, "apps.short.short.arrivals");
+    // mean 200, sd 14
+    assert!((140.0..=260.0).contains(&arrivals), "{arrivals}");
+    assert!(files("done") >= arrivals - 2.0);
+}
+
+#[test]
+fn new_applications_keep_the_books_on_random_networks() {
+    // beside whatever the dice give: every packet is delivered, dropped or under way
+    for n in 0..4 {
+        let mut toml = Dice::new(9000 + n, crate::common::Numbers::Odd, true).scenario();
+        let (from, to) = if toml.contains("\"a0\"") { ("a0", "b0") } else { ("n0", "n1") };
+        for (name, traffic) in [
+            ("ping", "ping = { interval = \"10ms\" }"),
+            ("short", "short = { interval = \"50ms\", size.pareto = {} }"),
+            ("burst", "burst = { bytes = \"100KB\", interval = \"1s\", transport = \"udp\", direction = \"down\" }"),
+        ] {
+            toml += &format!("[app.new_{name}]\nfrom = \"{from}\"\nto = [\"{to}\"]\ntraffic.{traffic}\n");
+        }
+        let s = crate::common::read(&toml);
+        let mut world = sim::World::build(&s).unwrap();
+        world.run(|_| true);
+        assert!(world.books().all(|b| b.offered == b.delivered + b.dropped + b.queued + b.in_flight));
+        let outcome = world.outcome(&s);
+        let ping = |key: &str| number(&outcome, &format!("apps.new_ping.ping.{key}"));
+        assert_eq!(ping("sent"), 600.0);
+        assert!(ping("answered") + ping("lost") <= 600.0 && ping("answered") > 0.0);
+    }
+}
+
+/// Sojourn in the queue of link up after its first minute, ms: mean of the bins' means.
+fn standing(outcome: &sim::Outcome) -> f64 {
+    let t = series(outcome, "queue_series", "t_s", "link", "up");
+    let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
+    let late: Vec<f64> = t.iter().zip(ms).filter(|(t, ms)| **t >= 60.0 && !ms.is_nan()).map(|(_, ms)| ms).collect();
+    late.iter().sum::<f64>() / late.len() as f64
+}
+
+/// An upload by LEDBAT over 5 Mbit/s with a second of buffer; `more` beside it.
+fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
+    let apps =
+        format!("{tcp}\n[app.background]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{}}\n{more}");
+    run(&line(seconds, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1))
+}
+
+#[test]
+fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
+    // RFC 6817: the queueing delay settles at TARGET; ACKs of every second segment take one segment's time, 2.4 ms, off it.
+    // The line is full and nothing is lost.
+    for target in [100.0, 50.0, 25.0] {
+        let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
+        let outcome = background(180, &tcp, "");
+        let queue = standing(&outcome);
+        assert!((queue - target).abs() < 0.06 * target + 2.4, "{target}: {queue}");
+        assert_eq!(number(&outcome, "links.up.dropped_packets"), 0.0);
+        let utilisation = number(&outcome, "links.up.utilisation");
+        assert!(utilisation > 0.95, "{target}: {utilisation}");
+    }
+}
+
+#[test]
+fn ledbat_yields_to_reno() {
+    // Reno fills the second of buffer; LEDBAT sees ten times its target and keeps to its least window of two segments:
+    // 24 kbit in a round trip that Reno's sawtooth takes from half a second to one, so at most about 1 % of the line
+    let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
+    let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
+    let goodput = |app: &str| {
+        let t = series(&outcome, "flow_series", "t_s", "app", app);
+        let bytes = series(&outcome, "flow_series", "goodput_bytes", "app", app);
+        t.iter().zip(bytes).filter(|(t, _)| **t >= 120.0).map(|(_, b)| b).sum::<f64>()
+    };
+    let share = goodput("background") / (goodput("background") + goodput("reno"));
+    assert!(share < 0.05, "{share}");
+    // another Reno in LEDBAT's place takes half
+    let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
+    let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
+    assert!(bytes("background") > bytes("reno"), "60 s ahead");
+}
+
+#[test]
+fn a_file_is_faster_beside_ledbat_than_beside_reno() {
+    // 1 MB every 30 s by Linux beside an upload: LEDBAT's queue is a tenth of what Reno keeps in the second of buffer
+    let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
+                 traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
+    let took = ["ledbat", "rfc"].map(|preset| {
+        let outcome = background(240, &format!("[tcp.own]\npreset = \"{preset}\""), files);
+        assert_eq!(number(&outcome, "apps.file.files.done"), 6.0);
+        assert!(number(&outcome, "links.up.utilisation") > 0.9);
+        number(&outcome, "apps.file.files.median_s")
+    });
+    // alone it would take 1.7 s
+    assert!(took[0] > 1.7 && took[0] < 0.7 * took[1], "{took:?}");
+}
+
+#[test]
+fn every_second_of_a_video_is_accounted_for() {
+    // bottleneck down: rates at most 0.8 x 1448/1500 of it. Seconds since the start = startup + stalled + played, and what
+    // was played is what arrived and is not in the buffer. (500 kbit/s would carry 350, but 100 packets of room are 2.4 s of
+    // it: the losses of the first slow start may cost a stall.)
+    for (rate, most, stalls) in [
+        ("10mbit", 6.0, Some(false)),
+        ("3mbit", 1.5, Some(false)),
+        ("500kbit", 0.35, None),
+        ("300kbit", 0.35, Some(true)),
+    ] {
+        let apps = "[app.video]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.video = {}\n";
+        let outcome = run(&line(300, apps).replacen("rate = \"10mbit\"", &format!("rate = \"{rate}\""), 1));
+        let video = |key: &str| number(&outcome, &format!("apps.video.video.{key}"));
+        let played = 4.0 * video("segments") - video("buffer_s");
+        let seconds = video("startup_s") + video("stalled_s") + played;
+        assert!((seconds - 300.0).abs() < 1e-3, "{rate}: {seconds}");
+        assert!(video("mean_bitrate_mbit") <= most, "{rate}: {}", video("mean_bitrate_mbit"));
+        assert!(video("mean_bitrate_mbit") >= 0.35);
+        assert!(stalls.is_none_or(|s| s == (video("stalls") > 0.0)), "{rate}");
+        assert_eq!(video("stalls") > 0.0, video("stalled_s") > 0.0, "{rate}");
+        if stalls == Some(true) {
+            // 4 s of 350 kbit/s take at least 4.83 s at 300 kbit/s x 1448/1500: 17 % of the time
+            assert!(video("stalled_s") > 0.17 * 280.0, "{}", video("stalled_s"));
+        }
+        assert_eq!(number(&outcome, "apps.video.files.done"), video("segments"));
+    }
+}
+
+#[test]
+fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
+    let queue = ["ledbat", "linux-6"].map(|preset| {
+        let apps = format!("[app.swarm]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"{preset}\"\ntraffic.bittorrent = {{}}\n");
+        let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
+        let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
+        assert_eq!(swarm("bittorrent.connected"), 50.0);
+        // goodput is blocks of 16 397 B, chokes of 5 B, and at most a block under way for each peer
+        let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
+        let rest = swarm("goodput_bytes") - blocks;
+        assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");
+        assert!(number(&outcome, "links.up.utilisation") > 0.9, "{preset}");
+        standing(&outcome)
+    });
+    assert!(queue[0] < 0.5 * queue[1], "{queue:?}");
+}
