@@ -8,6 +8,9 @@
     "TABLE"      a kept table by its name, such as queue_series: scenario_hash, seed, and its columns
 
 Only results of the present core and of the newest code of each measure are seen, as by a sweep.
+
+A query can read these views and nothing else: one SELECT (or what DuckDB takes for one), no other file, no extension,
+no setting. DuckDB may open the store's files and those of a folder of its own, where they are links without wildcards.
 """
 
 # Names and texts in the SQL of views are quoted by `_name` and `_text`.
@@ -16,10 +19,12 @@ Only results of the present core and of the newest code of each measure are seen
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import itertools
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +33,7 @@ import polars as pl
 
 from bloatlab.sweep import Store, journal, parts, sweeps
 from bloatlab.sweep.measured import FRAME, RUN, hash_of, tables, unpacked
-from bloatlab.sweep.store import CODE, Stock
+from bloatlab.sweep.store import CODE, Stock, reading
 
 #: Measures whose rows are numbers of a summary under their dotted paths: what `bloatlab sweep` keeps.
 SUMMARIES = re.compile(r"summary[-.]")
@@ -62,22 +67,31 @@ class Views:
     """A connection to DuckDB that sees a store while it is open. Runs that are not in a part yet are copied."""
 
     def __init__(self, store: Store, core: str) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="bloatlab-query-")
-        self._held = contextlib.ExitStack()
-        self._db = duckdb.connect(
-            config={"autoinstall_known_extensions": "false", "temp_directory": self._scratch.name}
-        )
+        """The views of what there is. Raises `StoreUnreadable`, `QueryError`."""
         #: The views that there are, with their columns.
         self.names: list[str] = []
-        self._db.execute("SET TimeZone = 'UTC'")
-        shelves = [self._shelf(stock, store) for stock in _current(store, core)]
-        self._make([shelf for shelf in shelves if shelf.files], sweeps.asked(store.folder))
+        self._links = itertools.count()
+        self._files: list[Path] = []
+        with contextlib.ExitStack() as held, reading(store.folder):
+            self._scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="bloatlab-query-")))
+            self._db = held.enter_context(duckdb.connect())
+            self._db.execute("SET autoinstall_known_extensions = false")
+            self._db.execute(f"SET temp_directory = {_text(str(self._scratch))}")
+            shelves = [self._shelf(stock, store, held) for stock in _current(store, core)]
+            try:
+                self._db.execute("SET TimeZone = 'UTC'")
+                self._make([shelf for shelf in shelves if shelf.files], sweeps.asked(store))
+                self._db.execute(f"SET allowed_paths = [{', '.join(_text(str(file)) for file in self._files)}]")
+                self._db.execute(f"SET allowed_directories = [{_text(str(self._scratch))}]")
+                self._db.execute("SET enable_external_access = false")
+                self._db.execute("SET lock_configuration = true")
+            except duckdb.Error as error:
+                raise QueryError(_sentence(error)) from None
+            self._held = held.pop_all()
 
     def close(self) -> None:
         """Give everything back."""
-        self._db.close()
         self._held.close()
-        self._scratch.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -86,29 +100,33 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """The rows that `sql` asks for. Raises `QueryError`."""
-        place = Path(self._scratch.name) / "answer.parquet"
+        """The rows that `sql` asks for; columns of types that no table file has become texts. Raises `QueryError`."""
+        place = self._scratch / "answer.parquet"
         try:
-            self._db.sql(sql).write_parquet(str(place))
-            return pl.read_parquet(place)
-        except (duckdb.Error, pl.exceptions.PolarsError) as error:
+            _one_select(self._db.extract_statements(sql), sql)
+            _simple(self._db.sql(sql)).write_parquet(str(place))
+            frame = pl.read_parquet(place)
+        except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:
             raise QueryError(_sentence(error)) from None
+        _dates_exist(frame)
+        return frame
 
     def columns(self, view: str) -> list[tuple[str, str]]:
         """The columns of a view, with DuckDB's types."""
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE SELECT * FROM {_name(view)}").fetchall()]
 
-    def _shelf(self, stock: Stock, store: Store) -> _Shelf:
+    def _shelf(self, stock: Stock, store: Store, held: contextlib.ExitStack) -> _Shelf:
         with contextlib.suppress(OSError):
             parts.compact(stock.folder, store.notice)
-            self._held.enter_context(parts.locked(stock.folder, wait=True, reading=True))
-        files = [*self._fresh(stock.folder), *(part.path for part in parts.listed(stock.folder).parts)]
+            parts.check(stock.folder, store.notice)
+            held.enter_context(parts.locked(stock.folder, wait=True, reading=True))
+        listed = parts.opened(stock.folder, store.notice)
+        files = [*self._fresh(stock.folder, listed), *(self._link(part.path) for part in listed.parts)]
         columns = dict.fromkeys(name for file in files for name in pl.read_parquet_schema(file))
         return _Shelf(stock.measure, files, list(columns))
 
-    def _fresh(self, folder: Path) -> Iterator[Path]:
+    def _fresh(self, folder: Path, listed: parts.Listed) -> Iterator[Path]:
         """What living writers have kept so far, as files of our own."""
-        listed = parts.listed(folder)
         known = {name for part in listed.parts for name in part.hashes()}
         runs: list[Any] = []
         for path in parts.journals(folder, listed.taken):
@@ -117,15 +135,26 @@ class Views:
                     if hash_of(data) not in known:
                         known.add(hash_of(data))
                         runs.append(unpacked(data))
-        for place, table in enumerate(tables(runs)):
-            file = Path(self._scratch.name) / f"{folder.name}-{place}.parquet"
+        for table in tables(runs):
+            file = self._free()
             table.write_parquet(file)
             yield file
+
+    def _free(self) -> Path:
+        return self._scratch / f"{next(self._links)}{parts.SUFFIX}"
+
+    def _link(self, file: Path) -> Path:
+        """A file of the store under a name of ours, which has no wildcards in it."""
+        link = self._free()
+        self._files.append(file.resolve())
+        link.symlink_to(self._files[-1])
+        return link
 
     def _make(self, shelves: Sequence[_Shelf], asked: Sequence[sweeps.Asked]) -> None:
         self._view("runs", _union([_runs(s) for s in shelves], _NO_RUNS))
         numbers = [shelf for shelf in shelves if SUMMARIES.match(shelf.measure)]
         self._view("summaries", _union([_summary(s, numbers[:i]) for i, s in enumerate(numbers)], _NO_SUMMARIES))
+        asked = [replace(of, path=self._link(of.path)) for of in asked]
         self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
         frames = [(shelf, name) for shelf in shelves for name in shelf.frames]
         self._view("series", _union([_frame(*of, named=True) for of in frames], _NO_SERIES))
@@ -140,7 +169,7 @@ class Views:
             )
 
     def _view(self, name: str, sql: str) -> None:
-        if name not in self.names:
+        if name.casefold() not in {other.casefold() for other in self.names}:
             self._db.execute(f"CREATE VIEW {_name(name)} AS {sql}")
             self.names.append(name)
 
@@ -196,6 +225,56 @@ def _frame(shelf: _Shelf, name: str, *, named: bool) -> str:
 
 def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
+
+
+#: Of the statements that DuckDB takes apart into several, those that begin with these words only read.
+_READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
+
+
+def _one_select(statements: Sequence[duckdb.Statement], sql: str) -> None:
+    """Refuses what is not one query. Raises `QueryError`."""
+    if len(statements) != 1:
+        raise QueryError(f"one SELECT is a query; here are {len(statements) or 'no'} statements")
+    kind = statements[0].type
+    pivot = kind == duckdb.StatementType.MULTI and _READING.match(sql)
+    if kind != duckdb.StatementType.SELECT and not pivot:
+        raise QueryError(f"the store is only read, by SELECT, FROM, WITH, PIVOT, DESCRIBE or SHOW; not by {kind.name}")
+
+
+_PLAIN = re.compile(
+    r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|VARCHAR|DATE|TIMESTAMP( WITH TIME ZONE)?"
+)
+_NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
+
+
+def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
+    """An answer in types that each format of a table has: large numbers are DOUBLE, lists, times and others texts."""
+    if answer is None:
+        raise QueryError("it has no rows to show")
+    types = [str(kind) for kind in answer.types]
+    if all(_PLAIN.fullmatch(kind) for kind in types):
+        return answer
+    columns = [_cast(f"#{place}", kind) for place, kind in enumerate(types, 1)]
+    return answer.project(", ".join(f"{c} AS {_name(n)}" for c, n in zip(columns, answer.columns, strict=True)))
+
+
+def _cast(column: str, kind: str) -> str:
+    if _PLAIN.fullmatch(kind):
+        return column
+    return f"CAST({column} AS {'DOUBLE' if _NUMBER.fullmatch(kind) else 'VARCHAR'})"
+
+
+def _dates_exist(frame: pl.DataFrame) -> None:
+    """Refuses dates that Python does not have. Raises `QueryError`."""
+    for column in frame.select(pl.selectors.date() | pl.selectors.datetime()):
+        day = 86_400_000_000 if isinstance(column.dtype, pl.Datetime) else 1
+        days = column.to_physical() // day
+        if not days.is_between(_FIRST_DAY, _LAST_DAY).fill_null(value=True).all():
+            raise QueryError(f"{column.name}: a date outside the years 1 to 9999")
+
+
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+_FIRST_DAY, _LAST_DAY = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH
 
 
 def _name(word: str) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import math
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Collection
 from pathlib import Path
 
 import polars as pl
@@ -64,7 +62,7 @@ def folder(store: Store) -> Path:
     return store.folder / CORE[:16] / f"summary-1-{CODE[:16]}"
 
 
-def holds(store: Store, seeds: range) -> bool:
+def holds(store: Store, seeds: Collection[int]) -> bool:
     """Whether each of these runs is found as it was measured, and SQL sees each once."""
     one = shelf(store)
     found = all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
@@ -188,68 +186,6 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
     assert set(folder(store).glob("*.parquet*")) == named
 
 
-# ---------------------------------------------------------------------------------------------- damage
-
-
-def bent(data: bytes, damage: str, place: int) -> bytes:
-    match damage:
-        case "torn":
-            return data[:place]
-        case "bent":
-            return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
-        case "empty":
-            return b""
-        case _:
-            return b"PAR1 is not all that a Parquet file has"
-
-
-@pytest.mark.parametrize(("damage", "lost"), [("torn", 5), ("bent", 1), ("foreign", 10)])
-def test_a_damaged_journal_is_told_and_costs_what_is_damaged(store: Store, notices: list[str], damage: str, lost: int):
-    fill(store, range(10))
-    (path,) = parts.journals(folder(store))
-    found, damaged = journal.records(path)
-    assert not damaged
-    path.write_bytes(bent(path.read_bytes(), damage, found[5][0].start + 40))
-    one = shelf(store)
-    assert sum(one.get(scenario(seed)) is None for seed in range(10)) == lost
-    assert [str(path) in line for line in notices] == [True]
-    fill(store, range(10))
-    assert holds(store, range(10))
-    notices.clear()
-    assert holds(store, range(10))
-    assert notices == []
-
-
-@pytest.mark.parametrize("damage", ["torn", "bent", "empty", "foreign"])
-def test_a_damaged_part_is_told_once_and_its_runs_are_done_again(store: Store, notices: list[str], damage: str):
-    fill(store, range(20))
-    shelf(store).compact()
-    victim = max(parts.listed(folder(store)).parts, key=lambda part: part.path.name)
-    victim.path.write_bytes(bent(victim.path.read_bytes(), damage, victim.size // 2))
-    one = shelf(store)
-    assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
-    assert len(notices) == 1
-    assert str(victim.path) in notices[0]
-    assert "its 10 runs are done again" in notices[0]
-    fill(store, range(20))
-    assert holds(store, range(20))
-
-
-@pytest.mark.parametrize("words", [b"", b"{", b'{"parts": 3}', None])
-def test_a_lost_list_is_made_anew(store: Store, words: bytes | None):
-    for begin in (0, 10, 100):
-        fill(store, range(begin, begin + 10 if begin < 100 else 160))
-        shelf(store).compact()
-    seeds = [*range(20), *range(100, 160)]
-    path = folder(store) / parts.LIST
-    path.unlink() if words is None else path.write_bytes(words)
-    one = shelf(store)
-    assert all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
-    fill(store, range(20, 30))
-    with Views(store, CORE) as db:
-        assert db.query("SELECT count(*), count(DISTINCT seed) FROM runs").row(0) == (90, 90)
-
-
 # ------------------------------------------------------------------------------------------- full disk
 
 
@@ -352,40 +288,6 @@ def test_a_sweep_on_a_full_disk_ends_in_a_line_and_goes_on_when_there_is_room(sc
     assert out == undisturbed
 
 
-# ---------------------------------------------------------------------------------------------- kill -9
-
-
-def test_two_sweeps_on_one_store_killed_at_any_instant_lose_nothing(scenario_file: Path, tmp_path: Path):
-    """The small slice of `tools/kill_sweep.py`: 80 points, two sweeps at a time, killed three times each."""
-    grid = grid_file(scenario_file, 20)
-    store = tmp_path / "store"
-    chance = random.Random(13)  # noqa: S311
-    before = 0
-    for _ in range(3):
-        children = [sweep(grid, store, "-f", "csv", "--jobs", "1") for _ in range(2)]
-        _until_kept(store, before + 1, children)
-        time.sleep(chance.uniform(0.0, 0.2))
-        for child in children:
-            child.send_signal(signal.SIGKILL)
-            child.communicate()
-        (found,) = Store(store).shelves()
-        assert before < found.runs
-        before = found.runs
-    tables = {child.communicate(timeout=120)[0] for child in [sweep(grid, store, "-f", "csv") for _ in range(2)]}
-    assert tables == {sweep(grid, tmp_path / "other", "-f", "csv").communicate(timeout=120)[0]}
-    (found,) = Store(store).shelves()
-    assert found.runs == 80
-
-
-def _until_kept(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
-    for _ in range(600):
-        if any(child.poll() is not None for child in children):
-            return
-        if any(stock.runs >= runs for stock in Store(store).shelves()):
-            return
-        time.sleep(0.05)
-
-
 # -------------------------------------------------------------------------------------------------- SQL
 
 
@@ -417,6 +319,10 @@ def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path,
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ([""], "one SELECT is a query; here are no statements"),
+        ([";"], "one SELECT is a query; here are no statements"),
+        (["SELECT 1; SELECT 2"], "one SELECT is a query; here are 2 statements"),
+        (["SELECT DATE 'infinity' AS d"], "d: a date outside the years 1 to 9999"),
         (["SELECT nothing FROM runs"], 'query: Binder Error: Referenced column "nothing" not found'),
         (["SELEKT 1"], "query: Parser Error"),
         (["SELECT * FROM nowhere"], "nowhere does not exist"),
@@ -431,6 +337,57 @@ def test_bad_queries_are_said_in_a_line(store: Store, capsys, monkeypatch, argum
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1), err
     assert words in err
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM glob('/etc/*')",
+        "COPY (SELECT 1) TO '{part}' (USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}' (USE_TMP_FILE false)",
+        "COPY (PIVOT runs ON seed USING count(*)) TO '{part}' (USE_TMP_FILE false)",
+        "ATTACH '/tmp/bloatlab-attached.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "EXPORT DATABASE '/tmp/bloatlab-exported'",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "DROP VIEW runs",
+    ],
+)
+def test_a_query_reads_the_views_and_nothing_else(store: Store, sql: str):
+    fill(store, range(20))
+    shelf(store).compact()
+    part = parts.listed(folder(store)).parts[0].path
+    before = part.read_bytes()
+    with Views(store, CORE) as db:
+        assert db.query("SELECT count(*) FROM runs").row(0) == (20,)
+        with pytest.raises(QueryError):
+            db.query(sql.format(part=part))
+        assert db.query("SELECT count(*) FROM runs").row(0) == (20,)
+    assert part.read_bytes() == before
+    assert not list(Path("/tmp").glob("bloatlab-[ae]*ed*"))  # noqa: S108
+
+
+def test_a_store_whose_folder_has_wildcards_is_read(tmp_path: Path):
+    one = Store(tmp_path / "a [x]* 'b'", lambda _: None)
+    fill(one, range(20))
+    assert holds(one, range(20))
+
+
+def test_every_type_of_an_answer_has_a_place_in_a_table(store: Store, capsys, monkeypatch):
+    fill(store, range(1))
+    monkeypatch.setenv("BLOATLAB_STORE", str(store.folder))
+    sql = (
+        "SELECT interval 1 month AS i, 1::HUGEINT AS h, 1.5::DECIMAL(4, 2) AS d, [1, 2] AS l, {'a': 1} AS s, "
+        "TIME '12:00' AS t, 'x'::BLOB AS b, MAP {1: 2} AS m, 1 AS h, NULL AS n"
+    )
+    for form in ("text", "json", "csv"):
+        assert call(["query", sql, "-f", form]) == 0
+    assert capsys.readouterr().out.endswith(
+        "i,h,d,l,s,t,b,m,h_1,n\n1 month,1.0,1.5,\"[1, 2]\",{'a': 1},12:00:00,x,{1=2},1,\n"
+    )
 
 
 def test_a_query_of_other_shapes(store: Store):

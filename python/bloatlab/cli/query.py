@@ -12,8 +12,9 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.runs import opened
 from bloatlab.results import FORMS, write_table
-from bloatlab.sweep import Store, default_store, fingerprint
+from bloatlab.sweep import default_store, fingerprint
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import show
 
@@ -55,9 +56,7 @@ def command(
     if not place.is_dir():
         raise BadInput(f"{place}: there is no store; bloatlab sweep makes one, --store names another")
     try:
-        with Views(
-            Store(place, lambda line: console.print(line, markup=False, soft_wrap=True)), fingerprint.core()
-        ) as db:
+        with Views(opened(place, console), fingerprint.core()) as db:
             frame = _views(db) if sql is None else db.query(sql)
     except QueryError as error:
         raise BadInput(f"query: {error}") from None

@@ -21,11 +21,12 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
         return None
     place = folder if folder is not None else default_store()
     writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
+    return opened(place, console)
 
-    def notice(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    return Store(place, notice)
+def opened(folder: Path, console: Console) -> Store:
+    """The store in a folder; its notices go to `console`."""
+    return Store(folder, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
 
 
 @contextlib.contextmanager

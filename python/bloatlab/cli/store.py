@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from bloatlab.cli.common import writing
+from bloatlab.cli.runs import opened
 from bloatlab.sweep import Store, default_store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock
 from bloatlab.tables import TextCell, TextTable
@@ -40,7 +41,7 @@ def command(
     form
         text for people, json for programs.
     """
-    place = Store(store or default_store())
+    place = opened(store or default_store(), Console(stderr=True))
     stocks = place.shelves()
     core = fingerprint.core()
     by_sweep = _sweeps(place, stocks, core)
@@ -75,7 +76,7 @@ def collect(*, store: Path | None = None) -> int:
     store
         The store's folder. Default: BLOATLAB_STORE, or .bloatlab/store.
     """
-    place = Store(store or default_store())
+    place = opened(store or default_store(), Console(stderr=True))
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
     Console(stderr=True).print(f"{place.folder}: removed {runs} runs, {_size(size)}", highlight=False, soft_wrap=True)
     return 0
@@ -98,7 +99,7 @@ def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
     """By sweep, what is kept by the present core: of every measure whose runs it asked for."""
     mine = [stock.index for stock in stocks if _current(stock, core)]
     found: list[_Sweep] = []
-    for of in sweeps.asked(place.folder):
+    for of in sweeps.asked(place):
         hashes = set(of.hashes)
         size = sum(index.share(name) for index in mine for name in hashes if name in index.places)
         kept = sum(any(name in index.places for index in mine) for name in hashes)

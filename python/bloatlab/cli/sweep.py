@@ -197,7 +197,7 @@ def _measure(keep: Sequence[str]) -> Measure:
 def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[Point[At]]) -> None:
     """Which runs are this sweep's, so that the store knows them by its name."""
     if kept is not None:
-        writing(kept.folder, lambda: sweeps.note(kept.folder, grid, overrides(sets), points))
+        writing(kept.folder, lambda: sweeps.note(kept, grid, overrides(sets), points))
 
 
 def _run(asked: declared.Declared, measure: Measure, kept: Store | None, executor: Executor, console: Console) -> _Done:

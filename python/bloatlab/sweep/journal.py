@@ -32,6 +32,10 @@ MOST_RUNS = 4096
 MOST_BYTES = 64 << 20
 
 
+class Damaged(ValueError):  # noqa: N818  it is the file that is damaged
+    """A file is not as it was written; the message says how."""
+
+
 class DiskFull(OSError):  # noqa: N818
     """There is no more room. The record that met it is kept if `kept` says so."""
 
@@ -50,12 +54,12 @@ class Record:
     digest: bytes
 
     def read(self) -> bytes:
-        """The data. Raises `FileNotFoundError` when the file has been taken into a part, `ValueError` for damage."""
+        """The data. Raises `OSError` (`FileNotFoundError` when the file is in a part now), `Damaged`."""
         with self.path.open("rb") as file:
             file.seek(self.start)
             data = file.read(self.length)
         if _digest(data) != self.digest:
-            raise ValueError("it is not as it was written")
+            raise Damaged("it is not as it was written")
         return data
 
 
@@ -166,7 +170,7 @@ def abandoned(path: Path) -> Generator[bool]:
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
     """The whole records of a journal with their data; and whether there is anything else than those in it.
 
-    Raises `FileNotFoundError`.
+    Raises `OSError`.
     """
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []

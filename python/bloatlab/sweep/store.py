@@ -20,17 +20,16 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import polars as pl
 
 from bloatlab.scenario import Scenario
 from bloatlab.sweep import journal, parts
 from bloatlab.sweep.journal import DiskFull, Journal, Record
 from bloatlab.sweep.measured import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
-from bloatlab.sweep.parts import Part, line
+from bloatlab.sweep.parts import Damaged, Part, line
+from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
@@ -44,6 +43,19 @@ CODE = 16
 
 class StoreFull(Exception):  # noqa: N818  it is the disk that is full
     """There is no room for the runs that are still to come; the message is one line."""
+
+
+class StoreUnreadable(Stopped):
+    """A file of the store cannot be read, which is no damage; the message is one line."""
+
+
+@contextlib.contextmanager
+def reading(store: Path) -> Generator[None]:
+    """Raises `StoreUnreadable` for an `OSError` within."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnreadable(f"{error.filename or store}: cannot be read: {line(error)}") from None
 
 
 def default_store() -> Path:
@@ -64,14 +76,15 @@ class Store:
         return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:
-        """What there is, newest last."""
-        found = [
-            Stock.of(shelf)
-            for core in _folders(self.folder)
-            if _is_code(core.name)
-            for shelf in _folders(core)
-            if _is_code(shelf.name.rpartition("-")[2])
-        ]
+        """What there is, newest last. Raises `StoreUnreadable`."""
+        with reading(self.folder):
+            found = [
+                Stock.of(shelf, self.notice)
+                for core in _folders(self.folder)
+                if _is_code(core.name)
+                for shelf in _folders(core)
+                if _is_code(shelf.name.rpartition("-")[2])
+            ]
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
@@ -105,9 +118,9 @@ class Stock:
     index: Index = field(repr=False, compare=False)
 
     @staticmethod
-    def of(folder: Path) -> Stock:
-        """The stock of a shelf's folder."""
-        index = Index.of(folder, lambda _: None)
+    def of(folder: Path, notice: Callable[[str], None]) -> Stock:
+        """The stock of a shelf's folder. Raises `OSError`."""
+        index = Index.of(folder, notice)
         old = [path.stat() for path in folder.glob(f"??/*{parts.SUFFIX}")]  # a file per run: before parts
         newest = max((path.stat().st_mtime for path in _files(folder)), default=0.0)
         runs, size = len(index.places) + len(old), index.size + sum(s.st_size for s in old)
@@ -127,40 +140,55 @@ class Index:
 
     @staticmethod
     def of(folder: Path, notice: Callable[[str], None]) -> Index:
-        """The index of a folder. Tried again while somebody makes parts of journals meanwhile."""
+        """The index of a folder. Tried again while another process makes parts of journals. Raises `OSError`."""
         for _ in range(20):
-            before = parts.listed(folder)
+            before = parts.opened(folder, notice)
             index = Index()
             try:
-                index._read(folder, before, notice)
+                torn = index._read(folder, before, notice)
             except FileNotFoundError:
                 continue
-            if parts.listed(folder) == before:
+            if torn:
+                try:
+                    parts.compact(folder, notice, wait=True)  # moves them aside
+                    continue
+                except OSError as error:
+                    why = f"a run in it is not whole; it cannot be moved aside: {line(error)}"
+                    for path in torn:
+                        notice(f"{path}: {why}")
+            if parts.opened(folder, notice) == before:
                 return index
         return Index()
 
-    def _read(self, folder: Path, listed: parts.Listed, notice: Callable[[str], None]) -> None:
+    def _read(self, folder: Path, listed: parts.Listed, notice: Callable[[str], None]) -> list[Path]:
+        """Reads all there is; returns the damaged journals that no process writes to."""
+        torn: list[Path] = []
         for path in parts.journals(folder, listed.taken):
-            found, damaged = journal.records(path)
-            self.journals += 1
-            self.fresh += len(found)
+            try:
+                found, damaged = journal.records(path)
+            except FileNotFoundError:  # its runs are in a part, which the list will show
+                continue
             if damaged:
                 with journal.abandoned(path) as dead:
                     if dead:  # the last record of a living writer may be on its way
-                        notice(f"{path}: a run in it is not whole; it is done again")
-            for record, data in found:
-                self.places[hash_of(data)] = record
+                        torn.append(path)
+            self.journals += 1
+            self.fresh += len(found)
+            self.places.update((hash_of(data), record) for record, data in found)
             self.size += found[-1][0].start + found[-1][0].length if found else 0
         for part in listed.parts:
-            self.size += part.size
             try:
                 hashes = part.hashes()
             except FileNotFoundError:
-                raise
-            except (OSError, pl.exceptions.PolarsError) as error:
-                _dropped(part, error, notice)
-                continue
-            self.places.update((name, (part, place)) for place, name in enumerate(hashes))
+                if parts.listed(folder) != listed:
+                    raise
+                parts.drop(part, "it is missing", notice)
+            except Damaged as damage:
+                parts.drop(part, str(damage), notice)
+            else:
+                self.size += part.size
+                self.places.update((name, (part, place)) for place, name in enumerate(hashes))
+        return torn
 
     def share(self, name: str) -> float:
         """The bytes that a run takes, of the file that it shares with others."""
@@ -188,9 +216,12 @@ class Shelf:
         weakref.finalize(self, self._writing.close)
 
     def get(self, scenario: Scenario) -> Measured | None:
-        """What is kept for this scenario with its seed, or None. Damage is told in a notice, and removed."""
+        """What is kept for this scenario with its seed, or None. Damage is told in a notice, and moved aside.
+
+        Raises `StoreUnreadable`.
+        """
         name = scenario.hash
-        with self._lock:
+        with self._lock, reading(self.store):
             for _ in range(20):  # bounded: each time around, somebody has made parts of what was there
                 place = self._places().get(name)
                 if place is None:
@@ -199,8 +230,8 @@ class Shelf:
                     return self._measured(place)
                 except FileNotFoundError:
                     self._index = None
-                except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-                    self._damaged(place, error)
+                except Damaged as damage:
+                    self._damaged(place, damage)
         return None
 
     def put(self, scenario: Scenario, measured: Measured) -> bool:
@@ -258,17 +289,17 @@ class Shelf:
                     self._parts[part.path] = part.rows()
                 return self._parts[part.path].measured(row)
 
-    def _damaged(self, place: Record | tuple[Part, int], error: Exception) -> None:
-        """Told, and out of the index; what is damaged in a journal goes when that becomes a part."""
+    def _damaged(self, place: Record | tuple[Part, int], damage: Damaged) -> None:
+        """Told, and out of the index; a journal with damage is moved aside when its runs become a part."""
         index, self._index = self._index, None
         match place:
             case Record(path=path):
-                self._notice(f"{path}: a run in it {line(error).removeprefix('it ')}; it is done again")
+                self._notice(f"{path}: a run in it is not as it was written; it is done again")
                 if index is not None:
                     index.places = {name: at for name, at in index.places.items() if at != place}
                     self._index = index
             case part, _:
-                _dropped(part, error, self._notice)
+                parts.drop(part, str(damage), self._notice)
 
     def _tell(self, error: OSError) -> None:
         if not self._refused:
@@ -287,13 +318,6 @@ class _Writing:
             self.journal.close()
             self.journal = None
         return True
-
-
-def _dropped(part: Part, error: Exception, notice: Callable[[str], None]) -> None:
-    runs = "run is" if part.runs == 1 else f"{part.runs} runs are"
-    notice(f"{part.path}: {line(error)}; its {runs} done again")
-    with contextlib.suppress(OSError):
-        parts.drop(part)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -8,10 +8,10 @@ names both. The file says them in its metadata: `sweep`, a name that tells it fr
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from bloatlab.sweep import declared, parts
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import At, label
 from bloatlab.sweep.pool import Point
+from bloatlab.sweep.store import Store, reading
 
 FOLDER = "sweeps"
 
@@ -57,12 +58,12 @@ def _tables(names: Sequence[str], result: Result) -> dict[str, pl.DataFrame]:
     return {name: result.tables[name] for name in names if name in result.tables}
 
 
-def note(store: Path, grid: Path, sets: Sequence[Override], points: Sequence[Point[At]]) -> None:
-    """Write down what a sweep asks for. Raises `OSError`."""
+def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Point[At]]) -> None:
+    """Write down what a sweep asks for. Raises `OSError`, `StoreUnreadable`."""
     grid = grid.resolve()
     words = " ".join(f"{path}={value}" for path, value in sets)
     digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
-    path = store / FOLDER / f"{digest}{parts.SUFFIX}"
+    path = store.folder / FOLDER / f"{digest}{parts.SUFFIX}"
     name = " ".join([grid.stem, words]).strip()
     if any(other.name == name and other.path != path for other in asked(store)):
         name = f"{name} ({digest[:4]})"
@@ -75,17 +76,35 @@ def note(store: Path, grid: Path, sets: Sequence[Override], points: Sequence[Poi
     parts.whole(path, buffer.getvalue())
 
 
-def asked(store: Path) -> list[Asked]:
-    """What sweeps asked for, the latest last. One whose file is damaged is as if it had not been."""
+def asked(store: Store) -> list[Asked]:
+    """What sweeps asked for, the latest last; a damaged file is moved aside. Raises `StoreUnreadable`."""
     found: list[Asked] = []
-    for path in (store / FOLDER).glob(f"*{parts.SUFFIX}"):
-        with contextlib.suppress(OSError, KeyError, pl.exceptions.PolarsError):
-            about = pl.read_parquet_metadata(path)
-            runs = pl.read_parquet(path, columns=["seed", "scenario_hash"], glob=False)
-            written = path.stat().st_mtime
-            hashes, seeds = runs["scenario_hash"].to_list(), runs["seed"].n_unique()
-            found.append(Asked(about["sweep"], Path(about["grid"]), about["sets"], path, hashes, seeds, written))
+    with reading(store.folder):
+        for path in sorted((store.folder / FOLDER).glob(f"*{parts.SUFFIX}")):
+            try:
+                found.append(_read(path))
+            except FileNotFoundError:
+                continue
+            except (KeyError, ValueError, pl.exceptions.PolarsError):
+                store.notice(_damaged(path))
     return sorted(found, key=lambda of: (of.written, of.name))
+
+
+def _read(path: Path) -> Asked:
+    with path.open("rb") as file:
+        written = os.fstat(file.fileno()).st_mtime
+    about = pl.read_parquet_metadata(path)
+    runs = pl.read_parquet(path, columns=["seed", "scenario_hash"], glob=False)
+    hashes, seeds = runs["scenario_hash"].to_list(), runs["seed"].n_unique()
+    return Asked(about["sweep"], Path(about["grid"]), about["sets"], path, hashes, seeds, written)
+
+
+def _damaged(path: Path) -> str:
+    try:
+        moved = f"moved to {parts.aside(path).name}; its sweep writes it again"
+    except OSError as error:
+        moved = f"it cannot be moved aside: {parts.line(error)}"
+    return f"{path}: it is not as it was written; {moved}"
 
 
 def _labels(key: object) -> dict[str, object]:

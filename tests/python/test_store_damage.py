@@ -1,0 +1,300 @@
+"""Nothing of a store is lost: damage is moved aside, what cannot be read stays, writers are killed at any instant."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import multiprocessing
+import os
+import random
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.query import Views
+from bloatlab.sweep import Store, journal, parts
+from test_store import kept
+from test_store_files import CORE, fill, folder, grid_file, holds, same, scenario, shelf, value
+
+NOBODY = 65534
+
+
+def bent(data: bytes, damage: str, place: int) -> bytes:
+    match damage:
+        case "torn":
+            return data[:place]
+        case "bent":
+            return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        case "empty":
+            return b""
+        case _:
+            return b"PAR1 is not all that a Parquet file has"
+
+
+@pytest.mark.parametrize(("damage", "lost"), [("torn", 5), ("bent", 1), ("foreign", 10)])
+def test_a_damaged_journal_is_moved_aside_and_its_whole_runs_are_kept(
+    store: Store, notices: list[str], damage: str, lost: int
+):
+    fill(store, range(10))
+    (path,) = parts.journals(folder(store))
+    found, damaged = journal.records(path)
+    assert not damaged
+    path.write_bytes(now := bent(path.read_bytes(), damage, found[5][0].start + 40))
+    one = shelf(store)
+    assert sum(one.get(scenario(seed)) is None for seed in range(10)) == lost
+    assert [line.startswith(f"{path}: a run in it is not whole; moved to {path.name}.damaged") for line in notices] == [
+        True
+    ]
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == now
+    fill(store, range(10))
+    assert holds(store, range(10))
+    notices.clear()
+    assert holds(store, range(10))
+    assert notices == []
+
+
+@pytest.mark.parametrize("damage", ["torn", "bent", "empty", "foreign"])
+def test_a_damaged_part_is_moved_aside_and_its_runs_are_done_again(store: Store, notices: list[str], damage: str):
+    fill(store, range(20))
+    shelf(store).compact()
+    for times in (1, 2):
+        notices.clear()
+        victim = max(parts.listed(folder(store)).parts, key=lambda part: part.path.name)
+        victim.path.write_bytes(bent(victim.path.read_bytes(), damage, victim.size // 2))
+        one = shelf(store)
+        assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
+        assert len(notices) == 1
+        assert notices[0].startswith(f"{victim.path}: ")
+        assert "; its 10 runs are done again" in notices[0]
+        fill(store, range(20))
+        assert holds(store, range(20))
+        assert len(list(folder(store).glob("*.damaged"))) == times
+
+
+def test_a_part_that_is_gone_is_told_and_costs_its_own_runs_only(store: Store, notices: list[str]):
+    fill(store, range(20))
+    shelf(store).compact()
+    victim = parts.listed(folder(store)).parts[0]
+    victim.path.unlink()
+    one = shelf(store)
+    assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
+    assert notices == [f"{victim.path}: it is missing; its 10 runs are done again"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [b"", b"{", b'{"parts": 3}', b'{"parts": [], "taken": ["../../precious.journal"]}', b"[" * 100_000, None],
+)
+def test_a_lost_list_is_made_again_from_the_parts(store: Store, notices: list[str], words: bytes | None):
+    precious = store.folder / "precious.journal"
+    for begin in (0, 10, 100):
+        fill(store, range(begin, begin + 10 if begin < 100 else 160))
+        shelf(store).compact()
+    precious.touch()
+    seeds = [*range(20), *range(100, 160)]
+    path = folder(store) / parts.LIST
+    path.unlink() if words is None else path.write_bytes(words)
+    one = shelf(store)
+    assert all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
+    assert len(notices) == (words is not None)
+    assert words is None or path.with_name("parts.json.damaged").read_bytes() == words
+    assert precious.exists()
+    fill(store, range(20, 30))
+    with Views(store, CORE) as db:
+        assert db.query("SELECT count(*), count(DISTINCT seed) FROM runs").row(0) == (90, 90)
+
+
+def test_a_part_that_no_list_names_goes_only_when_its_runs_are_elsewhere(store: Store):
+    fill(store, range(20))
+    shelf(store).compact()
+    one, other = (part.path for part in parts.listed(folder(store)).parts)
+    parts._list(folder(store), [part for part in parts.listed(folder(store)).parts if part.path != other], [])
+    fill(store, range(40, 42))
+    shelf(store).compact()
+    assert other.exists()
+    fill(store, range(20))
+    shelf(store).compact()
+    assert not other.exists()
+    assert one.exists() or not one.exists()
+    assert holds(store, [*range(20), 40, 41])
+
+
+# -------------------------------------------------------------------------------- each command, each harm
+
+HARMS = ("torn", "folder", "error", "mode")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user may enter, as pytest's own are not."""
+    place = Path(tempfile.mkdtemp(prefix="bloatlab-test-"))
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place)
+
+
+@contextlib.contextmanager
+def harmed(part: Path, harm: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """A part cut in half, with a folder in its place, on a disk with an error, or of a user who lets no other read."""
+    match harm:
+        case "torn":
+            part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
+        case "folder":
+            part.rename(part.with_name("kept"))
+            part.mkdir()
+        case "error":
+            real = Path.open
+
+            def fails(self: Path, *args, **kwargs):
+                if self == part:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO), str(self))
+                return real(self, *args, **kwargs)
+
+            monkeypatch.setattr(Path, "open", fails)
+        case _:
+            part.chmod(0)
+            if os.geteuid() == 0:
+                for path in (part.parents[2], *part.parents[2].rglob("*")):
+                    os.chown(path, NOBODY, NOBODY)
+                os.seteuid(NOBODY)
+                try:
+                    yield
+                finally:
+                    os.seteuid(0)
+                return
+    yield
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("command", ["query", "store", "sweep"])
+def test_no_command_loses_a_part(scenario_file: Path, open_folder: Path, capsys, command: str, harm: str):
+    grid = grid_file(scenario_file, 1)
+    grid = shutil.copy(grid, open_folder)
+    shutil.copy(scenario_file, open_folder)
+    store = ["--store", str(open_folder / "store")]
+    assert call(["sweep", str(grid), *store, "-f", "csv"]) == 0
+    assert call(["query", "SELECT 1", *store]) == 0
+    assert call(["store", *store]) == 0
+    (part,) = (open_folder / "store").glob("*/summary-*/*.parquet")
+    before = part.read_bytes()
+    capsys.readouterr()
+    words = {
+        "query": ["query", "SELECT count(*) FROM runs", "-f", "csv"],
+        "store": ["store"],
+        "sweep": ["sweep", str(grid), "-f", "csv"],
+    }
+    with pytest.MonkeyPatch.context() as patch, harmed(part, harm, patch):
+        code = call([*words[command], *store])
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if str(part) in line]
+    assert len(lines) == 1, err
+    if harm == "torn":
+        assert code == 0
+        assert f"moved to {part.name}.damaged; its 4 runs are done again" in lines[0]
+        assert part.with_name(f"{part.name}.damaged").read_bytes() == before[: len(before) // 2]
+    else:
+        why = {"folder": "is a directory", "error": "input/output error", "mode": "permission denied"}[harm]
+        assert (code, out, err) == (2, "", f"{part}: cannot be read: {why}\n")
+        if harm == "mode":
+            assert stat.S_IMODE(part.stat().st_mode) == 0
+            part.chmod(0o644)
+        assert (part.with_name("kept") if harm == "folder" else part).read_bytes() == before
+
+
+def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path: Path, capsys):
+    grid = grid_file(scenario_file, 1)
+    store = tmp_path / "store"
+    assert call(["sweep", str(grid), "--store", str(store), "-f", "csv"]) == 0
+    (path,) = (store / "sweeps").glob("*.parquet")
+    path.write_bytes(b"PAR1")
+    capsys.readouterr()
+    assert call(["store", "--store", str(store)]) == 0
+    assert capsys.readouterr().err == (
+        f"{path}: it is not as it was written; moved to {path.name}.damaged; its sweep writes it again\n"
+    )
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == b"PAR1"
+
+
+@pytest.mark.parametrize("command", [["query", "SELECT 1"], ["store"]])
+def test_a_folder_in_the_place_of_a_journal_is_an_error_in_a_line(store: Store, capsys, command: list[str]):
+    fill(store, range(3))
+    place = folder(store) / "0123456789abcdef.journal"
+    place.mkdir()
+    assert call([*command, "--store", str(store.folder)]) == 2
+    assert capsys.readouterr() == ("", f"{place}: cannot be read: is a directory\n")
+
+
+# ---------------------------------------------------------------------------------------------- kill -9
+
+KILLS = 30
+MANY = range(250)
+
+
+def write(folder: Path) -> None:
+    """A writer's whole life, unless it is killed: what is not kept takes 2 ms and is kept."""
+    one = shelf(Store(folder, lambda _: None))
+    for seed in MANY:
+        if one.get(scenario(seed)) is None:
+            time.sleep(0.002)
+            assert one.put(scenario(seed), value(seed))
+    one.close()
+
+
+def table(store: Store) -> pl.DataFrame:
+    """All that is kept but for the times."""
+    with Views(store, CORE) as db:
+        runs = db.query("SELECT r.* EXCLUDE (written), s.* FROM runs r JOIN summaries s USING (seed) ORDER BY seed")
+        return runs.join(db.query('SELECT * FROM queue ORDER BY seed, "t_s"'), on="seed", how="left")
+
+
+def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path):
+    """The small slice of `tools/kill_sweep.py`: two writers on one store, one or the other killed and begun again.
+
+    They are forks of a process that has loaded the package, so that 30 lives cost seconds.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    store = Store(tmp_path / "store", lambda _: None)
+    chance = random.Random(13)  # noqa: S311
+
+    def begun() -> Any:
+        child = context.Process(target=write, args=(store.folder,), daemon=True)
+        child.start()
+        return child
+
+    children = [begun(), begun()]
+    before = kills = 0
+    while kills < KILLS:
+        victim = chance.randrange(2)
+        _until_kept(store, before + 1, children)
+        time.sleep(chance.uniform(0.0, 0.02))
+        assert all(child.exitcode in {None, 0} for child in children)
+        kills += children[victim].is_alive()
+        children[victim].kill()
+        children[victim].join()
+        now = kept(store)
+        assert now >= before
+        before = now
+        children[victim] = begun()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0, 0]
+    undisturbed = Store(tmp_path / "other", lambda _: None)
+    fill(undisturbed, MANY)
+    assert kept(store) == len(MANY)
+    assert table(store).equals(table(undisturbed))
+    assert table(store).height == 2 * len(MANY)
+    assert holds(store, MANY)
+
+
+def _until_kept(store: Store, runs: int, children: Sequence[Any]) -> None:
+    while all(child.is_alive() for child in children) and kept(store) < runs:
+        time.sleep(0.02)
