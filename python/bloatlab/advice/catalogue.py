@@ -47,10 +47,26 @@ class Discipline:
 
 
 @dataclass(frozen=True, slots=True)
+class Down:
+    """The queue of the downstream, which no option changes: a scenario's with {bytes}, and its buffer ("100ms")."""
+
+    queue: Mapping[str, Any]
+    buffer: str
+    source: str
+
+
+#: Where a device's file does not describe its downstream.
+PLAIN_DOWN = Down({"droptail": {"limit": "{bytes}B"}}, "100ms", "not in the device's file: drop-tail, 100 ms")
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """A device: its disciplines, what stands before the wire ("modem" or "line"), what is printed for it.
 
-    `today` is what it has where nobody has set anything, "droptail 1s"; `prints` of "buffer-control", "aqm" and "tc".
+    `today` is what it has where nobody has set anything, "droptail 1s"; `standard` what its standard or a guideline
+    names, the first first. `down` is None for a device whose setting holds for both directions. `transmit` limits a
+    modem's transmit queue ("32p"); empty, it is in bytes and grows with the rate. `prints` has "buffer-control", "aqm"
+    and "tc".
     """
 
     name: str
@@ -60,6 +76,9 @@ class Device:
     disciplines: Sequence[Discipline]
     source: str
     prints: Sequence[str] = ()
+    standard: Sequence[str] = ()
+    down: Down | None = PLAIN_DOWN
+    transmit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +98,9 @@ class Load:
 class Wanted:
     """One measure of an objective: where its value is, which way is better, and from where to where it matters.
 
-    The value is that of the applications of these kinds, on average, less another if `less` says so; or the link's.
-    A difference of less than `noticed`, in its unit, nobody would notice.
+    The value is that of the applications of these kinds, on average, less another if `less` says so; or that of the
+    line in one `direction`. Of file transfers, those in this direction count. A difference of less than `noticed`, in
+    its unit, nobody would notice.
     """
 
     name: str
@@ -97,6 +117,7 @@ class Wanted:
     digits: int = 2
     noticed: float = 0.0
     weight: float = 1.0
+    direction: str = ""
 
     def points(self, value: float | None) -> float:
         """0 to 100 for a value in its unit; nothing at all (a page that never loads) is 0."""
@@ -112,12 +133,18 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What is wanted: measures. `noticed` is how many points of 100 somebody would notice."""
+    """What is wanted: measures. `noticed` is how many points of 100 somebody would notice.
+
+    `scatter` is the standard deviation, in points, that a race assumes at least of the difference of two runs. A
+    measure with fewer points than `floor` has failed.
+    """
 
     name: str
     words: str
     measures: Sequence[Wanted]
     noticed: float
+    scatter: float = 5.0
+    floor: float = 10.0
 
     def weighted(self, weights: Mapping[str, float]) -> Objective:
         """The same with other weights, by the names of its measures. Raises `AdviceError`."""
@@ -189,10 +216,34 @@ def device(given: str) -> Device:
     same = [d.name for d in disciplines]
     if not any(d.settable for d in disciplines) or len(set(same)) < len(same):
         raise AdviceError(f"{name}: discipline: at least one that is settable, each with a name of its own")
-    words = told.text("words", name)
-    today, source = told.text("today"), told.text("source", "")
+    made = Device(
+        name,
+        told.text("words", name),
+        "modem" if link == "modem" else "line",
+        told.text("today"),
+        disciplines,
+        told.text("source", ""),
+        prints,
+        told.texts("standard", ()),
+        _down(told),
+        told.text("transmit", ""),
+    )
     told.end()
-    return Device(name, words, "modem" if link == "modem" else "line", today, disciplines, source, prints)
+    return made
+
+
+def _down(told: _Told) -> Down | None:
+    """The downstream of a device; None if its setting holds there, too."""
+    given = told.text_or_table("down")
+    if given is None:
+        return PLAIN_DOWN
+    if isinstance(given, str):
+        told.check("down", given, ("same",))
+        return None
+    inner = _Told(f"{told.where}: down", given)
+    made = Down(inner.table("queue"), inner.text("buffer"), inner.text("source", ""))
+    inner.end()
+    return made
 
 
 def _discipline(told: _Told) -> Discipline:
@@ -257,8 +308,17 @@ def objective(given: str) -> Objective:
     told = _Told(name, data)
     of = told.table("measure")
     measures = [_wanted(key, _Told(f"{name}: measure.{key}", table)) for key, table in of.items()]
-    made = Objective(name, told.text("words", name), measures, told.number("noticed", 1.0))
+    made = Objective(
+        name,
+        told.text("words", name),
+        measures,
+        told.number("noticed", 2.0),
+        told.number("scatter", 5.0),
+        told.number("floor", 10.0),
+    )
     told.end()
+    if made.noticed < 0.0 or made.scatter <= 0.0 or not 0.0 <= made.floor <= 100.0:
+        raise AdviceError(f"{name}: noticed is 0 or more, scatter above 0, floor 0 to 100")
     if not measures:
         raise AdviceError(f"{name}: measure: none, so that nothing is wanted")
     return made.weighted({})
@@ -266,8 +326,10 @@ def objective(given: str) -> Objective:
 
 def _wanted(key: str, told: _Told) -> Wanted:
     link, kind = told.text("link", ""), told.text("kind", "")
-    if bool(link) == bool(kind) or link not in {"", "up"}:
-        raise AdviceError(f'{told.where}: kind = "voip" (an application\'s), or link = "up"')
+    direction = told.text("direction", link)
+    if bool(link) == bool(kind) or link not in {"", "up", "down"}:
+        raise AdviceError(f'{told.where}: kind = "voip" (an application\'s), or link = "up" or "down"')
+    told.check("direction", direction, ("", "up", "down") if kind else (link,))
     made = Wanted(
         key,
         told.text("words", key),
@@ -283,6 +345,7 @@ def _wanted(key: str, told: _Told) -> Wanted:
         told.whole("digits") or 0,
         told.number("noticed", 0.0),
         told.number("weight", 1.0),
+        direction,
     )
     told.end()
     if made.good == made.bad or (made.good > made.bad) != (made.better == "more"):
@@ -330,6 +393,9 @@ class _Told:
 
     def table(self, key: str, default: Any = ...) -> Mapping[str, Any]:
         return self._take(key, (dict,), "a table", _MISSING if default is ... else default)
+
+    def text_or_table(self, key: str) -> str | Mapping[str, Any] | None:
+        return self._take(key, (str, dict), "a text or a table", None)
 
     def tables(self, key: str) -> Sequence[Any]:
         return self._take(key, (list,), "tables", _MISSING)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
+from bloatlab.advice.line import UP
+from bloatlab.advice.race import Verdict
 from bloatlab.advice.recommend import Recommendation
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import limits, settings
-from bloatlab.advice.words import asked_words, cell, sentence, sure, wrong
+from bloatlab.advice.words import FEW_SEEDS, asked_words, cell, chosen_words, sentence, sure, wrong
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 
 #: Options of which a terminal shows all.
@@ -18,26 +21,34 @@ FEW = 10
 
 
 def ranked(of: Recommendation) -> list[Judged]:
-    """All options, the best first."""
-    return [of.best, *(b.judged for b in of.others)]
+    """All options: what the device has today, the chosen one, then the most points first."""
+    by_points = [of.lead, *(c.judged for c in of.others)]
+    first = [j for j in (of.today, of.best) if j is not None]
+    return list({id(j): j for j in (*first, *by_points)}.values())
 
 
 def shown(of: Recommendation) -> list[Judged]:
-    """What a terminal shows: the front, what is tied, what stands there today, what cannot be set; all of few."""
+    """What a terminal shows: today's, the front, what is not behind, what is not available; all of few."""
     if len(of.judged) <= FEW:
         return ranked(of)
-    kept = {id(j) for j in (*of.front, of.best, *(b.judged for b in of.tied), of.today) if j is not None}
+    close = (*of.tied, *of.open)
+    kept = {id(j) for j in (*of.front, of.lead, of.best, *(c.judged for c in close), of.today) if j is not None}
     return [j for j in ranked(of) if id(j) in kept or not j.option.discipline.settable]
 
 
 def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
-    """What it is beside the best, in a word."""
+    """What it is beside the leader, in a word or three."""
     if one is of.best:
-        return "best", "good"
+        return ("leads" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
-        return "not to be set", "muted"
-    behind = next(b.behind for b in of.others if b.judged is one)
-    return ("behind", "bad") if behind else ("tied", "marked")
+        return "not available", "muted"
+    if one is of.lead:
+        return _word(next(c.verdict for c in of.others if c.judged is of.best))
+    return _word(next(c.verdict for c in of.others if c.judged is one))
+
+
+def _word(of: Verdict) -> tuple[str, Tone]:
+    return ("undecided" if of == "not separated" else of), ("bad" if of == "behind" else "marked")
 
 
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
@@ -47,34 +58,35 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
     for one in chosen:
         word, tone = verdict(of, one)
         mark = " *" if one in of.front else ""
-        today = ", today" if one is of.today else ""
+        today = "today, " if one is of.today else ""
+        half = f" ±{number(one.points.half, 1)}" if one.points.n >= FEW_SEEDS else ""
         rows.append(
             [
                 TextCell(one.option.name),
-                TextCell(f"{word}{mark}{today}", tone),
-                TextCell(number(one.option.size, 0)),
-                TextCell(f"{number(one.points.mean, 1)} ±{number(one.points.half, 1)}"),
+                TextCell(f"{today}{word}{mark}", tone),
+                TextCell(str(one.points.n)),
+                TextCell(f"{number(one.points.mean, 1)}{half}"),
                 *(TextCell(cell(m, one.values[m.name])) for m in wanted),
                 TextCell(number(one.queue_ms, 0)),
             ]
         )
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
     note = (
-        f"Mean over {counted(len(of.question.line.rtts), 'round trip')} and {counted(of.question.seeds, 'seed')}, "
-        "± half the 95 % interval. * On the Pareto front: nothing else that can be set is noticeably better in one "
-        "measure and noticeably worse in none."
+        f"Mean over {counted(len(of.question.line.rtts), 'round trip')} and the seeds, ± half the 95 % interval "
+        f"(Student's t) from {FEW_SEEDS} seeds on. Undecided: not separated yet from the most points. * On the Pareto "
+        "front: nothing else on the device is noticeably better in one measure and noticeably worse in none."
     )
-    columns = ["option", "", "buffer\nbytes", "points\nof 100", *heads, "queue p99\nms"]
+    columns = ["option", "", "seeds", "points\nof 100", *heads, "queue p99\nms"]
     return TextTable(title, columns, rows, note, left=2, keep=True)
 
 
 def wrong_table(of: Recommendation) -> TextTable:
     """The dilemma: buffers made for one round trip at another. Points, the line's share, the queue."""
-    share = next((m for m in of.question.wanted if m.value == "share_percent"), None)
+    share = next((m for m in of.question.wanted if m.value == "share_percent" and m.direction == UP), None)
     at = list(of.guesses[0].at)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:
-        cells = [TextCell(f"{guess.option.name}{', recommended' if guess.option == of.best.option else ''}")]
+        cells = [TextCell(f"{guess.option.name}{f', {chosen_words(of)}' if guess.option == of.best.option else ''}")]
         for rtt in at:
             one = guess.at[rtt]
             used = one.values[share.name].of if share is not None else None
@@ -86,10 +98,10 @@ def wrong_table(of: Recommendation) -> TextTable:
     parts_told = ", line used" if share else ""
     note = (
         f"Points of 100{parts_told}, p99 of the time in the queue. Buffers are one bandwidth-delay product of each "
-        "round trip, and the recommended one."
+        f"round trip, and the {chosen_words(of)} one."
     )
     heads = ["buffer", *(f"round trip\n{rtt * 1e3:g} ms" for rtt in at)]
-    return TextTable("When the round trip is another than was guessed", heads, rows, note)
+    return TextTable("If the round-trip time is not what you assumed", heads, rows, note)
 
 
 def as_data(of: Recommendation) -> dict[str, Any]:
@@ -109,12 +121,17 @@ def as_data(of: Recommendation) -> dict[str, Any]:
             "objective": q.objective.name,
             "weights": {m.name: m.weight for m in q.wanted},
             "seeds": q.seeds,
+            "runs": q.runs,
+            "quick": q.quick,
             "seconds": q.load.seconds,
         },
         "choice": {
             "option": of.best.option.name,
             "words": sentence(of),
             "sure": sure(of),
+            "leader": of.lead.option.name,
+            "race_ended_by": of.raced.end,
+            "failing": [m.name for m in of.failing],
             "buffer_bytes": target,
             "buffer_ms": of.best.option.ms,
             "tied_from_bytes": low,
@@ -145,21 +162,27 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "front": one in of.front,
         "buffer_bytes": one.option.size,
         "buffer_ms": one.option.ms,
+        "seeds": one.points.n,
         "points": one.points.mean,
-        "points_low": one.points.low,
-        "points_high": one.points.high,
+        "points_low": _finite(one.points.low),
+        "points_high": _finite(one.points.high),
         "behind": None if behind is None else {"by": behind.by.mean, "low": behind.by.low, "high": behind.by.high},
         "values": {
             name: {
                 "mean": v.of.mean if v.of else None,
-                "low": v.of.low if v.of else None,
-                "high": v.of.high if v.of else None,
+                "low": _finite(v.of.low) if v.of else None,
+                "high": _finite(v.of.high) if v.of else None,
                 "missing": v.missing,
             }
             for name, v in one.values.items()
         },
         "queue_p99_ms": one.queue_ms,
     }
+
+
+def _finite(value: float) -> float | None:
+    """An end of an interval; one seed has none."""
+    return value if math.isfinite(value) else None
 
 
 def frame(of: Recommendation) -> pl.DataFrame:

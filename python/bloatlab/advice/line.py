@@ -4,9 +4,9 @@
                                          +-- far        that of the run
                                          +-- rtt30ms    round trips that a load names itself
 
-A modem is DOCSIS 3.0's: request and grant every 2 ms, a dual token bucket, 1 ms of plant each way. On a plain line a
-router that shapes to its rate stands there; CAKE with a bandwidth is its own shaper. Downstream there is a drop-tail
-buffer of 100 ms, whatever the device.
+A modem requests and is granted every 2 ms behind a dual token bucket, with 1 ms of plant each way. On a plain line a
+router that shapes to its rate stands there; CAKE with a bandwidth is its own shaper. The downstream is the device's: a
+CMTS has a queue of its own, a router that shapes both ways has the option's there, too.
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ from bloatlab.advice.catalogue import AdviceError, Device, Load
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
 from bloatlab.sweep.amounts import Amount
 
-#: The link that is asked about.
-UP = "up"
+#: The link that is asked about, and the one towards the home.
+UP, DOWN = "up", "down"
 
 #: One way through the plant of a modem, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: The transmit queue behind a modem's shaper holds 32 packets, as CableLabs 2012 has it, or this much of the peak rate,
-#: s, where that is more: a packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice that.
-TRANSMIT_S = 0.012
+#: Bytes in the transmit queue behind a modem's shaper: CableLabs 2012's 32 packets at their full size, or this much of
+#: the peak rate, s, where that is more: a packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice
+#: that. Requests and grants are in bytes, and so is the limit: 32 ACKs are less than 4 % of 48 kB.
+TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Round trips that may be asked for, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
-
-#: Buffer downstream, s of its rate: DOCSIS 3.1's default.
-DOWN_BUFFER_S = 0.1
 
 #: A probe of the core's own reader: what it makes of a text is what a scenario would.
 _PROBE: ScenarioDict = {
@@ -92,10 +90,12 @@ class Line:
         """Bandwidth-delay product in bytes."""
         return self.up * rtt / 8.0
 
-    def could_carry(self, begin: float, end: float) -> float:
-        """Bytes that a sender which never rests gets through upstream between two moments, in s."""
+    def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
+        """Bytes that a sender which never rests gets through in a direction between two moments, in s."""
 
         def until(t: float) -> float:
+            if direction == DOWN:
+                return self.down * t / 8.0
             if self.peak is None or self.burst is None:
                 return self.up * t / 8.0
             return min(self.peak * t / 8.0, self.burst + self.up * t / 8.0)
@@ -122,21 +122,23 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
     return Line(up_bps, down_bps, rtts(rtt), peak_bps, burst_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The queue of each direction, as a scenario has it."""
+
+    up: Mapping[str, Any]
+    down: Mapping[str, Any]
+
+
 def build(
-    of: Line, device: Device, load: Load, queue: Mapping[str, Any], *, rtt: float, seed: int, name: str = "recommend"
+    of: Line, device: Device, load: Load, queues: Queues, *, rtt: float, seed: int, name: str = "recommend"
 ) -> Scenario:
     """The scenario of one run. Raises `ScenarioError`."""
     servers = dict.fromkeys(str(to) for app in load.apps.values() for to in app["to"])
     links: dict[str, LinkDict] = {
         "lan": {"from": "home", "to": _box(device), "both_ways": True},
-        UP: _up(of, device, queue),
-        "down": {
-            "from": "isp",
-            "to": _box(device),
-            "rate": _rate(of.down),
-            "delay": _time(_plant(device)),
-            "queue": {"droptail": {"limit": f"{max(15000, round(of.down * DOWN_BUFFER_S / 8.0))}B"}},
-        },
+        UP: _up(of, device, queues.up),
+        DOWN: _down(of, device, queues.down),
     }
     for server in servers:
         links[_node(server)] = {
@@ -163,10 +165,10 @@ def _app(of: Mapping[str, Any]) -> AppDict:
     return app
 
 
-def checked(of: Line, device: Device, load: Load, queue: Mapping[str, Any]) -> None:
+def checked(of: Line, device: Device, load: Load, queues: Queues) -> None:
     """Whether a load and a queue can be built, in one line of their own. Raises `AdviceError`."""
     try:
-        build(of, device, load, queue, rtt=of.rtts[0], seed=1, name=load.name)
+        build(of, device, load, queues, rtt=of.rtts[0], seed=1, name=load.name)
     except ScenarioError as error:
         raise AdviceError(problems(error)[0]) from None
 
@@ -178,13 +180,22 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
         flow |= {"max_traffic_burst": f"{round(of.burst)}B", "peak_traffic_rate": _rate(of.peak), "peak_burst": "1522B"}
     if device.link == "modem":
         channel = max(100e6, 2.0 * (of.peak or of.up))
-        wanted = math.ceil((of.peak or of.up) * TRANSMIT_S / 8.0)
-        transmit = "32p" if wanted <= 32 * 1500 else f"{wanted}B"
-        docsis = {"flow": flow, "transmit_limit": transmit}
+        transmit = max(TRANSMIT_BYTES, math.ceil((of.peak or of.up) * TRANSMIT_S / 8.0))
+        docsis = {"flow": flow, "transmit_limit": device.transmit or f"{transmit}B"}
         return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": docsis}
-    if queue.get("cake", {}).get("bandwidth"):
+    if _shapes(queue):
         return up
     return up | {"rate": _rate(of.up)} if of.peak is None else up | {"shaper": flow}
+
+
+def _down(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
+    down: LinkDict = {"from": "isp", "to": _box(device), "delay": _time(_plant(device)), "queue": queue}
+    return down if _shapes(queue) else down | {"rate": _rate(of.down)}
+
+
+def _shapes(queue: Mapping[str, Any]) -> bool:
+    """Whether a queue has a rate of its own, as CAKE with a bandwidth."""
+    return bool(queue.get("cake", {}).get("bandwidth"))
 
 
 def _box(device: Device) -> str:

@@ -5,6 +5,9 @@
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
 A size is at least two full packets. Sizes within a twelfth of each other are one; a round trip's own BDP stays.
+
+Where a device's setting holds for both directions, the downstream has the same discipline: with the same number of
+packets or bytes if the device's file has such, otherwise with a buffer of the same time.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.advice.catalogue import AdviceError, Device, Discipline, near
-from bloatlab.advice.line import Line, amount
+from bloatlab.advice.line import Line, Queues, amount
 
 #: Bytes of a full packet, as a scenario and as tc have it.
 PACKET, FRAME = 1500, 1514
@@ -29,26 +32,42 @@ LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 class Option:
     """A discipline with a buffer of so many bytes, which the sustained rate drains in `ms`.
 
-    `given` is the size as the device's file has it, where that is in packets.
+    `given` is the size as the device's file has it, where that is in packets or bytes.
     """
 
     discipline: Discipline
     size: int
     ms: float
-    queue: Mapping[str, Any]
+    queues: Queues
     given: str = ""
+
+    @property
+    def queue(self) -> Mapping[str, Any]:
+        """The upstream queue, as a scenario has it."""
+        return self.queues.up
 
     @property
     def name(self) -> str:
         """As a table has it: "droptail 50 ms", "fq_codel 10240 p"."""
-        return f"{self.discipline.name} {self.given.replace('p', ' p') or said_ms(self.ms)}"
+        return f"{self.discipline.name} {self._given or said_ms(self.ms)}"
 
     @property
     def words(self) -> str:
         """As a sentence has it: "drop-tail with 50 ms of buffer"."""
         if self.given:
-            return f"{self.discipline.words} with {self.given.removesuffix('p')} packets of buffer ({said_ms(self.ms)})"
+            return f"{self.discipline.words} with {self._given.replace(' p', ' packets')} of buffer"
         return f"{self.discipline.words} with {said_ms(self.ms)} of buffer"
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether its limit is in bytes."""
+        return "{bytes}" in json.dumps(self.discipline.queue)
+
+    @property
+    def _given(self) -> str:
+        if not self.given or self.given.endswith("p"):
+            return self.given.replace("p", " p")
+        return f"{self.size / 1e6:.3g} MB" if self.size >= 1e6 else f"{self.size / 1e3:.3g} kB"
 
 
 def said_ms(ms: float) -> str:
@@ -62,17 +81,26 @@ def options(device: Device, line: Line) -> list[Option]:
     """Everything that the device can be set to, in the order of its file, small buffers first. Raises `AdviceError`."""
     found: list[Option] = []
     for discipline in device.disciplines:
-        given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9]+p", text)}
+        given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
         sizes = _apart(sorted(set(_sizes(discipline, line))), [*given, *(round(line.bdp(r)) for r in line.rtts)])
-        found += [option(discipline, size, line, given.get(size, "")) for size in sizes]
+        found += [option(device, discipline, size, line, given.get(size, "")) for size in sizes]
     return found
 
 
-def option(discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
+def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
     """One of them, with a buffer of `size` bytes."""
-    told = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(line.up)}
-    text = re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(told[m[1]]), json.dumps(discipline.queue))
-    return Option(discipline, size, size * 8e3 / line.up, json.loads(text), given)
+    if device.down is None:
+        down = _filled(discipline.queue, size if given else _least(size * line.down / line.up), line.down)
+    else:
+        there = Line(line.down, line.down, line.rtts)
+        down = _filled(device.down.queue, bytes_of(device.down.buffer, there), line.down)
+    return Option(discipline, size, size * 8e3 / line.up, Queues(_filled(discipline.queue, size, line.up), down), given)
+
+
+def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
+    """A queue of a device's file with a buffer of `size` bytes at a rate in bit/s."""
+    told = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
+    return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(told[m[1]]), json.dumps(queue)))
 
 
 def bytes_of(text: str, line: Line) -> int:
@@ -116,11 +144,20 @@ def _apart(sizes: Sequence[int], kept: Sequence[int]) -> list[int]:
 
 def today(device: Device, line: Line) -> tuple[Discipline, int]:
     """What the device has where nobody has set anything: a discipline, bytes of buffer. Raises `AdviceError`."""
-    name, _, size = device.today.partition(" ")
+    return _named(device, line, "today", device.today)
+
+
+def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
+    """What the device's standard or a guideline names, the first first. Raises `AdviceError`."""
+    return [_named(device, line, "standard", text) for text in device.standard]
+
+
+def _named(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
+    """A discipline of a device and bytes of buffer, of "droptail 1s"."""
+    name, _, size = text.partition(" ")
     known = {d.name: d for d in device.disciplines}
     if name not in known or not size:
         raise AdviceError(
-            f"{device.name}: today: {device.today[:80]} is not a discipline and a size, such as droptail 1s"
-            f"{near(name, known)}"
+            f"{device.name}: {key}: {text[:80]} is not a discipline and a size, such as droptail 1s{near(name, known)}"
         )
     return known[name], bytes_of(size, line)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bloatlab.advice.layout import as_data, frame, options_table, ranked, wrong_table
+from bloatlab.advice.line import UP
 from bloatlab.advice.recommend import Recommendation
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
-from bloatlab.advice.words import asked_words, cell, grouped, sentence, sure, wrong
+from bloatlab.advice.words import asked_words, cell, chosen_words, grouped, sentence, sure, wrong
 from bloatlab.plots import Mark, Panel, Series, save_figure, style
 from bloatlab.report import (
     Answer,
@@ -52,8 +53,8 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     """The report."""
     q = of.question
     basis = (
-        f"Means of {counted(q.seeds, 'seed')} over {counted(len(q.line.rtts), 'round trip')}; bars: the 95 % interval "
-        f"of the mean. Points: {q.objective.words}."
+        f"Means of up to {counted(of.lead.points.n, 'seed')} over {counted(len(q.line.rtts), 'round trip')}; bars: the "
+        f"95 % interval of the mean. Points: {q.objective.words}."
     )
     answer = Answer(
         f"What should the queue of this {q.device.words} be?",
@@ -66,7 +67,9 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     sections = [
         *([Section("What to set", "settings", typed)] if typed else []),
         Section("How sure this is", "sure", [Prose(sure(of))]),
-        Section("When the round trip is another", "wrong", [TableBlock(_untitled(wrong_table(of))), Prose(wrong(of))]),
+        Section(
+            "If the round-trip time is another", "wrong", [TableBlock(_untitled(wrong_table(of))), Prose(wrong(of))]
+        ),
         Section("Every option", "options", [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]),
         Section("What is wanted", "objective", [TableBlock(_objective_table(of))], _HOW),
     ]
@@ -99,7 +102,7 @@ def _points(of: Recommendation) -> list[Point]:
         Point(
             "Points",
             f"{number(of.best.points.mean, 1)} of 100",
-            f"{of.best.option.name}: the best of {counted(len(of.judged), 'option')}",
+            f"{of.best.option.name}, of {counted(len(of.judged), 'option')}",
             "good",
         )
     ]
@@ -110,7 +113,9 @@ def _points(of: Recommendation) -> list[Point]:
             theirs = f"today {cell(m, of.today.values[m.name])} ({of.today.option.name})"
         points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", f"{ours} {m.unit}".rstrip(), theirs))
     if of.tied:
-        points.append(Point("Tied with it", grouped([b.judged for b in of.tied]), "", "marked"))
+        points.append(Point("Tied", grouped([c.judged for c in of.tied]), "", "marked"))
+    if of.open:
+        points.append(Point("Not separated yet", grouped([c.judged for c in of.open]), "", "marked"))
     return points
 
 
@@ -150,7 +155,7 @@ def answer_figure(of: Recommendation) -> Drawn:
         log_x=True,
     )
     panels = [points]
-    share = next((m for m in of.question.wanted if m.value == "share_percent"), None)
+    share = next((m for m in of.question.wanted if m.value == "share_percent" and m.direction == UP), None)
     if share is not None:
         panels.append(_trade(of, share.name))
     caption = "Above: points by buffer, a line for each discipline. " + (
@@ -163,15 +168,15 @@ def answer_figure(of: Recommendation) -> Drawn:
 
 def _trade(of: Recommendation, share: str) -> Panel:
     series: list[Series] = []
-    groups: dict[str, list[Judged]] = {"on the front": [], "beaten": [], "not to be set": []}
+    groups: dict[str, list[Judged]] = {"on the front": [], "beaten": [], "not available": []}
     for one in of.judged:
         if one is not of.best and one.values[share].of is not None:
             settable = one.option.discipline.settable
-            groups["not to be set" if not settable else "on the front" if one in of.front else "beaten"].append(one)
+            groups["not available" if not settable else "on the front" if one in of.front else "beaten"].append(one)
     for n, (word, chosen) in enumerate(groups.items()):
         if chosen:
             series.append(_cloud(word, chosen, share, style.COLOURS[(0, 1, 3)[n]], hollow=n > 0))
-    series.append(_cloud("recommended", [of.best], share, style.COLOURS[2], hollow=False))
+    series.append(_cloud(chosen_words(of), [of.best], share, style.COLOURS[2], hollow=False))
     used = [v.mean for j in of.judged if (v := j.values[share].of) is not None]
     return Panel(
         "What is traded",

@@ -14,31 +14,41 @@ from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import AdviceError, Device, Discipline, Load, Objective, Wanted
 from bloatlab.advice.line import Line
-from bloatlab.advice.options import Option, option, options, today
-from bloatlab.advice.score import Behind, Judged, Row, against_best, concerned, front, judged
+from bloatlab.advice.options import Option, option, options, standards, today
+from bloatlab.advice.race import Compared, Raced, budget, race
+from bloatlab.advice.remedies import Remedy, failed, remedies
+from bloatlab.advice.runs import Runs
+from bloatlab.advice.score import Judged, concerned, front
 from bloatlab.scenario import Scenario
-from bloatlab.sweep import Executor, Grid, Store, Watch, gather, silent
-from bloatlab.sweep.declared import SUMMARY
+from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: Seeds unless told otherwise, and the most.
-SEEDS, MOST_SEEDS = 10, 1000
+#: The most seeds of an option unless told otherwise, the most that may be asked for, and those of a quick look.
+SEEDS, MOST_SEEDS, QUICK_SEEDS = 10, 1000, 1
 
-#: A tie may only be for want of seeds. Points on average within which tied options are called alike.
+#: Runs that may be asked for.
+MOST_RUNS = 1_000_000
+
+#: Points on average within which an option that is not separated from the best may be kept.
 CLOSE = 5.0
 
-#: Round trips that a single one is tried at when it is wrong.
-WRONG = (0.25, 1.0, 4.0)
+#: Round trips that a single one is tried at when it is wrong, and the seeds of that.
+WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: of which line and device, under which load, wanting what, with how many seeds."""
+    """What is asked: of which line and device, under which load, wanting what.
+
+    `seeds` is the most of one option, `runs` the most of the race. A `quick` look has one seed and gives no verdict.
+    """
 
     line: Line
     device: Device
     load: Load
     objective: Objective
     seeds: int = SEEDS
+    runs: int = 0
+    quick: bool = False
 
     @property
     def wanted(self) -> Sequence[Wanted]:
@@ -57,32 +67,57 @@ class Guess:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer: every option judged, the best, how far the others are behind, and what a wrong round trip costs."""
+    """The answer: every option judged, the chosen one, how the race ended, what a wrong round trip costs.
+
+    The leader has the most points; `best` is what to set: the leader, or what is as good as far as the race tells and
+    is on, or named by the device's standard. `failing` are the measures in which the choice fails where every option
+    fails in some; `remedies` is what was tried elsewhere in that case.
+    """
 
     question: Question
     judged: Sequence[Judged]
     best: Judged
-    others: Sequence[Behind]
+    raced: Raced
     front: Sequence[Judged]
     guesses: Sequence[Guess]
     today: Judged | None
+    failing: Sequence[Wanted]
+    remedies: Sequence[Remedy]
     runs: int
     found: int
 
     @property
-    def tied(self) -> Sequence[Behind]:
-        """What can be set and cannot be told from the best, or not so that somebody would notice."""
-        return [b for b in self.others if not b.behind and b.judged.option.discipline.settable]
+    def lead(self) -> Judged:
+        """The option with the most points."""
+        return self.raced.lead
 
     @property
-    def alike(self) -> Sequence[Behind]:
-        """What of the tied is also close: within `CLOSE` points on average."""
-        return [b for b in self.tied if b.by.mean <= CLOSE]
+    def others(self) -> Sequence[Compared]:
+        """All but the leader, the nearest first."""
+        return self.raced.others
 
     @property
-    def behind(self) -> Sequence[Behind]:
-        """What the intervals separate from the best."""
-        return [b for b in self.others if b.behind]
+    def tied(self) -> Sequence[Compared]:
+        """What can be set and is known to differ from the leader by less than somebody would notice."""
+        return self._with("tied")
+
+    @property
+    def open(self) -> Sequence[Compared]:
+        """What can be set and is not separated from the leader."""
+        return self._with("not separated")
+
+    @property
+    def behind(self) -> Sequence[Compared]:
+        """What can be set and is known to be worse than the leader."""
+        return self._with("behind")
+
+    def _with(self, verdict: str) -> list[Compared]:
+        return [c for c in self.others if c.verdict == verdict and c.judged.option.discipline.settable]
+
+    @property
+    def alike(self) -> Sequence[Judged]:
+        """The leader and what may be set in its stead."""
+        return alike(self.raced)
 
     @property
     def sentence(self) -> str:
@@ -96,7 +131,7 @@ class Recommendation:
         q = self.question
         chosen = (of or self.best).option
         name = f"{q.device.name}, {chosen.name}"
-        return line_of.build(q.line, q.device, q.load, chosen.queue, rtt=q.line.rtts[-1], seed=seed, name=name)
+        return line_of.build(q.line, q.device, q.load, chosen.queues, rtt=q.line.rtts[-1], seed=seed, name=name)
 
 
 def asked(
@@ -111,23 +146,29 @@ def asked(
     objective: str = "balanced",
     weights: Mapping[str, float] | None = None,
     seeds: int = SEEDS,
+    runs: int | None = None,
+    quick: bool = False,
     seconds: float | None = None,
 ) -> Question:
     """The question in words, understood; nothing is run. Raises `AdviceError`, and `OSError` for a file."""
     if not 2 <= seeds <= MOST_SEEDS:
         raise AdviceError(f"--seeds {seeds}: is not within 2 and {MOST_SEEDS}; an interval needs two")
+    if runs is not None and not 1 <= runs <= MOST_RUNS:
+        raise AdviceError(f"--runs {runs}: is not within 1 and {MOST_RUNS}")
     found = catalogue.device(device)
     line = line_of.line(up, rtt, down, peak, burst)
     of = catalogue.load(load)
     if seconds is not None:
         of = _shorter(of, seconds)
     wanted = catalogue.objective(objective).weighted(weights or {})
-    question = Question(line, found, of, wanted, seeds)
     today(found, line)
-    for chosen in options(found, line):
-        line_of.checked(line, found, of, chosen.queue)
+    standards(found, line)
+    all_options = options(found, line)
+    for chosen in all_options:
+        line_of.checked(line, found, of, chosen.queues)
     concerned(wanted, of)
-    return question
+    most = runs or budget(len(all_options), len(line.rtts))
+    return Question(line, found, of, wanted, QUICK_SEEDS if quick else seeds, most, quick)
 
 
 def _shorter(of: Load, seconds: float) -> Load:
@@ -149,6 +190,8 @@ def recommend(
     objective: str = "balanced",
     weights: Mapping[str, float] | None = None,
     seeds: int = SEEDS,
+    runs: int | None = None,
+    quick: bool = False,
     seconds: float | None = None,
     store: Store | None = None,
     jobs: int | None = None,
@@ -159,8 +202,9 @@ def recommend(
 
     `up`, `down` (five times `up` unless given) and `peak` are rates, `burst` a size, `rtt` a round trip or a range of
     them ("20ms..200ms"); `device`, `load` and `objective` names or TOML files, `weights` those of the objective's
-    measures by name; `seeds` how many, from 1; `seconds` the simulated time in place of the load's. docs/recommend.md
-    says what there is. Without a `store` nothing is kept.
+    measures by name; `seeds` the most of an option, from 1; `runs` the most of the race; `quick` a look with one seed;
+    `seconds` the simulated time in place of the load's. docs/recommend.md says what there is. Without a `store` nothing
+    is kept.
 
     Raises `AdviceError` for what cannot be asked, `OSError` for a file, and what `bloatlab.sweep.gather` raises.
     """
@@ -175,6 +219,8 @@ def recommend(
         objective=objective,
         weights=weights,
         seeds=seeds,
+        runs=runs,
+        quick=quick,
         seconds=seconds,
     )
     return answered(question, store=store, jobs=jobs, executor=executor, watch=watch)
@@ -189,32 +235,72 @@ def answered(
     watch: Callable[[int], Watch] = lambda _runs: silent(),
 ) -> Recommendation:
     """The answer to a question that is understood. Raises what `bloatlab.sweep.gather` does."""
-    line = question.line
-    made = _Runs(question, store, jobs, executor, watch)
-    all_options = options(question.device, line)
-    wrong = _wrong(question)
-    base = _plain(question.device)
-    guessed = {rtt: option(base, max(3028, round(line.bdp(rtt))), line) for rtt in wrong}
-    made.run([(o, r) for o in all_options for r in line.rtts] + [(o, r) for o in guessed.values() for r in wrong])
-    all_ = [made.judged(o, line.rtts) for o in all_options]
-    best, others = against_best(all_, question.objective)
-    settable = [j for j in all_ if j.option.discipline.settable]
-    made.run([(best.option, rtt) for rtt in wrong])
-    rows: list[tuple[Option, float | None]] = [(o, rtt) for rtt, o in guessed.items()]
-    if best.option not in guessed.values():
-        rows.append((best.option, None))
-    guesses = [Guess(o, rtt, {at: made.judged(o, [at]) for at in wrong}) for o, rtt in rows]
+    q, line = question, question.line
+    made = Runs(store, jobs, executor, watch)
+    all_options = options(q.device, line)
+
+    def judge(left: Sequence[Option], seeds: int) -> dict[str, Judged]:
+        made.run(q.line, q.device, q.load, [(o, rtt) for o in left for rtt in line.rtts], seeds)
+        return {o.name: made.judged(q, o, line.rtts) for o in left}
+
+    raced = race(all_options, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs)
+    places = {id(o): n for n, o in enumerate(all_options)}
+    all_ = sorted([raced.lead, *(c.judged for c in raced.others)], key=lambda j: places[id(j.option)])
+    best = preferred(q, raced)
+    failing = failed(q.objective, q.wanted, all_, best)
     return Recommendation(
-        question,
+        q,
         all_,
         best,
-        others,
-        front(settable, question.wanted),
-        guesses,
-        _today(question, all_),
+        raced,
+        front([j for j in all_ if j.option.discipline.settable], q.wanted),
+        _guesses(q, made, best),
+        _nearest(all_, *today(q.device, line)),
+        failing,
+        remedies(q, made, best) if failing and not q.quick else [],
         made.ran,
         made.found,
     )
+
+
+def alike(raced: Raced) -> list[Judged]:
+    """The leader, what is tied with it, and what is neither separated from it nor far from it on average."""
+    found = [
+        c.judged
+        for c in raced.others
+        if c.judged.option.discipline.settable
+        and (c.verdict == "tied" or (c.verdict == "not separated" and c.by.mean <= CLOSE))
+    ]
+    return [raced.lead, *found]
+
+
+def preferred(question: Question, raced: Raced) -> Judged:
+    """What to set of what is alike: what the device has today, then what its standard names, then the same disciplines.
+
+    Within these the one with the most points.
+    """
+    candidates = alike(raced)
+    named = [today(question.device, question.line), *standards(question.device, question.line)]
+
+    def rank(one: Judged) -> tuple[int, float]:
+        exact = [n for n, (d, size) in enumerate(named) if one.option.discipline is d and one.option.size == size]
+        same = [n for n, (d, _) in enumerate(named) if one.option.discipline is d]
+        place = exact[0] if exact else len(named) + (same[0] if same else len(named))
+        return place, -one.points.mean
+
+    return min(candidates, key=rank)
+
+
+def _guesses(question: Question, made: Runs, best: Judged) -> list[Guess]:
+    """Buffers made for one round trip, and the chosen one, at each round trip that a guess may be wrong by."""
+    q, wrong = question, _wrong(question)
+    base = _plain(q.device)
+    sized = {rtt: option(q.device, base, max(3028, round(q.line.bdp(rtt))), q.line) for rtt in wrong}
+    rows: list[tuple[Option, float | None]] = [(o, rtt) for rtt, o in sized.items()]
+    if best.option not in sized.values():
+        rows.append((best.option, None))
+    made.run(q.line, q.device, q.load, [(o, rtt) for o, _ in rows for rtt in wrong], min(WRONG_SEEDS, q.seeds))
+    return [Guess(o, rtt, {at: made.judged(q, o, [at]) for at in wrong}) for o, rtt in rows]
 
 
 def _plain(device: Device) -> Discipline:
@@ -233,64 +319,10 @@ def _wrong(question: Question) -> list[float]:
     return [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
 
 
-def _today(question: Question, all_: Sequence[Judged]) -> Judged | None:
-    """What the device does where nobody has set anything: of its discipline the option with the nearest buffer."""
-    discipline, size = today(question.device, question.line)
+def _nearest(all_: Sequence[Judged], discipline: Discipline, size: int) -> Judged | None:
+    """The option of a discipline with the nearest buffer."""
     same = [j for j in all_ if j.option.discipline is discipline]
     return min(same, key=lambda j: abs(j.option.size - size), default=None)
-
-
-#: A discipline by name, bytes of buffer, a round trip in s.
-_Place = tuple[str, int, float]
-
-
-def _place(of: Option, rtt: float) -> _Place:
-    return of.discipline.name, of.size, rtt
-
-
-class _Runs:
-    """Runs as they are needed: an option at a round trip, with every seed."""
-
-    def __init__(
-        self,
-        question: Question,
-        store: Store | None,
-        jobs: int | None,
-        executor: Executor | None,
-        watch: Callable[[int], Watch],
-    ) -> None:
-        self._question, self._store, self._jobs, self._executor, self._watch = question, store, jobs, executor, watch
-        self._rows: dict[_Place, list[Row]] = {}
-        self.ran = self.found = 0
-
-    def run(self, wanted: Sequence[tuple[Option, float]]) -> None:
-        """What is not there yet."""
-        missing = {place: o for o, rtt in wanted if (place := _place(o, rtt)) not in self._rows}
-        if not missing:
-            return
-        q = self._question
-
-        def build(*, place: _Place, seed: int) -> Scenario:
-            return line_of.build(q.line, q.device, q.load, missing[place].queue, rtt=place[2], seed=seed)
-
-        points = Grid({"place": list(missing)}, build, range(1, q.seeds + 1)).points()
-        done = gather(
-            points,
-            SUMMARY,
-            store=self._store,
-            jobs=self._jobs,
-            executor=self._executor,
-            watch=self._watch(len(points)),
-        )
-        self.ran += done.ran
-        self.found += done.found
-        for at, rows in done.rows().items():
-            self._rows[at["place"]] = list(rows)
-
-    def judged(self, of: Option, rtts: Sequence[float]) -> Judged:
-        """An option over some round trips that were run."""
-        q = self._question
-        return judged(of, {rtt: self._rows[_place(of, rtt)] for rtt in rtts}, q.objective, q.load, q.line)
 
 
 __all__ = ["Guess", "Question", "Recommendation", "answered", "asked", "recommend"]

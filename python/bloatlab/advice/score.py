@@ -1,13 +1,7 @@
-"""Which option is best, and how sure that is.
+"""How good each option is.
 
     points of a run       weighted geometric mean over the measures that the load has, each 1 to 100 by its thresholds
     points of an option   mean over the round trips, seed by seed; then mean over seeds, with its 95 % interval
-    behind                the best one's points less an option's, on common seeds: the interval is above 0, and the mean
-                          is at least what somebody would notice
-    tied                  everything else
-
-There are k - 1 such comparisons, so each interval is of 1 - 5 % / (k - 1) (Bonferroni): the truly best option is called
-behind in at most one of twenty recommendations (multiple comparisons with the best, Hsu 1984).
 
 The geometric mean is that of desirabilities (Derringer & Suich, J. Quality Technology 1980): a full line does not pay
 for a call that nobody can hold, as it would in an arithmetic one. With two measures 100 and 1 are 10, not 50.
@@ -23,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.advice.catalogue import AdviceError, Load, Objective, Wanted
-from bloatlab.advice.line import UP, Line
+from bloatlab.advice.line import DOWN, UP, Line
 from bloatlab.advice.options import Option
-from bloatlab.statistics import CONFIDENCE, Interval, interval
+from bloatlab.statistics import Interval, interval
 
 #: What a run's summary says, by dotted path.
 Row = Mapping[str, Any]
@@ -67,21 +61,6 @@ class Judged:
     queue_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """The best option's points less this one's. `sure`: the interval is above 0; `felt`: somebody would notice."""
-
-    judged: Judged
-    by: Interval
-    sure: bool
-    felt: bool
-
-    @property
-    def behind(self) -> bool:
-        """Whether it is worse; else the two are tied."""
-        return self.sure and self.felt
-
-
 def kind_of(app: Mapping[str, Any]) -> str:
     """Which traffic an application of a load is."""
     traffic = app["traffic"]
@@ -90,7 +69,25 @@ def kind_of(app: Mapping[str, Any]) -> str:
 
 def apps_of(wanted: Wanted, load: Load) -> list[str]:
     """The applications of a load that a measure is about."""
-    return [name for name, app in load.apps.items() if kind_of(app) in wanted.kinds]
+    of_kind = {name: app for name, app in load.apps.items() if kind_of(app) in wanted.kinds}
+    if not wanted.direction:
+        return list(of_kind)
+    return [name for name, app in of_kind.items() if _direction(app) == wanted.direction]
+
+
+def _direction(app: Mapping[str, Any]) -> str:
+    """Where a file transfer goes, seen from the home: "up" or "down"."""
+    traffic = app["traffic"]
+    return DOWN if isinstance(traffic, Mapping) and traffic.get("ftp", {}).get("direction") == DOWN else UP
+
+
+def _asks(wanted: Wanted, load: Load) -> bool:
+    """Whether a load has what a measure is about. Downstream, the use of the line counts where files come down."""
+    if wanted.kinds:
+        return bool(apps_of(wanted, load))
+    return wanted.direction == UP or any(
+        kind_of(app) == "ftp" and _direction(app) == DOWN for app in load.apps.values()
+    )
 
 
 def concerned(objective: Objective, load: Load) -> list[Wanted]:
@@ -99,7 +96,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
     if of_apps and not any(apps_of(m, load) for m in of_apps):
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
         raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of it")
-    found = [m for m in objective.measures if m.weight > 0.0 and (not m.kinds or apps_of(m, load))]
+    found = [m for m in objective.measures if m.weight > 0.0 and _asks(m, load)]
     if not found:
         raise AdviceError(f"--objective {objective.name}: nothing that has a weight is in load {load.name}")
     return found
@@ -120,12 +117,13 @@ def value_of(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
 
 
 def _of_link(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
-    of = {key: _number(row, f"links.{UP}.{key}") for key in ("delivered_bytes", "dropped_packets", "offered_packets")}
+    link = wanted.direction
+    of = {key: _number(row, f"links.{link}.{key}") for key in ("delivered_bytes", "dropped_packets", "offered_packets")}
     if wanted.value == "share_percent":
-        return 100.0 * (of["delivered_bytes"] or 0.0) / line.could_carry(load.warm_up, load.seconds)
+        return 100.0 * (of["delivered_bytes"] or 0.0) / line.could_carry(load.warm_up, load.seconds, link)
     if wanted.value == "dropped_percent":
         return 100.0 * (of["dropped_packets"] or 0.0) / max(of["offered_packets"] or 0.0, 1.0)
-    return _number(row, f"links.{UP}.{wanted.value}")
+    return _number(row, f"links.{link}.{wanted.value}")
 
 
 def _number(row: Row, path: str) -> float | None:
@@ -167,20 +165,6 @@ def _value(wanted: Wanted, rows: Mapping[float, Sequence[Row]], load: Load, line
             seeds.append(sum(known) / len(known))
     runs = [v for over in found for v in over]
     return Value(interval(seeds) if seeds else None, sum(v is None for v in runs), len(runs))
-
-
-def against_best(all_: Sequence[Judged], objective: Objective) -> tuple[Judged, list[Behind]]:
-    """The best of what is settable, and all others beside it, the nearest first."""
-    best = max((j for j in all_ if j.option.discipline.settable), key=lambda j: j.points.mean)
-    others = [j for j in all_ if j is not best]
-    confidence = 1.0 - (1.0 - CONFIDENCE) / max(len(others), 1)
-    found: list[Behind] = []
-    for other in others:
-        by = interval([a - b for a, b in zip(best.seeds, other.seeds, strict=True)], confidence=confidence)
-        # of equal differences (an interval without a width) nothing is left to chance
-        sure = by.n > 1 and (by.low > 0.0)
-        found.append(Behind(other, by, sure, by.mean >= objective.noticed))
-    return best, sorted(found, key=lambda b: b.by.mean)
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:

@@ -8,16 +8,18 @@
       .1        AQM Disable: 0 leaves it on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
-Minimum and Maximum are the smallest and largest buffer that are tied with the target and within five points of it.
+Minimum and Maximum are the smallest and largest neighbouring buffer that may be set in the target's stead: tied with
+the leader, or not separated from it and within five points on average.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bloatlab.advice.line import UP
+from bloatlab.advice.line import DOWN, UP
 from bloatlab.advice.recommend import Recommendation
 from bloatlab.tables import number
+from bloatlab.terminal import wrapped
 
 BUFFER_CONTROL, AQM = 35, 40
 
@@ -32,7 +34,9 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """Everything that the device wants printed."""
+    """Everything that the device wants printed; nothing for a quick look, which has no verdict."""
+    if of.question.quick:
+        return []
     found: list[Setting] = []
     for what in of.question.device.prints:
         match what:
@@ -46,12 +50,10 @@ def settings(of: Recommendation) -> list[Setting]:
 
 
 def limits(of: Recommendation) -> tuple[int, int, int]:
-    """Minimum, Target and Maximum Buffer, bytes: the tied sizes of the same discipline, without a gap between them."""
+    """Minimum, Target and Maximum Buffer, bytes: what is alike of the same discipline, without a gap between."""
     best = of.best.option
     same = sorted(
-        (j.option.size, j is of.best or any(b.judged is j for b in of.alike))
-        for j in of.judged
-        if j.option.discipline is best.discipline
+        (j.option.size, any(one is j for one in of.alike)) for j in of.judged if j.option.discipline is best.discipline
     )
     place = next(n for n, (size, _) in enumerate(same) if size == best.size)
     low = high = place
@@ -100,13 +102,36 @@ def _aqm(of: Recommendation) -> Setting:
 
 
 def _tc(of: Recommendation) -> Setting:
-    """What `bloatlab tc` prints of the link, up to where the box at its far end begins."""
-    text = of.scenario().tc(UP)
+    """What `bloatlab tc` prints of the link, up to where the box at its far end begins; both links if both are set."""
+    scenario, both = of.scenario(), of.question.device.down is None
+    lines = _until_far_end(scenario.tc(UP))
+    if both:
+        lines += [
+            "",
+            *(line for line in _until_far_end(scenario.tc(DOWN)) if not line.startswith(("# Run", "# Rates"))),
+        ]
+        there, here = "on isp, the interface towards router", "on router, the interface towards the home, or an IFB"
+        lines = [line.replace(there, here) for line in lines]
+    rates = f"{number(of.question.line.up / 1e6, 3)} Mbit/s"
+    if both:
+        rates += f" up and {number(of.question.line.down / 1e6, 3)} down"
+    note = f"The shaper holds {rates}; take it a little below what the line carries, or the queue builds in the modem."
+    return Setting("Linux", tuple(lines), note)
+
+
+def typed(line: str, width: int) -> list[str]:
+    """A line as a terminal of this width shows it: a command goes on behind a backslash, a comment behind a #."""
+    if len(line) <= width:
+        return [line]
+    if line.startswith("#"):
+        return [f"# {part}" for part in wrapped(line.removeprefix("# "), width - 2)]
+    if not line.startswith(("tc ", "ethtool ")):
+        return [line]
+    *parts, last = wrapped(line, width - 2)
+    return [f"{part} \\" for part in parts] + [last]
+
+
+def _until_far_end(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
-    return Setting(
-        "Linux",
-        tuple(lines[:end]),
-        f"DEV is the interface towards the line. The shaper holds {number(of.question.line.up / 1e6, 3)} Mbit/s; take "
-        "it a little below what the line really carries, or the queue builds in the modem.",
-    )
+    return lines[:end]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from bloatlab.advice.catalogue import Wanted
+from bloatlab.advice.line import UP
+from bloatlab.advice.options import standards, today
 from bloatlab.advice.recommend import Question, Recommendation
+from bloatlab.advice.remedies import Remedy
 from bloatlab.advice.score import Judged, Value
 from bloatlab.tables import counted, number
 
 #: A file by which the line's share is told, bytes.
 UPLOAD_BYTES = 100e6
+
+#: Seeds from which on a table has intervals: those of two are a dozen times their distance.
+FEW_SEEDS = 3
 
 
 def asked_words(of: Question) -> str:
@@ -30,49 +35,89 @@ def rtts_words(rtts: Sequence[float]) -> str:
 
 
 def sentence(of: Recommendation) -> str:
-    """What to set, and why, beside what the device does today."""
-    best = of.best
-    words = f"Set {best.option.words}: {number(best.option.size, 0)} bytes"
-    today = of.today
-    if today is None or today is best:
+    """What to set, and why, beside what the device does today; of a quick look, who leads."""
+    best, now = of.best, of.today
+    size = f": {number(best.option.size, 0)} bytes" if best.option.counts_bytes else ""
+    if of.question.quick:
+        return (
+            f"A first look, one seed at each round trip, which is no verdict: {of.lead.option.words} leads with "
+            f"{number(of.lead.points.mean, 1)} points of 100. Without --quick the race goes on to an answer."
+        )
+    if of.failing:
+        bad = ", ".join(_one(m, best.values[m.name]) for m in of.failing)
+        return f"Nothing on this device helps: {bad} at best, with {best.option.words}{size}."
+    if now is None or now is best:
         told = ", ".join(_one(m, best.values[m.name]) for m in of.question.wanted)
-        rest = " It has that today." if today is best else ""
-        return f"{words}.{rest} {told[:1].upper()}{told[1:]}."
-    told = "; ".join(_beside(m, best.values[m.name], today.values[m.name], of.question) for m in of.question.wanted)
-    return f"{words}. Today it has {today.option.words}. {told[:1].upper()}{told[1:]}."
+        words = (
+            f"Keep {best.option.words}{size}. It has that today." if now is best else f"Set {best.option.words}{size}."
+        )
+        return f"{words} {told[:1].upper()}{told[1:]}."
+    told = "; ".join(_beside(m, best.values[m.name], now.values[m.name], of.question) for m in of.question.wanted)
+    words = f"Set {best.option.words}{size}. Today it has {now.option.words}."
+    return f"{words} {told[:1].upper()}{told[1:]}."
 
 
 def sure(of: Recommendation) -> list[str]:
-    """How sure it is: what the intervals separate, what is a tie, what would be better and cannot be set."""
-    found: list[str] = []
-    seeds, noticed = counted(of.question.seeds, "seed"), of.question.objective.noticed
-    apart = [b for b in of.behind if b.judged.option.discipline.settable]
-    if apart:
-        nearest = apart[0]
+    """How sure it is: what is separated, tied or neither, why this one of the tied, and what cannot be set."""
+    if of.question.quick:
+        return _first_look(of)
+    found = [_remedy(of, remedy) for remedy in of.remedies]
+    settable = len([j for j in of.judged if j.option.discipline.settable])
+    if of.behind:
+        nearest = of.behind[0]
         found.append(
-            f"Its {number(of.best.points.mean, 1)} points of 100 are more than those of {_of(len(apart), 'other')}, by "
-            f"{number(nearest.by.mean, 1)} or more; the nearest is {nearest.judged.option.name}, whose interval of the "
-            f"difference is {number(nearest.by.low, 1)} to {number(nearest.by.high, 1)} ({seeds}, all comparisons "
-            "together 95 %)."
+            f"{len(of.behind)} of {settable} settings {'is' if len(of.behind) == 1 else 'are'} clearly worse; the "
+            f"nearest is {nearest.judged.option.name}, {number(nearest.by.mean, 1)} points of 100 behind "
+            f"(interval {number(nearest.by.low, 1)} to {number(nearest.by.high, 1)}, all together 95 %)."
         )
-    if of.tied:
-        unsure = [b.judged for b in of.tied if not b.sure and b in of.alike]
-        few = [b for b in of.tied if not b.sure and b not in of.alike]
-        small = [b.judged for b in of.tied if b.sure]
-        if unsure:
-            found.append(f"A tie: {seeds} do not separate it from {grouped(unsure)}.")
-        if few:
-            found.append(
-                f"Nor from {grouped(b.judged for b in few)}, {number(few[0].by.mean, 1)} points or more behind on "
-                "average but with much scatter: more --seeds would tell."
-            )
-        if small:
-            least = f"{number(noticed, 1)} point" + ("" if noticed == 1.0 else "s")
-            found.append(
-                f"A tie, too: better than {grouped(small)}, but by less than {least}, which nobody would notice."
-            )
-    if not apart and not of.tied:
+    if tied := [c.judged for c in of.tied if c.judged is not of.best]:
+        noticed = number(of.question.objective.noticed, 1)
+        found.append(f"Tied, known to differ by less than {noticed} points: {grouped(tied)}.")
+    if open_ := [c.judged for c in of.open if c.judged is not of.best]:
+        found.append(f"Not separated yet: {grouped(open_)}. {_ended(of)}")
+    if of.best is not of.lead:
+        found.append(_kept(of))
+    if settable == 1:
         found.append("There is nothing else to set.")
+    found.extend(_not_available(of))
+    return found
+
+
+def _first_look(of: Recommendation) -> list[str]:
+    """What a quick look can say: how many are far behind."""
+    near = [c.judged for c in of.open]
+    far = f"{counted(len(of.behind), 'setting')} clearly worse" if of.behind else "none is clearly worse"
+    return [f"So far {far}, and not separated: {grouped(near)}." if near else f"So far {far}."]
+
+
+def _ended(of: Recommendation) -> str:
+    seeds = counted(of.lead.points.n, "seed")
+    if of.raced.end == "seeds":
+        return f"All {seeds} are used; --seeds {2 * of.question.seeds} --runs {4 * of.question.runs} goes on."
+    runs = of.question.runs
+    return f"The budget of {counted(runs, 'run')} ends here, at {seeds}; --runs {2 * runs} goes on."
+
+
+def _kept(of: Recommendation) -> str:
+    """Why the choice is not the option with the most points."""
+    q = of.question
+    more = number(of.lead.points.mean - of.best.points.mean, 1)
+    by = f"{of.lead.option.name} has {more} points more, which is {_how_far(of)}"
+    for discipline, size in standards(q.device, q.line):
+        if of.best is not of.today and of.best.option.discipline is discipline and of.best.option.size == size:
+            return f"{by}; {of.best.option.name} is what the device's standard names."
+    if of.best is of.today or of.best.option.discipline is today(q.device, q.line)[0]:
+        return f"{by}; the choice keeps what the device has on."
+    return f"{by}; the choice keeps the discipline that the device's standard names."
+
+
+def _how_far(of: Recommendation) -> str:
+    verdict = next(c.verdict for c in of.others if c.judged is of.best)
+    return "less than one would notice" if verdict == "tied" else "not separated yet"
+
+
+def _not_available(of: Recommendation) -> list[str]:
+    found: list[str] = []
     for other in of.others:
         discipline = other.judged.option.discipline
         if not discipline.settable:
@@ -80,12 +125,18 @@ def sure(of: Recommendation) -> list[str]:
             verdict = "as good, as far as these seeds tell"
             if other.by.high < 0.0 or other.by.low > 0.0:
                 verdict = f"{number(abs(by), 1)} points {'better' if by > 0.0 else 'worse'}"
-            found.append(f"{other.judged.option.words} would be {verdict}, but cannot be set: {discipline.note}.")
+            name = other.judged.option.words
+            found.append(f"{name} would be {verdict}, but is not available on this device: {discipline.note}.")
     return found
 
 
-def _of(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def _remedy(of: Recommendation, remedy: Remedy) -> str:
+    """What something else would do for the measures that fail."""
+    values = [(m, remedy.judged.values[m.name]) for m in of.failing]
+    told = ", ".join(_one(m, v) for m, v in values)
+    verb = "does not help either" if any(m in remedy.failing for m in of.failing) else "would help"
+    words = f"{remedy.words[:1].upper()}{remedy.words[1:]} {verb}"
+    return f"{words}: {told} ({counted(remedy.judged.points.n, 'seed')})."
 
 
 def grouped(all_: Iterable[Judged]) -> str:
@@ -95,6 +146,11 @@ def grouped(all_: Iterable[Judged]) -> str:
         name = one.option.discipline.name
         by.setdefault(name, []).append(one.option.name.removeprefix(f"{name} "))
     return "; ".join(f"{name} {', '.join(sizes)}" for name, sizes in by.items())
+
+
+def chosen_words(of: Recommendation) -> str:
+    """What the chosen option is called."""
+    return "leading" if of.question.quick else "least bad" if of.failing else "recommended"
 
 
 def wrong(of: Recommendation) -> list[str]:
@@ -122,14 +178,14 @@ def wrong(of: Recommendation) -> list[str]:
     if chosen is not None:
         points = [chosen.at[rtt].points.mean for rtt in chosen.at]
         told.append(
-            f"The recommended setting has {number(min(points), 1)} to {number(max(points), 1)} points over these "
-            "round trips."
+            f"The {chosen_words(of)} setting has {number(min(points), 1)} to {number(max(points), 1)} points over "
+            "these round trips."
         )
     return told
 
 
 def _share(of: Question) -> Wanted | None:
-    return next((m for m in of.wanted if m.value == "share_percent"), None)
+    return next((m for m in of.wanted if m.value == "share_percent" and m.direction == UP), None)
 
 
 def _one(m: Wanted, value: Value) -> str:
@@ -140,7 +196,7 @@ def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
     if _said(m, ours) == _said(m, theirs):
         return f"{m.words} {_said(m, ours)}, as today"
     words = f"{m.words} {_said(m, ours)} instead of {_said(m, theirs)}"
-    if m.value == "share_percent" and ours.of is not None and theirs.of is not None:
+    if m is _share(of) and ours.of is not None and theirs.of is not None:
         one, two = (UPLOAD_BYTES * 8.0 / (of.line.up * max(v.of.mean, 0.01) / 100.0) for v in (ours, theirs) if v.of)
         words += f": 100 MB up in {number(one, 0)} s instead of {number(two, 0)}"
     return words
@@ -162,7 +218,7 @@ def cell(m: Wanted, value: Value) -> str:
         return "never"
     half = value.of.half
     text = number(value.of.mean, m.digits)
-    if half > 0.0 and math.isfinite(half):
+    if half > 0.0 and value.of.n >= FEW_SEEDS:
         text += f" ±{number(half, m.digits)}"
     return f"{text} ({value.missing} never)" if value.missing else text
 

@@ -35,6 +35,8 @@ def command(
     objective: str = "balanced",
     weights: Annotated[tuple[str, ...], Parameter(name="--weight", negative=())] = (),
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=2, lte=MOST_SEEDS))] = 10,
+    runs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    quick: Annotated[bool, Parameter(negative=())] = False,
     seconds: float | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
@@ -47,10 +49,9 @@ def command(
 ) -> int:
     """Recommend a buffer and a queue discipline for a modem or router, by simulation.
 
-    Simulates everything that the device can be set to, under a load, at every round trip; ranks it by an objective;
-    and prints the Pareto front with intervals, the choice with its reason, what to type (DOCSIS TLVs, tc), what it
-    costs when the round trip is another, and how sure that is. Ctrl-C loses the runs under way and no other. See
-    docs/recommend.md.
+    Tries every setting the device has and prints which to choose, why, how certain that is, what to type (DOCSIS TLVs,
+    tc), all settings beside today's, and what it costs if the round-trip time is another. Settings that are clearly
+    worse are dropped early. Ctrl-C loses the runs under way and no other. See docs/recommend.md.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def command(
     rtt
         Round trip of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
     device
-        docsis3.0, docsis3.1, linux, or a device.toml; those of the papers: cablelabs2012, scte2013-a, scte2013-c.
+        docsis3.0, docsis3.1, linux, cake, or a device.toml; those of the papers: cablelabs2012, scte2013-a, scte2013-c.
     load
         home, office, gamer, a load.toml, or a scenario.toml, whose applications it is; of the papers: cablelabs2012,
         scte2013.
@@ -74,7 +75,11 @@ def command(
     weights
         Another weight of one measure: --weight call=3. May be given again.
     seeds
-        How many seeds, from 1; more make narrower intervals.
+        The most seeds of one setting, from 1; more separate more.
+    runs
+        The most runs of the race. Default: 70, or one and a half times a run of everything.
+    quick
+        A first look with one seed, which gives no verdict.
     seconds
         Simulated time of a run, in place of the load's.
     output
@@ -100,7 +105,7 @@ def command(
     try:
         question = asked(
             up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
-            weights=_weights(weights), seeds=seeds, seconds=seconds,
+            weights=_weights(weights), seeds=seeds, runs=runs, quick=quick, seconds=seconds,
         )  # fmt: skip
     except AdviceError as error:
         raise BadInput(str(error)) from None
@@ -124,9 +129,9 @@ def command(
     else:
         _print(done, everything=everything)
     where = "" if output is None else f"; report: {output / REPORT}"
-    runs = counted(done.runs + done.found, "run")
+    every = counted(done.runs + done.found, "run")
     console.print(
-        f"{runs}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}",
+        f"{every}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}",
         highlight=False,
         soft_wrap=True,
     )
@@ -153,7 +158,7 @@ def _arguments() -> list[str]:
 
 def _print(of: Recommendation, *, everything: bool) -> None:
     from bloatlab.advice.layout import options_table, ranked, shown, wrong_table  # noqa: PLC0415
-    from bloatlab.advice.settings import settings  # noqa: PLC0415
+    from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
     from bloatlab.advice.words import asked_words, sentence, sure, wrong  # noqa: PLC0415
 
     out = Console()
@@ -162,19 +167,19 @@ def _print(of: Recommendation, *, everything: bool) -> None:
         for line in wrapped(text, out.width):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    say(asked_words(of.question) + "\n")
-    show(options_table(of, ranked(of) if everything else shown(of)), out)
-    out.print()
-    say(f"{sentence(of)}\n")
-    for paragraph in sure(of):
+    for paragraph in [sentence(of), *sure(of)]:
         say(paragraph)
+    say(f"\n{asked_words(of.question)}.")
+    for setting in settings(of):
+        say(f"\n{setting.name}")
+        for line in setting.lines:
+            for part in typed(line, out.width - 4):
+                out.print(f"    {part}", markup=False, highlight=False, soft_wrap=True)
+        if setting.note:
+            say(setting.note)
+    out.print()
+    show(options_table(of, ranked(of) if everything else shown(of)), out)
     out.print()
     show(wrong_table(of), out)
     for paragraph in wrong(of):
         say(paragraph)
-    for setting in settings(of):
-        say(f"\n{setting.name}")
-        for line in setting.lines:
-            out.print(f"    {line}", markup=False, highlight=False, soft_wrap=True)
-        if setting.note:
-            say(setting.note)

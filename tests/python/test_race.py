@@ -1,0 +1,257 @@
+"""The race of `recommend`: its intervals hold whenever it looks, and it spends its runs on what is close."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bloatlab.advice import asked, recommend
+from bloatlab.advice import catalogue as catalogue_of
+from bloatlab.advice.options import Option, options
+from bloatlab.advice.race import Raced, race
+from bloatlab.advice.recommend import CLOSE, preferred
+from bloatlab.advice.score import Judged
+from bloatlab.always_valid import bounds
+from bloatlab.statistics import interval
+
+#: The scatter that the sequences assume here, and how often they may miss.
+SCATTER, ERROR = 2.0, 0.05
+
+Draw = Callable[[np.random.Generator, int], Any]
+
+#: Distributions of mean 0 and a standard deviation of at most SCATTER; most are not normal.
+KNOWN: Mapping[str, Draw] = {
+    "normal": lambda rng, n: rng.normal(0.0, SCATTER, n),
+    "narrow normal": lambda rng, n: rng.normal(0.0, SCATTER / 4.0, n),
+    "uniform": lambda rng, n: rng.uniform(-math.sqrt(3.0) * SCATTER, math.sqrt(3.0) * SCATTER, n),
+    "two points": lambda rng, n: rng.choice([-SCATTER, SCATTER], n),
+    # skewed: 9 of 10 are a little below the mean, one far above it; its standard deviation is SCATTER
+    "rare jumps": lambda rng, n: SCATTER / 3.0 * (10.0 * (rng.random(n) < 0.1) - 1.0),
+    "nothing": lambda _rng, n: np.zeros(n),
+}
+
+
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_the_sequence_holds_the_mean_at_every_look(name: str):
+    """Of 400 sequences looked at after each of 30 values, at most 5 % ever miss (and 3 standard errors of that)."""
+    rng, missed = np.random.default_rng(22), 0
+    for _ in range(400):
+        values = KNOWN[name](rng, 30).tolist()
+        found = [bounds(values[:n], ERROR, SCATTER) for n in range(1, 31)]
+        missed += any(not b.low <= 0.0 <= b.high for b in found)
+    assert missed <= 400 * ERROR + 3.0 * math.sqrt(400 * ERROR * (1.0 - ERROR))
+
+
+def test_a_fixed_interval_would_not_hold():
+    """What the sequences are for: Student's interval, looked at each time, misses far more often than it says."""
+    rng, missed = np.random.default_rng(22), 0
+    for _ in range(200):
+        values = rng.normal(0.0, SCATTER, 30).tolist()
+        missed += any(interval(values[:n]).differs() for n in range(2, 31))
+    assert missed > 2 * 200 * ERROR
+
+
+def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
+    rng = np.random.default_rng(5)
+    values = rng.normal(3.0, 0.5, 400).tolist()
+    widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
+    assert widths == sorted(widths, reverse=True)
+    # the scatter that is assumed is three times what there is, and counts as at least a half of it
+    assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
+    assert widths[0] > 2.0 * 1.96 * 1.5
+
+
+@pytest.mark.parametrize(("values", "error", "scatter"), [([], 0.05, 1.0), ([1.0], 0.0, 1.0), ([1.0], 0.05, -1.0)])
+def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter: float):
+    with pytest.raises(ValueError, match="a confidence sequence needs"):
+        bounds(values, error, scatter)
+
+
+# ------------------------------------------------------------------------------------------------------------- races
+
+
+class Course:
+    """Options with known means: points are the mean, what a seed does to all, and what it does to this option."""
+
+    def __init__(self, means: Sequence[float], scatter: float, seed: int = 1, device: str = "docsis3.0") -> None:
+        self.question = asked(up="10mbit", rtt="20ms..200ms", device=device)
+        self.options: list[Option] = [
+            o for o in options(self.question.device, self.question.line) if o.discipline.settable
+        ][: len(means)]
+        rng = np.random.default_rng(seed)
+        common = rng.normal(0.0, 10.0, 200)
+        self.points = {
+            o.name: (mean + common + rng.normal(0.0, scatter, 200)).tolist()
+            for o, mean in zip(self.options, means, strict=True)
+        }
+        self.seeds = dict.fromkeys(self.points, 0)
+
+    def judge(self, left: Sequence[Option], seeds: int) -> dict[str, Judged]:
+        found: dict[str, Judged] = {}
+        for o in left:
+            self.seeds[o.name] = seeds
+            points = self.points[o.name][:seeds]
+            found[o.name] = Judged(o, interval(points), points, {}, interval(points), {}, 0.0)
+        return found
+
+    def run(self, seeds: int = 100, runs: int = 10_000) -> Raced:
+        return race(self.options, self.judge, self.question.objective, rtts=3, seeds=seeds, runs=runs)
+
+
+def test_clearly_different_options_end_a_race_early():
+    course = Course([90.0, 60.0, 50.0, 30.0, 20.0, 10.0], scatter=1.0)
+    done = course.run()
+    assert done.end == "separated"
+    assert done.lead.option is course.options[0]
+    assert {c.verdict for c in done.others} == {"behind"}
+    assert max(course.seeds.values()) == 1
+
+
+def test_near_equals_go_on_while_the_beaten_stop():
+    course = Course([90.0, 89.0, 20.0, 10.0], scatter=1.5)
+    done = course.run(seeds=12)
+    assert done.end == "seeds"
+    assert list(course.seeds.values()) == [12, 12, 1, 1]
+    near = next(c for c in done.others if c.judged.option.name in {o.name for o in course.options[:2]})
+    assert near.verdict == "not separated"  # never "tied" for want of seeds
+
+
+def test_a_race_ends_at_its_budget():
+    done = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5).run(runs=40)
+    assert done.end == "runs"
+    # 4 x 3 runs for the first look, 3 x 3 a round: 12 + 9 + 9 + 9 = 39
+    assert done.lead.points.n == 4
+
+
+def test_a_tie_is_shown_and_not_assumed():
+    """Two that differ by nothing: after enough seeds it is known that the difference is less than one would notice."""
+    course = Course([90.0, 90.0, 20.0], scatter=0.7)
+    done = course.run(seeds=100)
+    assert done.end == "separated"
+    assert [c.verdict for c in done.others] == ["tied", "behind"]
+    assert 3 < done.lead.points.n < 100
+
+
+def test_the_best_is_called_behind_in_few_races():
+    """Six equal options: the first is called behind in at most 5 % of the races, however often they look."""
+    wrong = 0
+    for seed in range(150):
+        course = Course([50.0] * 6, scatter=2.0, seed=seed)
+        done = course.run(seeds=15)
+        wrong += any(c.verdict == "behind" and c.judged.option is course.options[0] for c in done.others)
+    assert wrong <= 150 * ERROR + 3.0 * math.sqrt(150 * ERROR * (1.0 - ERROR))
+
+
+def test_what_cannot_be_set_takes_two_seeds_and_never_leads():
+    course = Course([90.0, 89.5], scatter=3.0)
+    course.options[0] = replace(course.options[0], discipline=replace(course.options[0].discipline, settable=False))
+    done = course.run(seeds=10)
+    assert done.lead.option is course.options[1]
+    assert course.seeds[course.options[0].name] == 2
+
+
+# ------------------------------------------------------------------------------------ what is kept, what does not help
+
+
+def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
+    course = Course([89.0, 89.5, 90.0, 89.2, 88.9], scatter=0.5, device="docsis3.1")
+    names = [o.name for o in course.options]
+    assert names[:2] == ["docsis-pie 50 ms", "docsis-pie 100 ms"]
+    done = course.run(seeds=5)
+    assert done.lead.option.name not in names[:2]
+    assert preferred(course.question, done).option.name == "docsis-pie 100 ms"  # 3.1's default, and its standard's
+    old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
+    assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"  # CM-GL-Buffer's; a second is far
+    far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
+    far.options.reverse()
+    assert preferred(far.question, far.run(seeds=1)).option.name == "docsis-pie 50 ms"  # not kept for want of runs
+
+
+BAD = """
+words = "bad modem"
+link = "line"
+today = "droptail 1s"
+[[discipline]]
+name = "droptail"
+words = "drop-tail"
+queue = { droptail = { limit = "{bytes}B" } }
+buffers = ["1s", "2s"]
+"""
+
+
+def test_nothing_on_a_device_that_only_has_long_queues_helps(tmp_path: Any):
+    (tmp_path / "bad.toml").write_text(BAD)
+    done = recommend(up="2mbit", rtt="40ms", device=str(tmp_path / "bad.toml"), seeds=2, seconds=20.0)
+    assert "call" in {m.name for m in done.failing}
+    assert done.sentence.startswith("Nothing on this device helps: call MOS 1.")
+    router = next(r for r in done.remedies if "fq_codel" in r.words)
+    assert not router.failing
+    call = router.judged.values["call"].of
+    assert call is not None
+    assert call.mean > 4.0
+
+
+def test_a_quick_look_gives_no_verdict(tmp_path: Any):
+    (tmp_path / "bad.toml").write_text(BAD)
+    done = recommend(up="2mbit", rtt="40ms", device=str(tmp_path / "bad.toml"), quick=True, seconds=5.0)
+    assert done.question.seeds == done.lead.points.n == 1
+    assert done.sentence.startswith("A first look")
+    assert "Set" not in done.sentence
+    assert not done.remedies
+
+
+# ------------------------------------------------------------------------------------------- the line of the device
+
+
+def links(device: str, **words: Any) -> Mapping[str, Any]:
+    from bloatlab.advice.line import build  # noqa: PLC0415
+
+    q = asked(**({"up": "20mbit", "down": "200mbit", "rtt": "20ms", "device": device} | words))
+    chosen = options(q.device, q.line)[-1]
+    return build(q.line, q.device, q.load, chosen.queues, rtt=0.02, seed=1).data["link"]
+
+
+def test_a_modem_counts_its_transmit_queue_in_bytes():
+    assert links("docsis3.1")["up"]["docsis"]["transmit_limit"] == "48KB"
+    assert links("docsis3.0", up="100mbit")["up"]["docsis"]["transmit_limit"] == "150KB"  # 12 ms of 100 Mbit/s
+    assert links("cablelabs2012", load="cablelabs2012")["up"]["docsis"]["transmit_limit"] == "32p"  # its paper's
+
+
+def test_acks_do_not_fill_the_transmit_queue():
+    """A download of 200 Mbit/s sends 5000 ACKs/s up; behind 32 packets of them an upload gets a tenth of 20 Mbit/s."""
+    from bloatlab.advice.runs import Runs  # noqa: PLC0415
+    from bloatlab.sweep import silent  # noqa: PLC0415
+
+    q = asked(up="20mbit", down="200mbit", rtt="20ms", device="docsis3.1", load="gamer", seconds=10.0)
+    chosen = next(o for o in options(q.device, q.line) if o.name == "docsis-pie 50 ms")
+    made = Runs(None, 1, None, lambda _runs: silent())
+    made.run(q.line, q.device, q.load, [(chosen, 0.02)], 1)
+    values = made.judged(q, chosen, [0.02]).values
+    assert values["upload"].of is not None
+    assert values["upload"].of.mean > 60.0
+
+
+def test_the_downstream_is_the_devices():
+    assert set(links("docsis3.0")["down"]["queue"]) == {"droptail"}
+    assert set(links("docsis3.1")["down"]["queue"]) == {"docsis_pie"}
+    router = links("linux")
+    assert set(router["down"]["queue"]) == set(router["up"]["queue"]) == {"fq_pie"}
+    cake = asked(up="20mbit", down="200mbit", rtt="20ms", device="cake")
+    first = options(cake.device, cake.line)[0]
+    assert first.queues.down["cake"]["bandwidth"] == "200000000bit"
+
+
+def test_the_objective_counts_what_the_uploads_wait_and_half_a_line_as_half():
+    wanted = {m.name: m for m in catalogue_of.objective("balanced").measures}
+    assert wanted["upload"].points(50.0) == pytest.approx(50.0)
+    assert wanted["wait"].points(20.0) == pytest.approx(100.0)
+    assert wanted["wait"].points(100.0) == pytest.approx(50.0)  # 20 and 500 ms: their geometric mean
+    gamer = asked(up="20mbit", rtt="20ms", device="linux", load="gamer")
+    assert {m.name for m in gamer.wanted} == {"call", "game", "wait", "upload", "download"}
+    home = asked(up="20mbit", rtt="20ms", device="linux", load="home")
+    assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}  # a film is as fast as it is
