@@ -154,7 +154,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")
-    assert runs.height == (27 + 2 + 18) * 2
+    assert runs.height == (27 + 2 + 18 + 10) * 2  # tables, plateau, bytes, alone
     assert set(runs["seed"]) == {1, 2}
 
 

@@ -141,6 +141,23 @@ def test_an_experiment_is_asked_for_by_name():
         experiment_cases("nothing")
 
 
+def test_an_order_needs_its_margin():
+    """Lower is by 5 % of the larger value; mostly is 60 % of the time."""
+
+    def held(ident: str, runs: Runs) -> bool | None:
+        (found,) = check_all([c for c in CLAIMS if c.ident == ident], runs)
+        return found.holds
+
+    def flow(small: float, large: float) -> Runs:
+        return {"Q=5 reno x2": [{"throughput_mbit": small}], "Q=20 reno x2": [{"throughput_mbit": large}]}
+
+    assert held("throughput", flow(8.86, 8.91)) is False
+    assert held("throughput", flow(8.46, 8.91)) is True  # 8.4645 are 95 % of 8.91
+    assert held("throughput", flow(8.47, 8.91)) is False
+    for share, mostly in ((0.53, False), (0.6, True)):
+        assert held("climb", {"Q=100 reno x2": [{"queue_climb_share": share}]}) is mostly
+
+
 def test_claims_say_whose_they_are():
     of = {c.ident: c.origin for c in CLAIMS}
     assert of["median20"] is of["p95_100"] is of["ratio"] is Origin.OTHERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -16,13 +17,16 @@ from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, syn_match
 BIN = 0.1
 
 
-def made_up(rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit: str = "21p") -> Result:
+def made_up(
+    rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit: str = "21p", ns2: bool = False
+) -> Result:
     """A result whose upstream and FTP series follow `rate_mbit`, one value per 0.1 s."""
     n = len(rate_mbit)
     t = np.arange(n) * BIN
     sent = rate_mbit * 1e6 / 8 * BIN
     delay = np.zeros(n) if delay_ms is None else delay_ms
-    scenario = Scenario('{"link": {"up": {"queue": {"droptail": {"limit": "%s"}}}}}' % limit)
+    droptail = {"limit": limit, "ns2_off_by_one": ns2}
+    scenario = Scenario(json.dumps({"link": {"up": {"queue": {"droptail": droptail}}}}))
     tables = {
         "queue_series": pl.DataFrame(
             {
@@ -81,6 +85,11 @@ def test_delays_during_and_after_the_burst():
 def test_at_most_five_free_slots_of_21():
     assert measure.queueing(made_up(np.full(300, 20.0)))["free5_share"] == pytest.approx(0.75)
     assert math.isnan(measure.queueing(made_up(np.full(300, 20.0), limit="31250B"))["free5_share"])
+
+
+def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
+    """Of its slots at most 5 are free from 15 packets on, not from 16."""
+    assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 
 
 def test_spike_that_settles():

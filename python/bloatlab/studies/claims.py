@@ -24,7 +24,10 @@ Runs = Mapping[str, Sequence[Measures]]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim beside our runs. `holds` is None when the runs that it needs were not made."""
+    """A claim beside our runs. `holds` is None when the runs that it needs were not made.
+
+    `why` is what an experiment says of a claim that differs; nothing where none was made for it.
+    """
 
     ident: str
     where: str
@@ -33,6 +36,7 @@ class Checked:
     ours: str
     holds: bool | None
     origin: Origin = Origin.PAPER
+    why: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The check as JSON."""
@@ -43,6 +47,7 @@ class Checked:
             "published": self.published,
             "ours": self.ours,
             "holds": self.holds,
+            "why": self.why,
             "origin": str(self.origin),
         }
 

@@ -192,7 +192,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
             origin_cell(c.origin),
             TextCell(c.says),
             TextCell(c.published),
-            TextCell(c.ours),
+            TextCell(f"{c.ours}; {c.why}" if c.why else c.ours),
             words[c.holds],
         ]
         for c in claims

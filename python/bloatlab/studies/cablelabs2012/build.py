@@ -239,11 +239,9 @@ def _bulk(case: Case, setup: Setup) -> dict[str, Any] | None:
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
         case Bulk.BURSTY:
-            if (
-                free.bursty_schedule
-            ):  # a file every 30 s on one connection: the machine of the game, with larger messages
-                return {"game": {"message": "18750000B", "interval": "30s"}}
-            return {"ftp": {"size": "18750000B", "pause": "16s", "new_connection": free.files_new_connection}}
+            if free.bursty_schedule:  # a file every 30 s on one connection is the game's machine with larger messages
+                return {"game": {"message": free.burst_file, "interval": "30s"}}
+            return {"ftp": {"size": free.burst_file, "pause": "16s", "new_connection": free.files_new_connection}}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:
             pause, spread = free.file_pause, free.file_pause_spread
             files = {

@@ -107,11 +107,13 @@ def explained(card: Scorecard, runs: Runs, readings: Mapping[str, Runs]) -> Scor
         if cell.verdict is not Verdict.OUTSIDE:
             return cell
         keys = _row(cell.case)
-        found = {
-            name: others[name][cell.case, cell.metric] for name in others if all(k in readings[name] for k in keys)
+        rows = {
+            name: {metric: c for (key, metric), c in judged.items() if key == cell.case and c.counted}
+            for name, judged in others.items()
+            if all(k in readings[name] for k in keys)
         }
         far = cell.reason.removesuffix(f"; {NOT_EXPLAINED}")
-        return replace(cell, reason=f"{far}; {explain(cell, found)}")
+        return replace(cell, reason=f"{far}; {explain(cell, rows)}")
 
     return replace(card, cells=[reason(cell) for cell in card.cells])
 

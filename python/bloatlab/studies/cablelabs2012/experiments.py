@@ -1,6 +1,6 @@
 """What CableLabs 2012 names and does not report, and what its silence costs: further runs, asked for by name.
 
-`tables` and `plateau` are always run: the tables and claims stand on them. A *reading* runs all 27 cases with one thing read
+`tables`, `plateau` and `alone` are always run: the tables and claims stand on them. A *reading* runs all 27 cases with one thing read
 otherwise and is judged by the study's rules like the study itself; where a cell differs, the readings that could be the
 reason are run for it (`explanations.py`). The other experiments have no published values; each shows a table of ours.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from bloatlab.studies.cablelabs2012.build import Between, PageModel, Setup
+from bloatlab.studies.cablelabs2012.build import SECONDS, Between, PageModel, Setup
 from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case, grid
 from bloatlab.studies.cablelabs2012.parameters import DISCIPLINES, UNKNOWNS, Free
 
@@ -22,6 +22,11 @@ class Reading:
     what: str
     setup: Setup
 
+
+_OWN = Free()
+
+#: What the study took for three things until the paper's words for them were followed (`parameters.py` has the words).
+BEFORE = Free(link_rate="100mbit", burst_file="18750000B", bulk_initial_window=2)
 
 #: The readings by name. Each is an experiment, and none is the study's: its words or sources are weaker, or a counted cell
 #: would have to choose it.
@@ -40,12 +45,30 @@ READINGS: dict[str, Reading] = {
     "interleaved": Reading(
         "the connections of a page open to one server after the other", Setup(free=Free(web_open_order="interleaved"))
     ),
+    "kmn": Reading("CoDel of ns-2's revision kmn", Setup(free=Free(codel_variant="kmn"))),
+    "channel_1": Reading("one channel of 64-QAM: 24.576 Mbit/s", Setup(free=Free(link_rate="24576kbit"))),
+    "channel_100": Reading("a channel of 100 Mbit/s, as ns-2's example", Setup(free=Free(link_rate="100mbit"))),
+    "burst_payload": Reading("a burst has 18.75 MB of payload", Setup(free=Free(burst_file="18750000B"))),
+    "initial_window_2": Reading("bulk transfers begin with 2 segments", Setup(free=Free(bulk_initial_window=2))),
+    "before": Reading("100 Mbit/s, 18.75 MB of payload and 2 segments together", Setup(free=BEFORE)),
+    "kmn_alone": Reading("as before, but for CoDel's revision kmn", Setup(free=BEFORE.with_(codel_variant="kmn"))),
+    "channel_2_alone": Reading(
+        "as before, but for the study's channel", Setup(free=BEFORE.with_(link_rate=_OWN.link_rate))
+    ),
+    "burst_wire_alone": Reading(
+        "as before, but for the study's burst", Setup(free=BEFORE.with_(burst_file=_OWN.burst_file))
+    ),
+    "initial_window_4_alone": Reading(
+        "as before, but for the study's initial window",
+        Setup(free=BEFORE.with_(bulk_initial_window=_OWN.bulk_initial_window)),
+    ),
 }
 
 #: Name of each experiment and what it asks.
 EXPERIMENTS: dict[str, str] = {
     "parameters": "the calibration cases with every value that was tried: what the free parameters were chosen on",
     "page": "how a page is fetched, on D01 and D02: what was tried to find 2.756 s with 417 packets and 4.026 s with 21",
+    "readings": "every reading below, one after the other",
     "peak": "one transfer under CoDel in the burst, with the first page in it and after it: is the plateau its own?",
     "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
     "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
@@ -99,10 +122,29 @@ def plateau() -> list[Trial]:
     return [Trial("plateau", stuck, f"limit {n}p", Setup(limit=f"{n}p")) for n in (130, 170)]
 
 
+def alone() -> list[Trial]:
+    """The transfers that §4.1 and Figures 2 to 9 describe, and D02's, without pages: the first one is asked for at the end.
+
+    Only D04, whose sentence is about all of the time, takes the whole run.
+    """
+    whole, burst = (Setup(free=Free(web_start=f"{n - 1}s"), seconds=n) for n in (SECONDS, 60))
+    cases = [case(n, q) for q in Queue for n in (3, 5)] + [case(2, Queue.DROPTAIL_21)]
+    stuck = [Trial("alone", t.case, f"{t.label}, alone", burst.with_(limit=t.setup.limit)) for t in plateau()]
+    crowded = Trial("alone", case(4, Queue.DROPTAIL_21), "alone", whole)
+    return [*(Trial("alone", c, "alone", burst) for c in cases), *stuck, crowded]
+
+
+def with_pages(key: str) -> str:
+    """The key of the same run with pages: that of the claims."""
+    return key.removesuffix(" alone").removesuffix(",")
+
+
 def trials(name: str) -> list[Trial]:
-    """The configurations of one experiment. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
+    """The configurations of one experiment; of `readings` those of all. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
     if name in READINGS:
         return [read(name, c) for c in grid()]
+    if name == "readings":
+        return [trial for reading in READINGS for trial in trials(reading)]
     return {
         "parameters": _parameters,
         "page": _page,

@@ -1,13 +1,14 @@
 """Why a cell differs: causes that an experiment bears out, one entry per cause; a cell without one is "not explained".
 
 An entry names a reading (`experiments.py`) that could be the reason, in which cells, and the evidence that is not the cell
-itself. It explains a cell when, under that reading, the study's own rule finds the cell within; the program runs it and
-prints what it gives. Nothing here is a number.
+itself. It is judged by the whole row: it explains a cell when, under that reading, the study's own rule finds every cell of the
+same case within. A reading that moves one cell in and leaves or pushes another out explains nothing; the program says how many.
+Nothing here is a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -24,12 +25,19 @@ class Explanation:
     cases: str
     metrics: str
     why: str
+    #: Which stated fact of the paper the reading changes; nothing for one that the paper's words allow.
+    against: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why, with the stated fact that the reading changes."""
+        return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
 
 
 _LIVE = "the paper's words are read as REQ(1) before the shift; they can be read as after it"
 _ROUND_TRIPS = (
     "five equal round trips keep the transfers in phase, so that their losses come together; the scripts of the time set "
-    "them 2 ms apart, the paper names one (TCP does what ns-2's does: compare_ns2.py)"
+    "them 2 ms apart (TCP does what ns-2's does: compare_ns2.py)"
 )
 _WINDOW = "how much of a burst stands in the queue is the bursty sender's window, which the paper does not give"
 _ORDER = (
@@ -37,14 +45,14 @@ _ORDER = (
 )
 
 EXPLANATIONS: tuple[Explanation, ...] = (
-    Explanation("round_trips_apart", "?0[4-7]*", "*", _ROUND_TRIPS),
+    Explanation("round_trips_apart", "?0[4-7]*", "*", _ROUND_TRIPS, "one round trip for all five transfers (Table 2)"),
     Explanation("bursty_window", "?0[89]*", "*", _WINDOW),
     Explanation("interleaved", "D0[3-9]/21", "page*", _ORDER),
     Explanation("live", "*", "*", _LIVE),
 )
 
-#: What a reading gives for a cell: the cell as the study's rule finds it under that reading.
-Under = Callable[[str, Cell], Cell]
+#: What a reading gives: the counted cells of one case, by metric, as the study's rule finds them under it.
+Row = Mapping[str, Cell]
 
 
 def candidates(case: str, metric: str) -> Sequence[Explanation]:
@@ -52,15 +60,16 @@ def candidates(case: str, metric: str) -> Sequence[Explanation]:
     return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
 
 
-def explain(cell: Cell, found: Mapping[str, Cell], digits: int = 2) -> str:
-    """Why `cell` differs, in words with the experiment's name and value; `found` has the cell under each reading that was run."""
+def explain(cell: Cell, rows: Mapping[str, Row], digits: int = 2) -> str:
+    """Why `cell` differs, in words with the experiment's name and value; `rows` has the cell's case under each reading that was run."""
     told: list[str] = []
     for entry in candidates(cell.case, cell.metric):
-        other = found.get(entry.reading)
-        if other is None:
+        row = rows.get(entry.reading)
+        if row is None:
             continue
-        value = f"experiment {entry.reading}: {other.ours:.{digits}f} {cell.unit}".rstrip()
-        if other.agrees:
-            return f"{value}, within: {entry.why}"
-        told.append(value)
+        value = f"experiment {entry.reading}: {row[cell.metric].ours:.{digits}f} {cell.unit}".rstrip()
+        agree = sum(bool(other.agrees) for other in row.values())
+        if agree == len(row):
+            return f"{value}, and all {agree} cells of {cell.case} within: {entry.reason}"
+        told.append(f"{value}, {agree} of {len(row)} cells of {cell.case} within")
     return f"{NOT_EXPLAINED} ({'; '.join(told)})" if told else NOT_EXPLAINED

@@ -150,7 +150,7 @@ def _depth(frames: Frames) -> Drawn:
         "packets in the queue (mean of 0.1 s)",
         [series],
         y_range=(0.0, 23.0),
-        marks=(Mark("21", 21.0), Mark("5 free", 16.0)),
+        marks=(Mark("21", 21.0), Mark("5 free", 15.0)),
     )
     return Drawn("8", "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
 
@@ -158,7 +158,7 @@ def _depth(frames: Frames) -> Drawn:
 def _distribution(frames: Frames) -> Drawn:
     shares = cumulative_share(frames["queue_histogram"], "packets", "time_share")
     series = Series("ours", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
-    paper = Series("the paper", [15.0], [1.5], "points", style.PUBLISHED, hollow=True)
+    paper = Series("the paper", [14.0], [1.5], "points", style.PUBLISHED, hollow=True)
     panel = Panel(
         "DropTail, 21 packets: five TCP sessions, 20 ms (D04)",
         "packets in the queue",
@@ -167,7 +167,7 @@ def _distribution(frames: Frames) -> Drawn:
         x_range=(0.0, 21.0),
         y_range=(0.0, 101.0),
         whole_x=True,
-        marks=(Mark("5 free", 16.0, "x"),),
+        marks=(Mark("5 free", 15.0, "x"),),
     )
     caption = (
         "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "

@@ -149,9 +149,12 @@ def _nearly_full(result: Result) -> float:
 
 
 def _limit_packets(result: Result) -> int | None:
-    queue = result.scenario.data["link"][UP]["queue"]
-    limit = str(next(iter(queue.values())).get("limit", ""))
-    return int(limit.removesuffix("p")) if limit.endswith("p") else None
+    """How many packets the rate shaping queue can store: ns-2's DropTail one less than its limit."""
+    ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
+    limit = str(queue.get("limit", ""))
+    if not limit.endswith("p"):
+        return None
+    return int(limit.removesuffix("p")) - bool(queue.get("ns2_off_by_one"))
 
 
 def syn_agreement(result: Result) -> float:

@@ -19,7 +19,7 @@ class Free:
 
     map_clock: str = "from_first_packet"
     request_vector: str = "recorded"
-    link_rate: str = "100mbit"
+    link_rate: str = "49152kbit"
     lan_rate: str | None = None
     down_link_rate: str = "100mbit"
     down_limit: str = "2000p"
@@ -35,12 +35,13 @@ class Free:
     web_short_acks_wait: bool = False
     get_size: str = "100B"
     ack_every: int = 1
-    bulk_initial_window: int = 2
+    bulk_initial_window: int = 4
     bulk_window: int | None = 672
     file_size: str = "10MB"
     file_pause: str = "300ms"
     file_pause_spread: str = "200ms"
     files_new_connection: bool = False
+    burst_file: str = "18250000B"
     bursty_schedule: bool = True
     cbr_size: str = "1000B"
     ftp_start: str = "0s"
@@ -86,9 +87,11 @@ UNKNOWNS: tuple[Unknown, ...] = (
     Unknown(
         "link_rate",
         "rate of the upstream channel",
-        '"0.8 x modulation x channels" without numbers. Anything well above the peak rate of 20 Mbit/s serialises a packet '
-        "in a small part of a MAP interval; ns-2's public DOCSIS example uses 100 Mbit/s.",
-        ("40mbit", "200mbit"),
+        '"Will model upstream channel bonding via appropriate configuration of link bandwidth (0.8*ModulationProfile*ChannelCount)": '
+        "64-QAM at 6.4 MHz is 30.72 Mbit/s, so 24.576 for one channel and 49.152, 73.728 or 98.304 for two to four. Bonding is more "
+        "than one; of two to four, D02 with 21 packets chooses two (page time and MAD). 100 Mbit/s, of ns-2's public DOCSIS example, "
+        "was taken before. Shares with one and with two channels were known when this was chosen (`-e channel_100`).",
+        ("24576kbit", "73728kbit", "98304kbit", "100mbit"),
     ),
     Unknown(
         "lan_rate",
@@ -113,8 +116,11 @@ UNKNOWNS: tuple[Unknown, ...] = (
     Unknown(
         "codel_variant",
         "which CoDel",
-        "November 2012, with K. Nichols contributing: before the draft was posted, so its rule, and the revision of the "
-        "time as sensitivity.",
+        'The paper thanks K. Nichols for "portions of the simulation code"; her ns-2 code of 2011 to 2013 has both rules, the '
+        "draft's (also in what she wrote for CableLabs, sfqcodel.cc) and a revision marked with her initials, kmn. The acknowledgement "
+        'does not say which. What §4.1.3 says of one and five transfers ("after 2.5 seconds", "75% link utilization", "up to 370 ms") is '
+        "what the draft's gives without pages, and kmn's does not stay at 75 %. Shares with kmn were known when this was kept "
+        "(`-e kmn`).",
         ("kmn", "rfc8289"),
     ),
     Unknown(
@@ -190,8 +196,10 @@ UNKNOWNS: tuple[Unknown, ...] = (
     Unknown(
         "bulk_initial_window",
         "initial window of the bulk transfers",
-        "ns-2's default is 2; the CoDel scripts set 4. Only the first round trips of a transfer depend on it.",
-        (4, 10),
+        'The CoDel scripts set 4 for every agent, as for the web\'s here, and one TCP "ramps up quickly (0.6 sec)": six round trips of '
+        "100 ms from 4 segments, seven from ns-2's default of 2, which was taken before. Chosen before its shares were known "
+        "(`-e initial_window_2`).",
+        (2, 10),
     ),
     Unknown(
         "bulk_window",
@@ -221,6 +229,15 @@ UNKNOWNS: tuple[Unknown, ...] = (
         "whether each file has a new connection",
         "The same scripts send it over the same agent, which restarts after silence and keeps its threshold.",
         (True,),
+        calibrated=False,
+    ),
+    Unknown(
+        "burst_file",
+        "bytes of a burst of scenario 5 that the application hands to TCP",
+        '"Transfers 18.75 MB file ... (results in 47% transmit duty cycle: 5.3 s @ 20 Mbps, 8.7 s @ 5 Mbps, 16 s idle)": at link rates '
+        "these are 18.75 MB on the wire, 12 500 packets of 1500 bytes, as the tables count FTP kB. 18.75 MB of payload (taken before) "
+        "are 19.26 MB on the wire, and need 9.5 s at 5 Mbit/s. Shares were known when this was chosen (`-e burst_payload`).",
+        ("18750000B",),
         calibrated=False,
     ),
     Unknown(

@@ -53,7 +53,9 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("RF borderline", "grant variance", _CONGESTED, f"{_UP}.grant_variation", "%"),
     Parameter("scenario 3", "simultaneous FTPs", _LARGE, "app.ftp.traffic.ftp.flows"),
     Parameter("scenario 4", "UDP rate", _LARGE, "app.cbr.traffic.cbr.rate", "mbit"),
-    Parameter("scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.game.message", "MB"),
+    Parameter(
+        "scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.game.message", "MB", lambda v: v * 1500 / 1460
+    ),
     Parameter("web", "object size", _CODEL, "app.web.traffic.web.page.uniform.size", "KB"),
     Parameter("web", "HTML size", _CODEL, "app.web.traffic.web.page.uniform.html", "KB"),
     Parameter("web", "objects per server", _CODEL, "app.web.traffic.web.page.uniform.per_server"),

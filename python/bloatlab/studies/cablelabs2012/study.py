@@ -15,9 +15,19 @@ from bloatlab.studies.cablelabs2012 import figures, layout
 from bloatlab.studies.cablelabs2012.answer import answer
 from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
 from bloatlab.studies.cablelabs2012.cases import by_case_key
-from bloatlab.studies.cablelabs2012.claims import CLAIMS
+from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
 from bloatlab.studies.cablelabs2012.compare import explained, scorecard, wanted
-from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial, plateau, read, tables, trials
+from bloatlab.studies.cablelabs2012.experiments import (
+    EXPERIMENTS,
+    READINGS,
+    Trial,
+    alone,
+    plateau,
+    read,
+    tables,
+    trials,
+    with_pages,
+)
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
 from bloatlab.studies.cablelabs2012.page import page
 from bloatlab.studies.cablelabs2012.readback import read_back
@@ -83,21 +93,26 @@ def reproduce(options: Options) -> Reproduction:
 
     Raises `KeyError` for an unknown experiment, before anything runs.
     """
-    asked = {name: trials(name) for name in options.experiments}
+    names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
+    asked = {name: trials(name) for name in names}
     begun = begin(options, "cablelabs2012", "27 cases and 2 more", QUICK_SEEDS, QUICK_WARNING)
     main = _run([*tables(), *plateau()], begun.seeds, options, "tables and figures", FIGURES)
     extra_seeds = begun.few(EXPERIMENT_SEEDS)
-    extra = {name: _run(given, extra_seeds, options, name) for name, given in asked.items()}
+    extra = {
+        name: _run(given, begun.seeds if name in READINGS else extra_seeds, options, name)
+        for name, given in asked.items()
+    }
+    peak = _run(alone(), begun.seeds, options, "transfers alone")
 
     runs: _Runs = by_case(main)
     own = {t.key: runs[t.key] for t in tables()}
     card = scorecard(own, proves_nothing=begun.proves_nothing)
     causes = {} if options.quick else _causes(card, extra_seeds, options)
     card = explained(card, own, {name: _case_keys(r) for name, r in causes.items()})
-    ran = [main, *extra.values(), *causes.values()]
+    ran = [main, peak, *extra.values(), *causes.values()]
     done = Reproduction(
         scorecard=card,
-        claims=check_all(CLAIMS, runs),
+        claims=without_pages(check_all(CLAIMS, runs), {with_pages(key): rows for key, rows in by_case(peak).items()}),
         paper=runs,
         experiments={name: by_case(r) for name, r in extra.items()},
         readings={name: scorecard(_case_keys(extra[name])) for name in asked if name in READINGS},

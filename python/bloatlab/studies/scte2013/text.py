@@ -213,12 +213,13 @@ KNEE = Experiment(
 )
 
 P_MAXES = (0.05, 0.12, 0.2, 0.3, 0.5)
+P_MAX_BUFFER_MS = 960
 
 P_MAX = Experiment(
     "p_max",
     "Pmax of Figure 13, which is not stated",
     {"p_max": P_MAXES},
-    lambda p_max: SERIES["fig13"].with_(buffer_ms=960, free=Free().with_(fig13_p_max=p_max)),
+    lambda p_max: SERIES["fig13"].with_(buffer_ms=P_MAX_BUFFER_MS, free=Free().with_(fig13_p_max=p_max)),
     ("ftp_mean_ms", "gamer_mean_ms", "drop_percent", "rate_share"),
 )
 
