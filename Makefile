@@ -11,7 +11,7 @@
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
 #   make test-wheel  install them in empty environments of every Python there is, and run README's commands
-#   make docs     write docs/scenario.md from the schema
+#   make docs     write docs/scenario.md and docs/scenario/ from the schema
 #   make site     the docs as a site, in target/site/html: studies with figures, a page per discipline, the playground where it is built
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew

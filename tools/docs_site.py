@@ -11,16 +11,21 @@ between pages; links to files that are no page become their text.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from posixpath import join, normpath, relpath
 from typing import Any
 
-from bloatlab.scenario import catalogue
+import bloatlab
+from bloatlab.cli.play import fragment
+from bloatlab.scenario import Scenario, catalogue, parse
+from bloatlab.simulation import Result
 from bloatlab.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,6 +88,14 @@ STYLE = """.md-typeset img { background: #fff; }
   .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 6.5rem; }
 }
 """
+#: The search is a worker, and from disk browsers start none from a file: there its source comes from this script.
+SHIM = """if (location.protocol === "file:") {
+  const source = SOURCE;
+  window.Worker = class extends Worker {
+    constructor() { super(URL.createObjectURL(new Blob([source], { type: "text/javascript" }))); }
+  };
+}
+"""
 #: Headings of the menu, in order.
 MENU = [
     "Use it",
@@ -96,6 +109,8 @@ MENU = [
     "Teach",
     "Build",
 ]
+#: Stands for a discipline's figure until the page is written.
+EXAMPLE = "<!-- example -->"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -156,14 +171,25 @@ def entry_page(kind: str, entry: dict[str, Any]) -> Page:
         "applications": f"    [app.NAME.traffic.{name}]",
         "tcp": f'    [app.NAME]\n    tcp = "{name}"',
     }[kind]
-    parts = [f"# {name}", f"{what}.", f"In a [scenario](../scenario.md):\n\n{use}"]
+    keys = {"disciplines": f"Queue {name}", "applications": f"Traffic {name}", "tcp": "TCP stacks"}[kind]
+    parts = [f"# {name}", f"{what}.", f"In a [scenario]({keys_of(keys)}):\n\n{use}"]
     file = discipline_file(name) if kind == "disciplines" else None
     if entry.get("source"):
         parts.append(f"Source: {entry['source']}. [sources](../sources.md) has the papers.")
-    if file is not None:
-        parts.append("## How it works\n\n" + demoted(module_doc(file)))
+    if kind == "disciplines":
+        parts.append(EXAMPLE)
     parts.append("## Parameters\n\n" + parameters(entry))
+    if file is not None:
+        parts.append("## Model and sources\n\n" + demoted(module_doc(file)))
     return Page(f"{kind}/{name}.md", "", name, "\n\n".join(parts) + "\n")
+
+
+def keys_of(title: str) -> str:
+    """Where the table of keys with this title is, from a folder of the site."""
+    for file in sorted((ROOT / "docs/scenario").glob("*.md")):
+        if f"\n## {title}\n" in file.read_text():
+            return f"../scenario/{file.name}#{title.lower().replace(' ', '-')}"
+    return "../scenario.md"
 
 
 def demoted(text: str) -> str:
@@ -196,6 +222,10 @@ def pages() -> dict[str, list[Page]]:
             for f in files
             if f.exists()
         ]
+    order = re.findall(r"^\[.*\]\((scenario/[\w-]+\.md)\):$", (ROOT / "docs/scenario.md").read_text(), re.MULTILINE)
+    for place in reversed(order):
+        text = (ROOT / "docs" / place).read_text()
+        menu["Reference"].insert(1, Page(place, f"docs/{place}", text.splitlines()[0].removeprefix("# "), text))
     readme = "python/bloatlab/studies/{}/README.md"
     menu["Studies"] = [
         Page(f"studies/{name}.md", readme.format(name), name, (ROOT / readme.format(name)).read_text())
@@ -248,6 +278,8 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
     for page in (page for group in menu.values() for page in group):
         text = linked(page, places, pictures)
         text += figures(folder, page, runs)
+        if EXAMPLE in text:
+            text = text.replace(EXAMPLE, example(folder, page.title, playground))
         if page.place == "playground.md" and playground is not None and playground.exists():
             shutil.copyfile(playground, folder / "play.html")
             text = text.replace("\n\n", "\n\n**[Open the playground](play.html)** in this browser.\n\n", 1)
@@ -255,10 +287,20 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     (folder / "site.css").write_text(STYLE)
+    (folder / "iframe-worker.js").write_text(SHIM.replace("SOURCE", json.dumps(search_worker())))
     for path, place in pictures.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, folder / place)
     return menu
+
+
+def search_worker() -> str:
+    """The source of Zensical's search worker."""
+    found = importlib.util.find_spec("zensical")
+    if found is None or found.origin is None:
+        raise SystemExit("zensical is not installed: make site brings it")
+    (worker,) = (Path(found.origin).parent / "templates/assets/javascripts/workers").glob("search.*.js")
+    return worker.read_text(encoding="utf-8")
 
 
 def figures(folder: Path, page: Page, runs: Path | None) -> str:
@@ -280,6 +322,48 @@ def figures(folder: Path, page: Page, runs: Path | None) -> str:
         shutil.copyfile(figure, target / figure.name)
         lines += [f"![{figure.stem.replace('_', ' ')}]({name}/{figure.name})", ""]
     return "\n".join(lines)
+
+
+def household(queue: str | dict[str, Any]) -> Scenario:
+    """Two uploads and a call on 5 Mbit/s upstream, behind this queue."""
+    home = {"from": "home", "to": ["internet"]}
+    up = {"from": "home", "to": "internet", "rate": "5mbit", "delay": "10ms", "queue": queue}
+    down = {"from": "internet", "to": "home", "rate": "50mbit", "delay": "10ms"}
+    upload = {**home, "start": "5s", "traffic": {"ftp": {"flows": 2}}}
+    apps = {"call": {**home, "traffic": "voip"}, "upload": upload}
+    return parse(
+        json.dumps({"name": "home", "duration": "40s", "link": {"up": up, "down": down}, "app": apps}), form="json"
+    )
+
+
+#: What each discipline is compared with.
+PLAIN = {"droptail": {"limit": "250p"}}
+
+
+@cache
+def plain() -> Result:
+    """A run of the household behind a plain buffer."""
+    return bloatlab.run(household(PLAIN))
+
+
+def example(folder: Path, name: str, playground: Path | None) -> str:
+    """A figure of a discipline beside a plain buffer, and a link that opens both in the playground."""
+    if name == "python":
+        return "It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
+    given = household(name)
+    file = folder / "disciplines" / f"{name}.svg"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    bloatlab.plot(plain(), bloatlab.run(given), output=file)
+    both = f"once with a plain buffer of 250 packets and once with {name} and its defaults"
+    lines = [
+        "## What it does",
+        f"Two uploads and a call share 5 Mbit/s upstream, {both}. Seed 1.",
+        f"![A plain buffer of 250 packets beside {name}]({name}.svg)",
+    ]
+    if playground is not None and playground.exists():
+        address = f"../play.html{fragment(given, household(PLAIN))}"
+        lines.insert(2, f"**[Try {name} in the playground]({address})**: both runs, behind sliders.")
+    return "\n\n".join(lines)
 
 
 def toggle(to: str) -> dict[str, str]:
@@ -309,9 +393,10 @@ def config(menu: dict[str, list[Page]]) -> str:
                 ],
                 "icon": {"logo": "material/router-wireless"},
             },
-            "extra": {"generator": False},
+            # search from disk: the offline plugin makes the index a script, and fetches a shim unless one is named so
+            "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
-            "plugins": ["search"],
+            "plugins": ["search", "offline"],
             "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}],
             "nav": nav,
         },

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes docs/scenario.md: every key of a scenario, from the JSON Schema that the core exports.
+"""Writes docs/scenario.md and docs/scenario/: every key of a scenario, from the JSON Schema that the core exports.
 
-Run with the Python of `make venv`. Without an argument it writes the file; with --check it compares and writes nothing.
+Run with the Python of `make venv`. Without an argument it writes the pages; with --check it compares and writes nothing.
 
-Exit code 0: written, or current. 1: --check, and the committed file is not current.
+Exit code 0: written, or current. 1: --check, and the committed pages are not current.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +17,20 @@ from typing import Any
 
 import bloatlab
 
-PLACE = Path(__file__).resolve().parents[1] / "docs" / "scenario.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+WRITTEN = "<!-- Written by `make docs` from the schema (`bloatlab schema`). A test keeps it current; do not edit. -->"
 
 Node = dict[str, Any]
 
-# ruff: noqa: E501  the page is wider than code
+# ruff: noqa: E501  the pages are wider than code
 
-HEAD = """\
+HEAD = f"""\
 # The scenario
 
-<!-- Written by `make docs` from the schema (`bloatlab schema`). A test keeps it current; do not edit. -->
+{WRITTEN}
+"""
 
+INTRODUCTION = """\
 A scenario is a TOML file (or JSON, by its suffix): links, which name the nodes at their ends; applications on the
 nodes; and how long to run. Tables are keyed by names of your choice, which results use. Everything else has a default.
 
@@ -106,7 +110,7 @@ second in tc and bits elsewhere, are refused. A bare `5` is 5 bit/s; runs and sw
 1000 bytes, KiB is 1024.
 """
 
-#: What a table is called and where it stands, in the order of the page.
+#: What a table is called and where it stands, in the order of the pages.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
@@ -167,6 +171,21 @@ TABLES = {
 }
 
 
+#: Pages by the title of their first table: file, title.
+PAGES = {
+    "Links": ("links", "Keys of links"),
+    "Queue droptail": ("queues-aqm", "Queues: drop-tail and AQM"),
+    "Queue sfq": ("queues-fair", "Queues: a queue per flow"),
+    "Queue fred": ("queues-class", "Queues: accounts per flow or class, coupled queues, your own law"),
+    "Thresholds of latency-based WRED": ("queues-parts", "Queues: thresholds, classifiers, schedulers, classes"),
+    "Shaper: token buckets": ("modems", "Shapers and cable modems"),
+    "Delivery: like LTE": ("delivery", "Links whose rate varies"),
+    "Applications": ("applications", "Keys of applications"),
+    "TCP stacks": ("tcp", "Keys of TCP stacks"),
+    "Routes": ("run", "Routes, records and grades"),
+}
+
+
 def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
     """TABLES, with a table for each discipline in the place of "Qdisc"."""
     found: dict[str, tuple[str, str]] = {}
@@ -187,38 +206,66 @@ DEFAULTS_ELSEWHERE = {
 
 
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
-    """The schema has something that this page would leave out."""
+    """The schema has something that these pages would leave out."""
 
 
 def main(arguments: list[str]) -> int:
     """Write or check; returns the exit code."""
-    text = page(bloatlab.schema())
+    wanted = pages(bloatlab.schema())
+    there = {f.relative_to(DOCS).as_posix() for f in [DOCS / "scenario.md", *(DOCS / "scenario").glob("*.md")]}
     if "--check" not in arguments:
-        PLACE.write_text(text, encoding="utf-8")
+        (DOCS / "scenario").mkdir(exist_ok=True)
+        for name in there - wanted.keys():
+            (DOCS / name).unlink()
+        for name, text in wanted.items():
+            (DOCS / name).write_text(text, encoding="utf-8")
         return 0
-    if PLACE.exists() and PLACE.read_text(encoding="utf-8") == text:
+    if there == wanted.keys() and all((DOCS / name).read_text(encoding="utf-8") == wanted[name] for name in wanted):
         return 0
-    print("docs/scenario.md is not what the schema says: make docs", file=sys.stderr)
+    print("docs/scenario.md or a page of docs/scenario/ is not what the schema says: make docs", file=sys.stderr)
     return 1
 
 
-def page(schema: Node) -> str:
-    """The whole page. Raises `Missing` when a table of the schema has no place on it."""
+def pages(schema: Node) -> dict[str, str]:
+    """The text of each page by its place in docs/. Raises `Missing` when a table of the schema has no place."""
     defs: dict[str, Node] = schema["$defs"]
     places = tables(defs)
     if forgotten := {n for n, d in defs.items() if d.get("properties")} - places.keys():
         raise Missing(f"no place for {', '.join(sorted(forgotten))}: add to TABLES in {__file__}")
     if gone := places.keys() - defs.keys():
         raise Missing(f"the schema has no {', '.join(sorted(gone))}: remove from TABLES in {__file__}")
-    lines = [HEAD, "## Values\n", "| kind | is |", "|---|---|"]
-    lines += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
-    lines += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs)]
+    if lost := PAGES.keys() - {title for title, _ in places.values()}:
+        raise Missing(f"no table is called {', '.join(sorted(lost))}: change PAGES in {__file__}")
+    index = [HEAD, INTRODUCTION, "## Values\n", "| kind | is |", "|---|---|"]
+    index += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
+    index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", ""]
+    found: dict[str, list[str]] = {}
+    page = ""
     for name, (title, where) in places.items():
-        lines += ["", f"## {title}", "", f"{where}. {one_line(defs[name].get('description', ''))}", ""]
+        if title in PAGES:
+            file, heading = PAGES[title]
+            page = f"scenario/{file}.md"
+            found[page] = [
+                f"# {heading}",
+                "",
+                WRITTEN,
+                "",
+                "How a file is built and what values look like: [the scenario](../scenario.md).",
+            ]
+            index += ["", f"[{heading}]({page}):", ""]
+        # the id: links to a table from before it had a page of its own
+        index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
+        found[page] += ["", f"## {title}", "", f"{where}. {one_line(defs[name].get('description', ''))}", ""]
         if name in DEFAULTS_ELSEWHERE:
-            lines += [DEFAULTS_ELSEWHERE[name], ""]
-        lines += table(defs[name], defs, defaults=name not in DEFAULTS_ELSEWHERE)
-    return "\n".join(lines) + "\n"
+            found[page] += [DEFAULTS_ELSEWHERE[name], ""]
+        found[page] += table(defs[name], defs, defaults=name not in DEFAULTS_ELSEWHERE)
+    found["scenario.md"] = index
+    return {name: "\n".join(lines) + "\n" for name, lines in found.items()}
+
+
+def anchor(title: str) -> str:
+    """The anchor that GitHub and the site give a heading."""
+    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
 def table(of: Node, defs: dict[str, Node], *, defaults: bool = True) -> list[str]:

@@ -100,10 +100,21 @@ def test_scenario_reference_is_current():
 
 
 def test_scenario_reference_says_each_word_once():
-    text = (ROOT / "docs" / "scenario.md").read_text()
-    for section in re.split(r"^## ", text, flags=re.MULTILINE):
-        words = re.findall(r"^\* (`\S+` `\S+`)", section, flags=re.MULTILINE)
-        assert len(words) == len(set(words)), section.splitlines()[0]
+    pages = sorted((ROOT / "docs" / "scenario").glob("*.md"))
+    assert len(pages) >= 8
+    for page in pages:
+        for section in re.split(r"^## ", page.read_text(), flags=re.MULTILINE):
+            words = re.findall(r"^\* (`\S+` `\S+`)", section, flags=re.MULTILINE)
+            assert len(words) == len(set(words)), section.splitlines()[0]
+
+
+def test_links_to_a_table_of_keys_lead_to_its_page():
+    index = (ROOT / "docs" / "scenario.md").read_text()
+    for page in (ROOT / "docs" / "scenario").glob("*.md"):
+        for title in re.findall(r"^## (.*)$", page.read_text(), flags=re.MULTILINE):
+            # the anchor that the title has on GitHub
+            anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+            assert f'<a id="{anchor}"></a>[{title}](scenario/{page.name}#{anchor})' in index
 
 
 def documented(heading: str) -> dict[str, set[str]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
+import json
 import re
 import subprocess
 import sys
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from bloatlab.scenario import catalogue
+from bloatlab.scenario import catalogue, from_dict
 from bloatlab.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +62,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "play.html").write_text("<title>playground</title>")
     more = ["--runs", str(folder / "runs"), "--playground", str(folder / "play.html")]
     write = [sys.executable, str(ROOT / "tools/docs_site.py"), str(folder / "site"), *more]
-    subprocess.run(write, check=True, capture_output=True, timeout=120)
+    subprocess.run(write, check=True, capture_output=True, timeout=400)
     build = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "-f", str(folder / "site/site.yml")]
     done = subprocess.run(build, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,7 +95,42 @@ def test_every_controller_and_guide_is_in_the_menu():
     # behind it
     assert set(module.NAMED) == files - {"mod", "linux", "cubic_form", "control", "list"}
     guides = {name for group in module.GUIDES.values() for name in group}
-    assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")}
+    # README lists these pages on GitHub, as the menu does here
+    assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")} - {"README"}
+
+
+def test_a_discipline_has_a_figure_and_is_tried_in_the_playground(site: Path):
+    for entry in catalogue()["qdiscs"]:
+        name = entry["name"]
+        if name == "python":
+            continue
+        page = (site / f"disciplines/{name}.html").read_text()
+        assert f'src="{name}.svg"' in page
+        assert "<svg" in (site / f"disciplines/{name}.svg").read_text()
+        (packed,) = re.findall(r'href="\.\./play\.html#1=([\w-]+)"', page)
+        held = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
+        queues = [from_dict(held[key]).data["link"]["up"]["queue"] for key in ("scenario", "pinned")]
+        assert [next(iter(queue)) for queue in queues] == [name, "droptail"]
+
+
+def test_old_links_into_the_scenarios_page_find_their_table(site: Path):
+    ids = parsed(site / "scenario.html").ids
+    tables = [parsed(page).ids for page in (site / "scenario").glob("*.html")]
+    assert {"queue-codel", "delivery-like-wi-fi", "traffic-voip", "tcp-stacks"} <= ids & set().union(*tables)
+
+
+def test_the_search_works_from_disk(site: Path, browser: Any):
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url) if not r.url.startswith(("file:", "blob:")) else None)
+    page.goto((site / "disciplines/codel.html").as_uri())
+    page.locator(".md-search__button").click()
+    page.wait_for_timeout(1000)
+    page.keyboard.type("bandwidth delay product", delay=30)
+    page.get_by_text("Glossary").locator("visible=true").first.wait_for(timeout=60_000)
+    assert asked == []
+    context.close()
 
 
 def test_links_lead_somewhere_and_nothing_comes_from_elsewhere(site: Path):

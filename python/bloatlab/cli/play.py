@@ -67,9 +67,11 @@ def command(
     return 0
 
 
-def fragment(of: Scenario) -> str:
-    """A scenario as the end of the page's address: JSON, deflated, in letters of a URL."""
-    tree = json.dumps({"scenario": tomllib.loads(of.as_toml())}, ensure_ascii=False, separators=(",", ":"))
+def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
+    """A scenario, and one to compare it with, as the end of the page's address: JSON, deflated, in letters of a URL."""
+    given = {"scenario": of} if pinned is None else {"scenario": of, "pinned": pinned}
+    trees = {key: tomllib.loads(scenario.as_toml()) for key, scenario in given.items()}
+    tree = json.dumps(trees, ensure_ascii=False, separators=(",", ":"))
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(tree.encode()) + packer.flush()
     return "#1=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
