@@ -1,7 +1,9 @@
 """One TCP flow, packet by packet: sent, sent again, dropped, acknowledged, from a capture at both ends of a link.
 
 The left capture has the packets as they arrive at the link's queue (also those that it drops) and the ACKs that have
-come back; the right one what came across. A segment that the left has once more than the right was dropped between.
+come back; the right one what came across. A segment that the left has once more than the right was dropped between if
+one that arrived at the queue after it came across. Those after the last that came across still wait or were dropped: a
+capture cannot tell, and they are drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Trace:
     sent: list[tuple[float, float]] = field(default_factory=list)
     again: list[tuple[float, float]] = field(default_factory=list)
     dropped: list[tuple[float, float]] = field(default_factory=list)
+    waiting: list[tuple[float, float]] = field(default_factory=list)
     marked: list[tuple[float, float]] = field(default_factory=list)
     acked: list[tuple[float, float]] = field(default_factory=list)
 
@@ -70,24 +73,40 @@ def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
 
 
 def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int], name: str) -> Trace:
-    came = Counter((one.sequence, one.length) for one in right if one.flow == flow and one.length > 0)
     found = Trace(name)
     begin = next(one.sequence for one in left if one.flow == flow)
     mine = [one for one in left if one.flow == flow and one.length > 0]
     seen: Counter[tuple[int, int]] = Counter()
-    offered = Counter((one.sequence, one.length) for one in mine)
-    for one in mine:
+    across = _across(mine, right, flow)
+    last = max((i for i, crossed in enumerate(across) if crossed), default=-1)
+    for i, one in enumerate(mine):
         key = one.sequence, one.length
         point = one.t, _since(one.sequence, begin)
-        # which of several equal segments was dropped no capture says: the first ones
-        lost = offered[key] - came[key]
-        (found.dropped if seen[key] < lost else found.again if seen[key] else found.sent).append(point)
+        if across[i]:
+            (found.again if seen[key] else found.sent).append(point)
+        else:
+            (found.dropped if i < last else found.waiting).append(point)
         seen[key] += 1
         if one.marked:
             found.marked.append(point)
     back = flow[2], flow[3], flow[0], flow[1]
     found.acked = [(one.t, _since(one.acknowledged, begin)) for one in left if one.flow == back]
     return found
+
+
+def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
+    """Which segments came across: each arrival is that of the last equal segment offered before it."""
+    came: dict[tuple[int, int], list[float]] = {}
+    for one in right:
+        if one.flow == flow and one.length > 0:
+            came.setdefault((one.sequence, one.length), []).append(one.t)
+    crossed: list[bool] = []
+    for one in reversed(mine):
+        times = came.get((one.sequence, one.length), [])
+        crossed.append(bool(times) and times[-1] >= one.t)
+        if crossed[-1]:
+            times.pop()
+    return crossed[::-1]
 
 
 def _since(sequence: int, begin: int) -> float:
@@ -113,6 +132,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
         (found.again, "^", style.colour(1), 0.6, "sent again"),
         (found.marked, "d", style.MARK, 0.6, "marked"),
         (found.dropped, "x", style.DROP, 0.6, "dropped"),
+        (found.waiting, ".", style.INK, 0.35, "not arrived"),
     )
     words = [("acknowledged", style.colour(2), "-", "none")]
     for points, marker, colour, size, word in looks:
@@ -133,7 +153,7 @@ def _legend(figure: Figure, words: Sequence[tuple[str, str, str, str]]) -> None:
     look: Any = Line2D
     handles = [look([], [], color=c, linestyle=line, marker=marker, markersize=4) for _, c, line, marker in words]
     figure.legend(
-        handles, [word for word, *_ in words], loc="outside upper left", ncols=5 if figure.get_figwidth() > 5 else 3
+        handles, [word for word, *_ in words], loc="outside upper left", ncols=5 if figure.get_figwidth() > 5 else 2
     )
 
 
