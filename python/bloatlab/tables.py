@@ -133,7 +133,7 @@ def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFra
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
     """The value at or below which a part `q` lies of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if empty.
 
-    Bins with the same edges are added up; within a bin the middle is taken (a bin is at most 1/64 wide).
+    Bins with the same edges are added up; within a bin the middle is taken (a bin is at most 1/1024 wide).
     """
     bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
     total = int(bins["count"].sum())

@@ -178,16 +178,27 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
         bins.entry(name).or_default().push((upper[i], count[i]));
     }
     let curve = |(name, bins): (Vec<String>, Vec<(f64, u64)>)| {
-        let all: u64 = bins.iter().map(|b| b.1).sum();
-        let mut below = 0;
-        let mut share = |n: u64| {
-            below += n;
-            below as f64 / all as f64
-        };
-        let (ms, shares): (Vec<f64>, Vec<f64>) = bins.iter().map(|(ms, n)| (*ms, share(*n))).unzip();
+        let (ms, shares) = thinned(&bins);
         (name, json!({ "ms": ms, "share": shares }))
     };
     bins.into_iter().map(curve).collect()
+}
+
+/// Values and shares of the bins that a chart can tell apart: the last, and each that is a hundredth above the one kept before it or
+/// holds the curve's next fifth of a percent.
+fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
+    let all: u64 = bins.iter().map(|b| b.1).sum();
+    let (mut below, mut last) = (0, (0.0, 0.0));
+    let mut kept = Vec::new();
+    for (i, (ms, n)) in bins.iter().enumerate() {
+        below += n;
+        let share = below as f64 / all as f64;
+        if i + 1 == bins.len() || *ms >= 1.01 * last.0 || share >= last.1 + 0.002 {
+            last = (*ms, share);
+            kept.push(last);
+        }
+    }
+    kept.into_iter().unzip()
 }
 
 /// Each name and the rows that it stands in, which are one after the other.

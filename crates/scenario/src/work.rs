@@ -173,14 +173,16 @@ fn about(n: f64) -> String {
     }
 }
 
+/// Bytes of a histogram with a value in every bin.
+const HISTOGRAM: u64 = 275_000;
 /// Bytes that a recorded link takes for each bin, and besides: five series, a histogram, the distribution of its length.
-const LINK: [u64; 2] = [60, 100_000];
+const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
 /// The same for each direction of a flow with series.
 const ROW: [u64; 2] = [100, 1_500];
 /// Bytes of a flow without series: its counters and its connection.
 const FLOW: u64 = 2_000;
-/// Bytes of an application besides: four histograms.
-const APP: u64 = 100_000;
+/// Bytes of an application besides: delays both ways and times of its files or probes.
+const APP: u64 = 3 * HISTOGRAM + 25_000;
 /// Flows above which an application has no series.
 const ROWS_WITH_SERIES: usize = 32;
 

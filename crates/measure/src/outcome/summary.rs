@@ -21,7 +21,7 @@ pub fn delay_json(h: &Histogram) -> Value {
     json!({
         "count": h.count(), "min": ms(h.min()), "mean": ms(h.mean()), "p50": ms(h.percentile(50.0)),
         "p90": ms(h.percentile(90.0)), "p95": ms(h.percentile(95.0)), "p99": ms(h.percentile(99.0)),
-        "p99_9": ms(h.percentile(99.9)), "max": ms(h.max()), "cv": h.variation(),
+        "p99_9": ms(h.percentile(99.9)), "p99_99": ms(h.percentile(99.99)), "max": ms(h.max()), "cv": h.variation(),
     })
 }
 
@@ -211,7 +211,7 @@ impl Account<'_> {
             let over_time = |p: f64| ms(probes.rtt().percentile_of_time(p));
             v["ping"]["rtt_over_time_ms"] = json!({
                 "mean": ms(probes.rtt().mean_of_time()), "p50": over_time(50.0), "p95": over_time(95.0),
-                "p99": over_time(99.0), "p99_9": over_time(99.9),
+                "p99": over_time(99.0), "p99_9": over_time(99.9), "p99_99": over_time(99.99),
             });
         }
         if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
