@@ -137,7 +137,8 @@ def module_doc(path: Path) -> str:
 
 def discipline_file(name: str) -> Path | None:
     """The file that implements a queue discipline."""
-    files = [QDISC / room / f"{name}.rs" for room in ("law", "fair", "class", "single")]
+    files = [QDISC / room / f"{name}.rs" for room in ("law", "fair", "class", "dual", "single")]
+    files.append(QDISC / name / "mod.rs")
     return next((file for file in files if file.exists()), None)
 
 

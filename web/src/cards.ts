@@ -91,7 +91,7 @@ const transfers: Make = (app) => {
   const [way, rate] = rates.sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
   const took = number(app, "files", "median_s");
   const fairness = number(app, "fairness");
-  return { title: `goodput${way}`, value: `${digits(rate, 2)} Mbit/s`, verdict: "", tone: "plain", number: rate, better: 1,
+  return { title: `goodput${way}`, value: `${digits(rate, 2, 2)} Mbit/s`, verdict: "", tone: "plain", number: rate, better: 1,
     lines: [took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
@@ -138,6 +138,6 @@ export function sentence(summary: Summary, link: string, queue: string): string 
   if (call) words.push(`the call has ${call.value} (${call.verdict})`);
   if (page) words.push(`a page loads in ${page.value}`);
   const rate = rates.reduce((a, b) => a + b, 0);
-  if (rate > 0) words.push(`transfers get ${digits(rate, 2)} Mbit/s`);
+  if (rate > 0) words.push(`transfers get ${digits(rate, 2, 2)} Mbit/s`);
   return `${words.join("; ")}.`;
 }

@@ -111,7 +111,7 @@ export class Controls {
     return field;
   }
 
-  /** Variant and name of the discipline that is set, or the default's. */
+  /** The discipline that is set, or the default: name, parameters, schema. */
   private queue(): { name: string; params: Tree; schema: Tree | null } {
     const field = this.linkField("queue");
     const given = choice(this.table["queue"]) ?? choice(field["default"]) ?? { name: "", params: {} };
@@ -125,7 +125,7 @@ export class Controls {
     return found ?? {};
   }
 
-  /** Whether a discipline has one limit that a slider can move; its schema. */
+  /** Schema of a discipline's single `limit`; null if it has none that a slider can set. */
   private limitOf(schema: Tree | null): Tree | null {
     const shape = schema === null ? null : this.schema.shape(schema);
     const field = shape?.is === "table" ? shape.fields.find(([name]) => name === "limit")?.[1] : undefined;
@@ -139,7 +139,7 @@ export class Controls {
     if (schema === null) return null;
     const path = ["link", this.key, "queue", queue.name, "limit"];
     const shape = this.schema.shape(schema);
-    // a default that depends on others is said in words: "null: 1000p"
+    // a default that depends on other keys is in the description: "null: 1000p"
     const fallback = typeof shape.fallback === "string" ? shape.fallback : (/null: (\d+p)/i.exec(shape.doc)?.[1] ?? "");
     const current = () => limit(String(get(this.desk.tree, path) ?? fallback));
     const scale = (): Scale => {
@@ -210,7 +210,7 @@ export class Controls {
     return field;
   }
 
-  /** Another discipline, as it was left, with the buffer of this one. */
+  /** Switches to another discipline with its last parameters and the current buffer. */
   private choose(name: string): void {
     const before = this.queue();
     this.remembered.set(before.name, structuredClone(before.params));
@@ -221,7 +221,7 @@ export class Controls {
     this.store.change(["link", this.key, "queue"], { [name]: params }, true);
   }
 
-  /** What serves the queue: the wire, a cable modem, a shaper. */
+  /** What serves the queue: the wire, a cable modem or a shaper. */
   private service(): HTMLElement {
     const base = ["link", this.key];
     const modem = MODEMS.find((key) => isTable(this.table[key]));
@@ -325,7 +325,7 @@ export class Controls {
         ...(schema === null ? [] : this.form.fields(schema, [...path, "traffic", kind], flows === null ? [] : ["flows"]))));
   }
 
-  /** How many flows, for what has that parameter. */
+  /** The number of flows, for applications with that parameter. */
   private flows(schema: Tree, path: Path): HTMLElement | null {
     const shape = this.schema.shape(schema);
     const field = shape.is === "table" ? shape.fields.find(([name]) => name === "flows")?.[1] : undefined;
@@ -348,7 +348,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** What an application cannot do without: servers that there are not, a rate that has no default. */
+  /** Parameters that an application needs here: fewer servers, a rate without a default. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;
@@ -376,7 +376,7 @@ export class Controls {
   }
 }
 
-/** Applications that a household has, one press away; the others are in the list beside them. */
+/** Applications of a household, as buttons; the others are in a list. */
 const QUICK: [string, string][] = [["ftp", "upload"], ["voip", "call"], ["web", "pages"], ["game", "game"], ["video", "video"]];
 
 const around = (scale: Scale, value: number): Scale =>

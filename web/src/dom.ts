@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Puts children in place of those that are there. */
+/** Replaces the children of an element. */
 export function put(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
 }

@@ -1,9 +1,9 @@
-// The page's end of the worker. Of the runs that are asked for while one is under way only the newest is kept; one that takes
-// long is dropped for it, so the picture follows the hand.
+// The page's end of the worker. Only the newest request waits while a run is under way; it replaces a run that takes long, so
+// the charts keep up with a moving slider.
 
 import type { Answer, Description, Json, Problem, Request, Result, Tree } from "./types";
 
-/** A run that takes longer than this is dropped when another one is asked for. */
+/** A run that takes longer than this is cancelled when another is requested. */
 const PATIENCE_MS = 250;
 const POINTS = 400;
 
@@ -24,7 +24,7 @@ export class Engine {
 
   private constructor(private readonly worker: Worker, private readonly watch: Watch) {}
 
-  /** Starts the worker, whose source and module stand in the page. */
+  /** Starts the worker from the source and the module in the page. */
   static async start(source: string, wasm: ArrayBuffer, watch: Watch): Promise<[Engine, Description]> {
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const worker = new Worker(url);
@@ -36,11 +36,11 @@ export class Engine {
       worker.onerror = (event) => reject(new Error(event.message));
       engine.send({ kind: "start", wasm }, [wasm]);
     });
-    worker.onmessage = (event: MessageEvent<Answer>) => engine.hear(event.data);
+    worker.onmessage = (event: MessageEvent<Answer>) => engine.receive(event.data);
     return [engine, JSON.parse(text) as Description];
   }
 
-  /** Runs `tree` as soon as may be, unless another one is asked for before. */
+  /** Runs `tree` as soon as possible, unless another run is requested first. */
   run(tree: Tree): void {
     this.next = structuredClone(tree);
     if (this.running === null) return this.begin();
@@ -78,7 +78,7 @@ export class Engine {
     this.worker.postMessage(request, transfer);
   }
 
-  private hear(answer: Answer): void {
+  private receive(answer: Answer): void {
     if (answer.kind === "ready") return;
     const waiting = this.waiting.get(answer.id);
     if (waiting !== undefined) {

@@ -1,4 +1,4 @@
-// Controls for whatever the schema declares. Nothing about a discipline or an application is written here.
+// Controls for every key that the schema declares. Nothing here is specific to a discipline or an application.
 
 import { h } from "./dom";
 import { choice, get, isTable, type Path } from "./paths";
@@ -6,10 +6,10 @@ import { fromStep, parse, show, STEPS, text, toStep, type Kind, type Scale } fro
 import type { Schema, Shape, Variant } from "./schema";
 import type { Json, Problem, Tree } from "./types";
 
-/** What a form reads and writes. */
+/** The values that a form reads and writes. */
 export interface Store {
   value(path: Path): Json | undefined;
-  /** undefined: take it out, so that the default holds. `rebuild`: the form's own shape depends on it. */
+  /** undefined removes the value, so that the default applies. `rebuild`: the set of controls depends on it. */
   change(path: Path, value: Json | undefined, rebuild?: boolean): void;
 }
 
@@ -17,7 +17,7 @@ const words = (name: string): string => name.replaceAll("_", " ");
 const shown = (value: Json | undefined): string =>
   value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Slider ranges by kind, where the default does not say where things happen. */
+/** Slider ranges by kind, for keys without a default. */
 const RANGES: Record<Kind, Scale> = {
   BitRate: { lo: 1e5, hi: 1e9, zero: false },
   Bytes: { lo: 100, hi: 1e8, zero: false },
@@ -27,7 +27,7 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
-/** A row: label, controls, the place for an error. Paths that lie below the row's own are its errors, too. */
+/** A row: label, controls, an error line. It also shows errors of paths below its own. */
 export function row(label: string, doc: string, path: Path, ...controls: HTMLElement[]): HTMLElement {
   const own = controls.find((c) => c.matches("input, select, textarea")) ?? controls[0]?.querySelector("input, select");
   const id = `f-${path.join("-").replace(/[^\w-]/g, "_")}`;
@@ -39,7 +39,7 @@ export function row(label: string, doc: string, path: Path, ...controls: HTMLEle
 export class Form {
   constructor(private readonly schema: Schema, private readonly store: Store) {}
 
-  /** Rows for every field of a table but those that `without` names. */
+  /** Rows for every field of a table except those in `without`. */
   fields(schema: Tree, path: Path, without: readonly string[] = []): HTMLElement[] {
     const shape = this.schema.shape(schema);
     if (shape.is !== "table") return [this.field(path[path.length - 1] ?? "", schema, path)];
@@ -69,7 +69,7 @@ export class Form {
     return input;
   }
 
-  /** A text with the unit, and a slider beside it. */
+  /** A text field with the unit, and a slider. */
   private quantity(shape: Shape, kind: Kind, path: Path): HTMLElement[] {
     const numeric = kind === "Prob" || kind === "BitRate" || kind === "Bytes";
     const input = this.text(shape, path, (t) => (numeric && t !== "" && !Number.isNaN(Number(t)) ? Number(t) : t));
@@ -136,7 +136,7 @@ export class Form {
     return field;
   }
 
-  /** A table within a table; one that may be absent has a box to tick. */
+  /** A table within a table; an optional one has a checkbox. */
   private group(label: string, shape: Shape, schema: Tree, path: Path): HTMLElement {
     const there = isTable(this.store.value(path)) || isTable(shape.fallback);
     const meant = "$ref" in schema || !Array.isArray(schema["anyOf"]) ? schema : referred(schema);
@@ -151,7 +151,7 @@ export class Form {
     return field;
   }
 
-  /** What has no control of its own, as JSON. */
+  /** A value without its own kind of control, as JSON. */
   private raw(shape: Shape, path: Path): HTMLElement {
     const area = h("textarea", {
       rows: "2", spellcheck: "false", value: shown(this.store.value(path)), placeholder: shown(shape.fallback),
@@ -179,7 +179,7 @@ function scale(kind: Kind, shape: Shape, current: string): Scale {
   const usual = shape.fallback === null || shape.fallback === undefined ? NaN : parse(kind, shape.fallback as string | number);
   const near = usual > 0 && kind !== "Prob" ? { lo: usual / 50, hi: usual * 50, zero: own.zero } : own;
   const value = parse(kind, current);
-  // a value near the end of the range gets room beyond it
+  // extends the range beyond a value near its end
   return value > 0 ? { ...near, lo: Math.min(near.lo, value / 2), hi: value > near.hi / 3 && kind !== "Prob" ? value * 5 : near.hi } : near;
 }
 
@@ -205,7 +205,7 @@ export function range(scale: () => Scale, current: () => number, moved: (value: 
   return slider;
 }
 
-/** Puts every problem at the field that it names, or the nearest around it; returns those that have none. */
+/** Shows every problem at the field that it names or the nearest field around it; returns the rest. */
 export function mark(root: ParentNode, problems: Problem[]): Problem[] {
   for (const place of root.querySelectorAll(".error")) place.textContent = "";
   for (const place of root.querySelectorAll("[aria-invalid]")) place.removeAttribute("aria-invalid");
@@ -214,7 +214,7 @@ export function mark(root: ParentNode, problems: Problem[]): Problem[] {
     const parts = problem.path.split(".");
     for (let n = parts.length; n > 0; n--) {
       const path = parts.slice(0, n).join(".");
-      // several controls may move one value: the one in hand, then the value's own
+      // several controls may change one value: prefer the focused one, then the value's own
       const fitting = rows.filter((r) => r.dataset["path"] === path || r.dataset["also"]?.split(" ").includes(path));
       const found = fitting.find((r) => r.contains(document.activeElement)) ?? fitting.find((r) => r.dataset["path"] === path) ?? fitting[0];
       const place = found?.querySelector(":scope > .error");

@@ -4,9 +4,9 @@ import type { Tree } from "./types";
 
 export interface Experiment {
   scenario: Tree;
-  /** The link whose queue is looked at, if it is not the slowest. */
+  /** The link whose queue the charts show, if it is not the bottleneck. */
   link?: string;
-  /** What it is compared with. */
+  /** The scenario it is compared with. */
   pinned?: Tree;
 }
 
@@ -32,7 +32,7 @@ export async function encode(experiment: Experiment): Promise<string> {
   return PREFIX + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** null for an empty fragment. Throws on one that is damaged. */
+/** The experiment in a fragment; null for an empty one. Throws if it is damaged. */
 export async function decode(fragment: string): Promise<Experiment | null> {
   if (fragment === "" || fragment === "#") return null;
   const damaged = "the link is damaged: its end, which holds the experiment, cannot be read";

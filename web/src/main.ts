@@ -75,7 +75,7 @@ const watch = {
       return;
     }
     result = { result: answer, tree: of, link };
-    tell([]);
+    report([]);
     document.body.dataset["runs"] = String(Number(document.body.dataset["runs"] ?? 0) + 1);
     document.body.dataset["ms"] = ms.toFixed(1);
     byId("stats").textContent = `${answer.summary.duration_s.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
@@ -84,19 +84,19 @@ const watch = {
   },
   problems(problems: Problem[]): void {
     toPin = null;
-    tell(problems);
+    report(problems);
   },
   progress(done: number): void {
     byId("stats").textContent = `running: ${Math.round(100 * done)} %`;
   },
   bug(message: string): void {
     toPin = null;
-    tell([{ path: "", message: `a bug in the simulator: ${message}` }]);
+    report([{ path: "", message: `a bug in the simulator: ${message}` }]);
   },
 };
 
 /** Shows each problem at its field, and those without a field above the charts. */
-function tell(problems: Problem[]): void {
+function report(problems: Problem[]): void {
   stale = problems.length > 0;
   const rest = mark(byId("controls"), problems);
   const lines = rest.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`));

@@ -17,7 +17,7 @@ export function get(tree: Json | undefined, path: Path): Json | undefined {
   return place;
 }
 
-/** Sets the value at a path, making tables on the way; undefined takes it out. A word on the way is the table of its name. */
+/** Sets the value at a path and creates tables on the way; undefined removes it. A word on the way becomes the table of its name. */
 export function set(tree: Tree, path: Path, value: Json | undefined): void {
   let place: Json = tree;
   path.slice(0, -1).forEach((part) => {

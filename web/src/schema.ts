@@ -1,4 +1,4 @@
-// The scenario's JSON Schema, as far as a form needs it.
+// The parts of the scenario's JSON Schema that a form needs.
 
 import { isTable } from "./paths";
 import { isKind, type Kind } from "./quantities";
@@ -17,7 +17,7 @@ interface Common {
   nullable: boolean;
 }
 
-/** What a value may be. */
+/** The kind of a value. */
 export type Shape = Common &
   (
     | { is: "quantity"; kind: Kind }

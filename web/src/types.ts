@@ -1,9 +1,9 @@
-// What goes between the page and the simulator.
+// Messages between the page and the simulator.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Tree = { [key: string]: Json };
 
-/** One thing wrong with a scenario, and where. */
+/** An error in a scenario, and its path. */
 export interface Problem {
   path: string;
   message: string;
@@ -21,7 +21,7 @@ export interface LinkCharts {
   /** Packets in each bin. */
   dropped: number[];
   marked: number[];
-  /** Of a discipline of two queues the wait in each. */
+  /** Wait in each queue of a discipline with two. */
   wait_l_ms?: (number | null)[];
   wait_c_ms?: (number | null)[];
   cdf: Cdf | null;

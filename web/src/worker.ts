@@ -1,5 +1,5 @@
-// The simulator in a thread of its own. A run goes on in slices of some milliseconds; between two of them the worker looks
-// for messages, so a run can be dropped.
+// The simulator in its own thread. A run proceeds in slices of some milliseconds; between slices the worker handles
+// messages, so a run can be cancelled.
 
 import type { Answer, Request } from "./types";
 
@@ -22,9 +22,9 @@ let module: WebAssembly.Module;
 let core: Exports;
 let current: { id: number; points: number; begun: number; busy: number } | null = null;
 
-const tell = (answer: Answer) => postMessage(answer);
+const reply = (answer: Answer) => postMessage(answer);
 
-function give(text: string): void {
+function write(text: string): void {
   const bytes = new TextEncoder().encode(text);
   new Uint8Array(core.memory.buffer, core.bl_input(bytes.length), bytes.length).set(bytes);
 }
@@ -38,7 +38,7 @@ function instantiate(): void {
   core.bl_describe();
 }
 
-/** Calls the simulator. After a trap its memory is not to be trusted: a new one takes its place. */
+/** Calls the simulator. After a trap its memory may be corrupt, so a new instance replaces it. */
 function guarded(id: number, act: () => void): void {
   try {
     act();
@@ -46,7 +46,7 @@ function guarded(id: number, act: () => void): void {
     const message = core.bl_output_length() > 0 ? output() : String(error);
     current = null;
     instantiate();
-    tell({ kind: "bug", id, message: message.slice(0, 500) });
+    reply({ kind: "bug", id, message: message.slice(0, 500) });
   }
 }
 
@@ -63,14 +63,14 @@ function step(): void {
     while (done < 1 && performance.now() - begun < SLICE_MS);
     if (done < 1) {
       run.busy += performance.now() - begun;
-      tell({ kind: "progress", id: run.id, done });
+      reply({ kind: "progress", id: run.id, done });
       pause.port2.postMessage(null);
       return;
     }
     current = null;
     core.bl_finish(run.points);
     const text = output();
-    tell({ kind: "answer", id: run.id, text, ms: run.busy + performance.now() - begun });
+    reply({ kind: "answer", id: run.id, text, ms: run.busy + performance.now() - begun });
   });
 }
 
@@ -80,30 +80,30 @@ onmessage = (event: MessageEvent<Request>) => {
     case "start":
       module = new WebAssembly.Module(request.wasm);
       instantiate();
-      return tell({ kind: "ready", text: output() });
+      return reply({ kind: "ready", text: output() });
     case "cancel":
-      if (current !== null) tell({ kind: "dropped", id: current.id });
+      if (current !== null) reply({ kind: "dropped", id: current.id });
       current = null;
       return;
     case "read":
       return guarded(request.id, () => {
-        give(request.text);
+        write(request.text);
         core.bl_read(request.json ? 1 : 0);
-        tell({ kind: "answer", id: request.id, text: output(), ms: 0 });
+        reply({ kind: "answer", id: request.id, text: output(), ms: 0 });
       });
     case "toml":
       return guarded(request.id, () => {
-        give(request.tree);
+        write(request.tree);
         core.bl_toml();
-        tell({ kind: "answer", id: request.id, text: output(), ms: 0 });
+        reply({ kind: "answer", id: request.id, text: output(), ms: 0 });
       });
     case "run":
       return guarded(request.id, () => {
         const begun = performance.now();
-        give(request.scenario);
+        write(request.scenario);
         core.bl_begin();
         const text = output();
-        if (text !== "{}") return tell({ kind: "answer", id: request.id, text, ms: 0 });
+        if (text !== "{}") return reply({ kind: "answer", id: request.id, text, ms: 0 });
         current = { id: request.id, points: request.points, begun, busy: performance.now() - begun };
         step();
       });
