@@ -228,7 +228,7 @@ def test_series_has_rates_queues_ticks_and_changes(folders: tuple[Path, Path]):
 def test_several_results_have_one_line_each_and_a_legend_of_what_differs(folders: tuple[Path, Path]):
     figure = plot(*folders, kind="series")
     (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["droptail 80p", "codel"]
+    assert [t.get_text() for t in legend.get_texts()] == ["droptail 80p", "codel", "drops"]
     looks = [(of.get_color(), of.get_linestyle()) for of in figure.axes[0].lines[:2]]
     assert looks[0][0] != looks[1][0]
     assert looks[0][1] != looks[1][1]
@@ -406,6 +406,10 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((table.head(0),), {}, "no rows"),
         ((table.drop("seed"),), {}, "no table of a sweep"),
         ((), {}, "nothing to plot"),
+        ((folders[0],), {"labels": ["a", "b"]}, "--label: 2 names for 1 result"),
+        ((table,), {"labels": ["a"]}, "named by its axes"),
+        ((folders[0],), {"xlim": (2.0, 1.0)}, "--xlim 2 1: the first is not below the second"),
+        ((folders[0],), {"log": "z"}, "--log z: there is x, y, xy, none"),
     ]
     for given, options, words in cases:
         with pytest.raises(Unfit) as refused:

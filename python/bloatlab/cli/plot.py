@@ -15,7 +15,7 @@ from bloatlab.plots import Unfit
 from bloatlab.plots.kinds import NAMES, Asked
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.plot import drawing_of, suffix_of
-from bloatlab.plots.style import Width
+from bloatlab.plots.style import Log, Width
 from bloatlab.results import ResultError
 from bloatlab.simulation import Result
 
@@ -28,6 +28,11 @@ def command(
     of: str | None = None,
     x: str | None = None,
     columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
+    title: str = "",
+    labels: Annotated[tuple[str, ...], Parameter(name="--label", negative=())] = (),
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
+    log: Log | None = None,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
 ) -> int:
     """Draw results: what happened in one run, several runs overlaid, or a sweep.
@@ -54,6 +59,16 @@ def command(
         The axis along x of a sweep's plot.
     columns
         Which measures of a sweep, by dotted path; * stands for anything. May be given again.
+    title
+        A line above everything.
+    labels
+        A name for each result, in their order: --label before --label after. Default: what tells them apart.
+    xlim
+        From and to on the horizontal axis, in its unit: --xlim 5 20. Of the first panel and those that share its axis.
+    ylim
+        The same on the vertical axis.
+    log
+        Which axes are logarithmic. Default: those of values that span more than two decades.
     list_
         Say what each kind shows, and draw nothing.
     """
@@ -64,7 +79,7 @@ def command(
     if not results:
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
     place = output or Path(f"{_stem(results[0])}-{kind or 'plot'}.svg")
-    draw(results, place, Asked(width, of, x, columns), kind)
+    draw(results, place, Asked(width, of, x, columns, title, labels, xlim, ylim, log), kind)
     sys.stderr.write(f"drawn in {place}\n")
     return 0
 

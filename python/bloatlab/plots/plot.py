@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import difflib
 import html
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
 from bloatlab.plots.draw import svg_text
 from bloatlab.plots.kinds import NAMES, Asked, Kind, kinds
 from bloatlab.plots.kinds import kind as kind_named
-from bloatlab.plots.sheet import drawing
-from bloatlab.plots.style import WIDTHS, Width
+from bloatlab.plots.labels import safe
+from bloatlab.plots.sheet import Sheet, adjust, drawing
+from bloatlab.plots.style import WIDTHS, Log, Width
 from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.simulation import Result
+from bloatlab.tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,19 +37,26 @@ def plot(
     of: str | None = None,
     x: str | None = None,
     columns: Sequence[str] = (),
+    title: str = "",
+    labels: Sequence[str] = (),
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
+    log: Log | None = None,
 ) -> Figure:
     """Draw results: of runs (opened, or their folders) or of a sweep (its table, its file, or its grid).
 
     Without `kind` it is the overview of runs, and lines with intervals of a sweep. `output` is a file ending in .svg,
     .png, .pdf or .html; without one, the figure is only returned. `width` is that of a paper's column (89 mm), its
     page, or a slide. `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` an axis
-    and the measures of a sweep.
+    and the measures of a sweep. `title` stands above everything, `labels` name the results, in their order. `xlim`,
+    `ylim` and `log` ("x", "y", "xy", or "none" where values that span two decades would have a logarithmic axis) are
+    of the first panel, and of those that share its axis.
 
     Raises `Unfit` (a `ValueError`), in one line that says which kinds fit, for what cannot be drawn.
     """
     if output is not None:
         suffix_of(output)
-    drawn = drawing_of(results, kind, Asked(width, of, x, columns))
+    drawn = drawing_of(results, kind, Asked(width, of, x, columns, title, labels, xlim, ylim, log))
     if output is not None:
         drawn.write(output)
     return drawn.figure
@@ -70,10 +80,28 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
     """`plot` without a file."""
     if asked.width not in WIDTHS:
         raise Unfit(f"width {asked.width}: there is {', '.join(WIDTHS)}")
-    found = subjects(results)
+    for name, limits in (("xlim", asked.xlim), ("ylim", asked.ylim)):
+        if limits is not None and not (all(map(math.isfinite, limits)) and limits[0] < limits[1]):
+            raise Unfit(f"--{name} {limits[0]:g} {limits[1]:g}: the first is not below the second")
+    if asked.log not in {None, *get_args(Log)}:
+        raise Unfit(f"--log {asked.log}: there is {', '.join(get_args(Log))}")
+    found = _labelled(subjects(results), asked.labels)
     chosen = _chosen(found, kind)
     with drawing(asked.width):
-        return Drawn(chosen.draw(found, asked), asked.width, _title(found, chosen.name))
+        figure = chosen.draw(found, asked)
+        adjust(Sheet(figure, asked.width), asked)
+        return Drawn(figure, asked.width, asked.title or _title(found, chosen.name))
+
+
+def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
+    """The results under names that were given for them. Raises `Unfit` where there are not as many."""
+    if not labels:
+        return found
+    if isinstance(found, Sweep):
+        raise Unfit(f"{found.label}: --label names results that are overlaid; a sweep's lines are named by its axes")
+    if len(labels) != len(found):
+        raise Unfit(f"--label: {counted(len(labels), 'name')} for {counted(len(found), 'result')}")
+    return [replace(run, label=safe(label)) for run, label in zip(found, labels, strict=True)]
 
 
 def suffix_of(output: str | Path) -> str:

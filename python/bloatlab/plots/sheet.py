@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from bloatlab.plots.style import Width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from bloatlab.plots.kinds import Asked
 
 #: What marks a label at the right edge; also the group that it is in, in SVG.
 _BESIDE = "beside"
@@ -65,22 +67,25 @@ def sheet(width: Width, height: float) -> Sheet:
     from bloatlab.plots.shown import Shown  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
-    figure = Shown(width, figsize=(inches, inches * height), layout="constrained")
-    gap = style.WIDTHS[width].text / 72.0
-    layout: Any = figure.get_layout_engine()
+    of = Sheet(Shown(width, figsize=(inches, inches * height)), width)
+    _layout(of)
+    return of
+
+
+def _layout(of: Sheet) -> Any:
+    """The engine that lays the sheet out, with its gaps."""
+    of.figure.set_layout_engine("constrained")
+    gap = of.text / 72.0
+    layout: Any = of.figure.get_layout_engine()
     layout.set(w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)
-    return Sheet(figure, width)
+    return layout
 
 
-def headline(of: Sheet, text: str, labels: Sequence[str] = ()) -> None:
+def headline(of: Sheet, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
     """A sentence above everything, wrapped to the width; below it a legend, if there are several labels."""
-    size = of.text * 1.15
-    columns = int(style.WIDTHS[of.width].inches * 72.0 / (size * 0.68))
-    wrapped = "\n".join(textwrap.wrap(text, columns))
     if len(labels) > 1:
-        legend(of, labels, title=wrapped)
-    else:
-        of.figure.suptitle(wrapped, fontsize=size, x=0.01, ha="left", color=style.INK, fontweight="bold")
+        legend(of, labels, ticks=ticks)
+    _title(of, text)
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
@@ -97,8 +102,60 @@ def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
     axes.fill_between(x[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
 
 
-def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, title: str = "", axes: Axes | None = None) -> None:
-    """One legend for the whole sheet (or for one of its axes), above it: the lines of places 0, 1, 2 ..."""
+def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """A logarithmic axis with plain numbers at its decades, from the least value above 0 if it began at 0 or below."""
+    of = axes.xaxis if axis == "x" else axes.yaxis
+    low, high = sorted((axes.get_xlim if axis == "x" else axes.get_ylim)())
+    if low <= 0.0:
+        data = [np.asarray(line.get_data()[axis == "y"], dtype=float) for line in axes.lines]
+        above = [float(values[values > 0.0].min()) for values in data if (values > 0.0).any()]
+        (axes.set_xlim if axis == "x" else axes.set_ylim)(min([*above, 0.1 * high]), high)
+    (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+    of.set_major_formatter("{x:g}")
+    of.set_minor_formatter(lambda *_: "")
+
+
+def adjust(of: Sheet, asked: Asked) -> None:
+    """What a person asked of the finished figure: limits, scales and a title; then it is laid out again."""
+    panels = [axes for axes in of.figure.axes if axes.get_visible() and axes.axison]
+    if not panels or not (asked.title or asked.xlim or asked.ylim or asked.log):
+        return
+    first = panels[0]
+    along = [axes for axes in panels if axes is first or first.get_shared_x_axes().joined(axes, first)]
+    up = [axes for axes in panels if axes.get_ylabel() == first.get_ylabel()]
+    wanted: list[tuple[Literal["x", "y"], list[Axes], tuple[float, float] | None]]
+    wanted = [("x", along, asked.xlim), ("y", up, asked.ylim)]
+    for axis, group, limits in wanted:
+        for axes in group:
+            if asked.log not in {None, "none"} and axis in str(asked.log) and not axes.images:
+                log_scale(axes, axis)
+            if limits is not None:
+                turned = axes.xaxis_inverted() if axis == "x" else axes.yaxis_inverted()
+                ends = limits[::-1] if turned else limits
+                (axes.set_xlim if axis == "x" else axes.set_ylim)(*ends)
+    if asked.title:
+        _title(of, asked.title)
+    settle(of)
+
+
+def _title(of: Sheet, text: str) -> None:
+    """A line above everything, wrapped to the width; it replaces the sentence of an overview."""
+    wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
+    look: Any = {"size": of.text * 1.15, "weight": "bold"}
+    if of.figure.legends:
+        legend = of.figure.legends[0]
+        legend.set_title(wrapped, prop=look)
+        legend.get_title().set_color(style.INK)
+        legend.set_alignment("left")
+    else:
+        of.figure.suptitle(wrapped, x=0.01, ha="left", color=style.INK, **look)
+
+
+def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = "") -> None:
+    """One legend for the whole sheet (or for one of its axes), above it: the lines of places 0, 1, 2 ...
+
+    `ticks` says what upright ticks in the colours of the lines are, as the last entry.
+    """
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     handles = [
@@ -108,6 +165,9 @@ def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, title: str =
         )
         for i in range(len(labels))
     ]  # fmt: skip
+    if ticks:
+        handles.append(Line2D([], [], color=style.INK, linestyle="none", marker="|", markersize=of.text * 0.8))
+        labels = [*labels, ticks]
     longest = max(map(len, labels))
     room = style.WIDTHS[of.width].inches * (0.5 if axes is not None and of.wide else 1.0)
     across = max(1, min(len(labels), int(room * 72.0 / (of.text * (0.6 * longest + 5.0)))))
@@ -118,11 +178,6 @@ def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, title: str =
         drawn = axes.legend(
             handles, numbers, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=across, borderaxespad=0.2
         )
-    if title:
-        look: Any = {"size": of.text * 1.15, "weight": "bold"}
-        drawn.set_title(title, prop=look)
-        drawn.get_title().set_color(style.INK)
-        drawn.set_alignment("left")
     for text, label in zip(drawn.get_texts(), labels, strict=True):
         text.set_text(label)
 
@@ -140,11 +195,14 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
     """For `beside`: each line's name at the height where the line ends. `y` limits are final."""
     low, high = axes.get_ylim()
+    place_of = axes.transScale.transform
+    (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))
     found: list[tuple[str, float, str]] = []
     for name, y, place in lines:
         finite = y[np.isfinite(y)]
         level = float(np.mean(finite[-3:])) if len(finite) else low
-        found.append((name, min(1.0, max(0.0, (level - low) / ((high - low) or 1.0))), style.colour(place)))
+        at = (float(place_of((1.0, level))[1]) - bottom) / ((top - bottom) or 1.0)
+        found.append((name, min(1.0, max(0.0, at)), style.colour(place)))
     return found
 
 
@@ -155,7 +213,7 @@ def fits_beside(of: Sheet, height: float, count: int) -> bool:
 
 def settle(of: Sheet) -> None:
     """Lay the sheet out, and move labels at the right edge apart until none lies over another."""
-    layout: Any = of.figure.get_layout_engine()
+    layout = _layout(of)
     layout.execute(of.figure)
     # labels move within their room, so the layout stands, and writing need not find it again
     of.figure.set_layout_engine("none")
@@ -197,5 +255,5 @@ def rug(of: Sheet, axes: Axes, times: Array, at: float, colour: str) -> None:
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
     look: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}
     level = np.full(len(seen), at)
-    look |= {"color": colour, "transform": axes.get_xaxis_transform(), "clip_on": False, "zorder": 4}
+    look |= {"color": colour, "transform": axes.get_xaxis_transform(), "zorder": 4}
     axes.plot(seen, level, linestyle="none", **look)

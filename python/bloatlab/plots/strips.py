@@ -27,7 +27,8 @@ from bloatlab.plots.measures import (
     step_of,
     window,
 )
-from bloatlab.plots.sheet import Sheet, beside, curve, fits_beside, line_labels, rug, shade
+from bloatlab.plots.sheet import Sheet, beside, curve, fits_beside, line_labels, log_scale, rug, shade
+from bloatlab.plots.style import Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
@@ -177,8 +178,29 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> Line:
 # ------------------------------------------------------------------------------------------------------------- drawn
 
 
-def draw_strip(of: Sheet, axes: Axes, strip: Strip, end: float, height: float, *, named: bool, tops: bool) -> None:
-    """A strip in its axes, `height` inches high. `named` puts names beside the lines; `tops` shades to the maxima."""
+def ticks_of(found: Sequence[Strip]) -> str:
+    """What a legend says of the ticks of several results, which bear no names of their own; empty for none."""
+    return "drops" if any(len(t.times) and not t.label for strip in found for t in strip.ticks) else ""
+
+
+def needs_log(strip: Strip, runs: Sequence[Run], asked: Log | None) -> bool:
+    """Whether several results are too far apart for a linear axis: the median of each, and the greatest value.
+
+    Rates are not: who gets nothing belongs at the bottom.
+    """
+    if strip.name == "rate" or (len(runs) == 1 and asked is None):
+        return False
+    waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in strip.lines]
+    return style.logarithmic([f(y) for y in waits if len(y) for f in (np.median, np.max)], "y", asked)
+
+
+def draw_strip(
+    of: Sheet, axes: Axes, strip: Strip, end: float, height: float, *, named: bool, tops: bool, log: bool = False
+) -> None:
+    """A strip in its axes, `height` inches high. `named` puts names beside the lines; `tops` shades to the maxima.
+
+    On a logarithmic axis, what is below a tenth of the least median is drawn at the lower edge.
+    """
     axes.set_xlim(0.0, end)
     for line, place in strip.lines:
         if tops and line.top is not None:
@@ -186,8 +208,15 @@ def draw_strip(of: Sheet, axes: Axes, strip: Strip, end: float, height: float, *
         curve(axes, line.t, line.y, place)
     axes.set_ylabel(strip.y_label)
     ticks = [t for t in strip.ticks if len(t.times)]
-    low, high = 0.0, axes.get_ylim()[1]
-    axes.set_ylim(low, high * (1.0 + 0.09 * len(ticks)) if high > 0.0 else 1.0)
+    if log:
+        waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in strip.lines]
+        low = 0.1 * min(float(np.median(y)) for y in waits if len(y))
+        high = max(float(np.max(y)) for y in waits if len(y))
+        log_scale(axes, "y")
+        axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(ticks)))
+    else:
+        high = axes.get_ylim()[1]
+        axes.set_ylim(0.0, high * (1.0 + 0.09 * len(ticks)) if high > 0.0 else 1.0)
     labels = line_labels(axes, [(line.label, line.y, place) for line, place in strip.lines]) if named else []
     for i, tick in enumerate(ticks):
         at = 0.97 - 0.07 * i

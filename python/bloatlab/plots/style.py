@@ -6,7 +6,8 @@ in SVG, so it can be searched and takes the page's own font.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,6 +53,8 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bloatlab",
     "text.color": INK,
+    # a text is as wide in a file as where it was laid out, at any resolution: no label is cut
+    "text.hinting": "none",
     "xtick.color": INK,
     "xtick.labelsize": 8.5,
     "ytick.color": INK,
@@ -83,6 +86,21 @@ WIDTHS: Mapping[Width, Size] = {
     "page": Size(7.2, 8.0, 1280.0 / 7.2),
     "slide": Size(13.33, 15.0, 144.0),
 }
+
+
+#: Axes whose scale is logarithmic; `none` is neither.
+Log = Literal["x", "y", "xy", "none"]
+
+#: Values that span more than this factor are drawn on a logarithmic scale.
+DECADES = 100.0
+
+
+def logarithmic(values: Iterable[float], axis: Literal["x", "y"], asked: Log | None) -> bool:
+    """Whether an axis is logarithmic: as asked, else where all its values are above 0 and span two decades."""
+    if asked is not None:
+        return asked != "none" and axis in asked
+    found = [v for v in values if math.isfinite(v)]
+    return bool(found) and min(found) > 0.0 and max(found) / min(found) > DECADES
 
 
 def colour(place: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bloatlab.plots.style import Width
+from bloatlab.plots.style import Log, Width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +24,15 @@ class Asked:
     x: str | None = None
     #: Columns of a sweep, by pattern.
     columns: Sequence[str] = ()
+    #: A line above everything.
+    title: str = ""
+    #: A name for each result, in their order, in place of what tells them apart.
+    labels: Sequence[str] = ()
+    #: From and to, in the axis's unit; of the first panel, and of those that share its axis.
+    xlim: tuple[float, float] | None = None
+    ylim: tuple[float, float] | None = None
+    #: Logarithmic axes; None leaves it to each kind's values.
+    log: Log | None = None
 
 
 @dataclass(frozen=True)

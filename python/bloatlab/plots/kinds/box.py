@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bloatlab.plots import style
 from bloatlab.plots.delays import lacks, what
 from bloatlab.plots.kinds import Asked, Kind
-from bloatlab.plots.kinds.cdf import asked_for
+from bloatlab.plots.kinds.cdf import FLOOR, asked_for, span
 from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
@@ -24,10 +24,12 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     inches = size.text / 72.0 * (3.0 * len(found) + 6.0)
     of = sheet(asked.width, max(inches / size.inches, 0.25))
     axes = of.figure.subplots()
+    drawn = [[one.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)] for one in found]
+    log = style.logarithmic([max(v, FLOOR) for five in drawn for v in five[2:]], "x", asked.log)
     seats = range(len(found), 0, -1)
-    for place, (seat, one) in enumerate(zip(seats, found, strict=True)):
+    for place, (seat, quantiles) in enumerate(zip(seats, drawn, strict=True)):
         colour = style.colour(place)
-        five, low, middle, high, most, far = (one.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
+        five, low, middle, high, most, far = (max(q, FLOOR) for q in quantiles) if log else quantiles
         axes.plot([five, low], [seat, seat], color=colour, linestyle="-")
         axes.plot([high, most], [seat, seat], color=colour, linestyle="-")
         axes.barh(seat, high - low, 0.5, low, facecolor=colour, edgecolor=colour, alpha=0.35, linewidth=1.0)
@@ -37,7 +39,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_ylim(0.4, len(found) + 0.6)
-    axes.set_xlim(0.0, 1.03 * max(one.quantile(0.99) for one in found) or 1.0)
+    span(axes, [five[0] for five in drawn], [five[-1] for five in drawn], log=log)
     axes.set_xlabel(what(runs, found))
     between = "; " if of.wide else ";\n"
     axes.set_title(f"line: median; box: middle half{between}whiskers: 5 to 95 %; dot: 99 %", fontsize=of.text * 0.9)

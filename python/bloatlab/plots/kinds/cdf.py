@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, lacks, what
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.measures import Array, Distribution
-from bloatlab.plots.sheet import curve, legend, settle, sheet
+from bloatlab.plots.sheet import curve, legend, log_scale, settle, sheet
+from bloatlab.plots.style import Log
 from bloatlab.plots.subjects import Run, Unfit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: Less than this many ms nobody tells from nothing; a logarithmic axis begins here at the earliest.
+FLOOR = 0.01
 
 _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}
 
@@ -40,18 +45,33 @@ def above(of: Distribution) -> tuple[Array, Array]:
     return of.values[:-1], (1.0 - of.shares())[:-1]
 
 
-def draw_cdf(axes: Axes, found: Sequence[Distribution]) -> None:
+def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
+    """Limits of an axis of delays: from 0, or on a logarithmic one from the least, to a little beyond the greatest."""
+    high = max(most) or 1.0
+    if log:
+        log_scale(axes, "x")
+        axes.set_xlim(0.8 * max(FLOOR, min(least)), 1.2 * high)
+    else:
+        axes.set_xlim(0.0, 1.03 * high)
+
+
+def is_log(found: Sequence[Distribution], asked: Log | None) -> bool:
+    """Whether the delays need a logarithmic axis: by medians and 99 %, as single packets may not wait at all."""
+    return style.logarithmic([max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)], "x", asked)
+
+
+def draw_cdf(axes: Axes, found: Sequence[Distribution], asked: Log | None) -> None:
     """The lines and axes of a distribution."""
     for place, of in enumerate(found):
         curve(axes, *steps(of), place, step=True)
     axes.set_ylim(0.0, 1.02)
-    _from_nothing(axes, found)
+    _limits(axes, found, asked)
     axes.set_ylabel("share at or below")
 
 
-def _from_nothing(axes: Axes, found: Sequence[Distribution]) -> None:
-    """From 0 to a little beyond the greatest value."""
-    axes.set_xlim(0.0, 1.02 * max(float(one.values[-1]) for one in found) or 1.0)
+def _limits(axes: Axes, found: Sequence[Distribution], asked: Log | None) -> None:
+    ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
+    span(axes, *ends, log=is_log(found, asked))
 
 
 def _cdf(runs: Sequence[Run], asked: Asked) -> Figure:
@@ -72,14 +92,12 @@ def _drawn(runs: Sequence[Run], asked: Asked, *, log: bool) -> Figure:
             x, y = above(one)
             curve(axes, x, y, place, step=True)
             least = min(least, float(y[y > 1e-9].min(initial=1.0)))
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(lambda *_: "")
+        log_scale(axes, "y")
         axes.set_ylim(10.0 ** np.floor(np.log10(least)), 1.0)
-        _from_nothing(axes, found)
+        _limits(axes, found, asked.log)
         axes.set_ylabel("share above")
     else:
-        draw_cdf(axes, found)
+        draw_cdf(axes, found, asked.log)
     axes.set_xlabel(what(runs, found))
     legend(of, [one.label for one in found])
     settle(of)

@@ -5,6 +5,8 @@ the covariance of its windows of time. A queue that trades one for the other lie
 
     windows    of 1 s, or a 60th of the measured time if that is more
     axes       the eigenvectors of the covariance, half as long each as the root of its eigenvalue
+    cut        at the least and greatest delay and rate of any window: beyond them no window was
+    log axis   the same of the logarithms of the delays
 
 Source: Winstein and Balakrishnan 2013 (TCP ex Machina), Figure 4; flent's plot "ellipsis".
 """
@@ -23,12 +25,15 @@ from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
 from bloatlab.plots.places import free_labels
-from bloatlab.plots.sheet import Sheet, legend, sheet
+from bloatlab.plots.sheet import Sheet, legend, log_scale, sheet
 from bloatlab.plots.subjects import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: On a logarithmic axis a wait of less than this many ms, which nobody notices, counts as this.
+FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
 
@@ -41,15 +46,31 @@ class Cloud:
     delay: Array
     rate: Array
 
-    def contour(self, points: int = 96) -> tuple[Array, Array]:
-        """The ellipse of one standard deviation around the means."""
-        centre = np.array([[self.delay.mean()], [self.rate.mean()]])
-        covariance = np.cov(self.delay, self.rate)
+    def contour(self, points: int = 720, *, log: bool = False) -> tuple[Array, Array]:
+        """The ellipse of one standard deviation around the means; with `log` of the logarithms of the delays."""
+        delay = np.log(np.maximum(self.delay, FLOOR)) if log else self.delay
+        centre = np.array([[delay.mean()], [self.rate.mean()]])
+        covariance = np.cov(delay, self.rate)
         lengths, ways = np.linalg.eigh(covariance)
         turn = np.linspace(0.0, 2.0 * np.pi, points)
         circle = np.stack([np.cos(turn), np.sin(turn)])
         x, y = ways @ (np.sqrt(np.maximum(lengths, 0.0))[:, None] * circle) + centre
-        return x, y
+        return np.exp(x) if log else x, y
+
+    def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
+        """The ellipse as far as it lies within what the windows measured: no rate above the line's, no wait below 0."""
+        x, y = self.contour(log=log)
+        low = max(FLOOR, self.delay.min()) if log else self.delay.min()
+        within = (x >= low) & (x <= self.delay.max()) & (y >= self.rate.min()) & (y <= self.rate.max())
+        if not within.any():
+            return np.array([self.delay.mean()]), np.array([self.rate.mean()])
+        x, y = x[within], y[within]
+        return np.append(x, x[0]), np.append(y, y[0])
+
+    def middle(self, *, log: bool = False) -> tuple[float, float]:
+        """The means; with `log` that of the logarithms of the delays."""
+        delay = np.exp(np.log(np.maximum(self.delay, FLOOR)).mean()) if log else self.delay.mean()
+        return float(delay), float(self.rate.mean())
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
@@ -125,32 +146,38 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     found, delay = clouds(runs)
     of = sheet(asked.width, _HEIGHT[asked.width])
     axes = of.figure.subplots()
+    log = style.logarithmic([max(v, FLOOR) for c in found for v in (c.delay.mean(), c.delay.max())], "x", asked.log)
     for place, cloud in enumerate(found):
-        x, y = cloud.contour()
+        x, y = cloud.drawn(log=log)
         colour = style.colour(place)
         axes.fill(x, y, facecolor=colour, alpha=0.15, linewidth=0)
         axes.plot(x, y, color=colour, linestyle=style.dashes(place))
         axes.plot(
-            [cloud.delay.mean()], [cloud.rate.mean()], linestyle="none", color=colour,
+            *([v] for v in cloud.middle(log=log)), linestyle="none", color=colour,
             marker=style.MARKERS[place % len(style.MARKERS)], markersize=of.text * 0.6,
         )  # fmt: skip
     axes.margins(0.12)
     axes.autoscale_view()
+    if log:
+        log_scale(axes, "x")
     low, high = axes.get_xlim()
-    axes.set_xlim(high, low if low > 0.2 * high else -0.02 * high)
+    if log:
+        axes.set_xlim(1.3 * high, 0.8 * low)
+    else:
+        axes.set_xlim(high, low if low > 0.2 * high else -0.02 * high)
     axes.set_ylim(0.0, 1.06 * axes.get_ylim()[1])
     axes.set_xlabel(f"{delay}, less to the right")
     axes.set_ylabel("throughput (Mbit/s)")
     axes.annotate(
         "better ↗", (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", color=style.INK, fontsize=of.text,
     )  # fmt: skip
-    _names(of, axes, found)
+    _names(of, axes, found, log=log)
     return of.figure
 
 
-def _names(of: Sheet, axes: Axes, found: Sequence[Cloud]) -> None:
+def _names(of: Sheet, axes: Axes, found: Sequence[Cloud], *, log: bool) -> None:
     """Each name above its ellipse; where not all have room, a legend."""
-    tops = [cloud.contour() for cloud in found]
+    tops = [cloud.drawn(log=log) for cloud in found]
     labels = [
         (cloud.label, float(x[y.argmax()]), float(y.max()), style.colour(place))
         for place, (cloud, (x, y)) in enumerate(zip(found, tops, strict=True))

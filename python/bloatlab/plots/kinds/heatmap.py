@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.differences import direction
+from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import settle, sheet
@@ -53,8 +54,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     grid = page.figure.subplots()
     grid.grid(visible=False)
     shades = "viridis" if direction(column) == "more is better" else "viridis_r"
-    positive = values[np.isfinite(values)]
-    wide = len(positive) > 0 and positive.min() > 0.0 and positive.max() / positive.min() > 30.0
+    wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", asked.log)
     drawn = grid.imshow(np.log10(values) if wide else values, cmap=shades, aspect="auto")
     grid.set_xticks(range(len(x.values)), [safe(str(v), 16) for v in x.values])
     grid.set_yticks(range(len(y.values)), [safe(str(v), 20) for v in y.values])

@@ -12,7 +12,7 @@ import numpy as np
 from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sheet import Sheet, curve, legend, settle, sheet
+from bloatlab.plots.sheet import Sheet, curve, legend, log_scale, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, OverSeeds, along, by_value, groups, lacks, measures, over_seeds, words
@@ -50,9 +50,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
             axes.set_xscale("log")
             axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
             axes.set_xticks([], minor=True)
-        low, high = axes.dataLim.intervaly
-        if 0.0 <= low < 0.5 * high:
-            axes.set_ylim(0.0, 1.06 * high)
+        _scaled(axes, asked)
         axes.margins(x=0.03)
     for axes in grid[len(columns) :]:
         axes.set_visible(False)
@@ -63,6 +61,16 @@ def draw(of: Sweep, asked: Asked) -> Figure:
         legend(page, lines)
     settle(page)
     return page.figure
+
+
+def _scaled(axes: Axes, asked: Asked) -> None:
+    """Logarithmic where the means span two decades; else from 0, unless that would leave half of the panel empty."""
+    low, high = axes.dataLim.intervaly
+    middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
+    if style.logarithmic(middles, "y", asked.log):
+        log_scale(axes, "y")
+    elif 0.0 <= low < 0.5 * high:
+        axes.set_ylim(0.0, 1.06 * high)
 
 
 def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
@@ -101,6 +109,9 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
             )  # fmt: skip
             middles = [f.middle for _, f in seats]
             axes.plot(middles, [y for y, _ in seats], linestyle="none", marker=marker, markersize=3.2, color=colour)
+        middles = [float(v) for drawn in axes.lines for v in np.asarray(drawn.get_xdata(), dtype=float)]
+        if style.logarithmic(middles, "x", asked.log):
+            log_scale(axes, "x")
         _wrapped(page, axes, words(column), len(columns))
         axes.margins(x=0.06)
     grid[0].set_yticks(range(len(x.values)), [safe(str(v), 24) for v in x.values])

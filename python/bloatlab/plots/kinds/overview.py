@@ -13,7 +13,7 @@ from bloatlab.plots.kinds.series import lacks
 from bloatlab.plots.labels import safe
 from bloatlab.plots.sentence import scores, sentence
 from bloatlab.plots.sheet import Sheet, headline, legend, settle, sheet
-from bloatlab.plots.strips import Strip, draw_strip, mark_changes, strips
+from bloatlab.plots.strips import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 
@@ -37,17 +37,19 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     rows = scores(runs) if len(runs) <= _MOST_COLUMNS[asked.width] else []
     column = asked.width == "column"
     of = sheet(asked.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
-    headline(of, sentence(runs), [run.label for run in runs])
+    headline(of, sentence(runs), [run.label for run in runs], ticks_of(stack))
     upper, lower = _areas(of, stack, rows, column=column)
     inches = WIDTHS[asked.width].inches * (0.34 if column else 0.2) * 0.75
     for axes, strip in zip(upper, stack, strict=True):
-        draw_strip(of, axes, strip, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1)
+        draw_strip(of, axes, strip, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1,
+            log=needs_log(strip, runs, asked.log))  # fmt: skip
         axes.tick_params(labelbottom=axes is upper[-1])
     upper[-1].set_xlabel("time (s)")
+    of.figure.align_ylabels(upper)
     mark_changes(of, upper, runs[0])
     delays = chosen(runs, asked.of)
     if delays:
-        draw_cdf(lower[0], delays)
+        draw_cdf(lower[0], delays, asked.log)
         lower[0].set_xlabel(what(runs, delays))
         if len(runs) == 1:
             legend(of, [one.label for one in delays], axes=lower[0])

@@ -1,13 +1,19 @@
 """Two measures of a sweep against each other: what no other place beats in both is the Pareto front.
 
+Only settings that could be chosen instead of each other compete: there is one front for each line, which is each
+combination of the axes that say its rate, delay, loss or jitter.
+
 Which way is better is `differences.DIRECTIONS`; both axes are turned so that better is up and to the right.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,10 +22,11 @@ from bloatlab.plots import style
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.places import free_labels
-from bloatlab.plots.sheet import legend, sheet
+from bloatlab.plots.sheet import legend, log_scale, sheet
+from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
+from bloatlab.plots.sweeps import Axis, groups, measures, over_seeds, words
 from bloatlab.plots.sweeps import axes as axes_of
-from bloatlab.plots.sweeps import groups, measures, over_seeds, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,13 +64,28 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
+    """What the patterns name and varies; of several rates the largest first, which is what others wait for."""
     found: list[str] = []
     for pattern in patterns:
         try:
-            found += [c for c in measures(of, [pattern]) if _way(c) is not None and of.frame[c].n_unique() > 1]
+            fitting = [c for c in measures(of, [pattern]) if _way(c) is not None and of.frame[c].n_unique() > 1]
         except Unfit:
             continue
+        if pattern.endswith("_mbit"):
+            fitting.sort(key=lambda c: -float(np.nanmean(of.frame[c].cast(float).to_numpy())))
+        found += fitting
     return found
+
+
+#: Last words of the name of an axis that says which line it is; not of a queue's own parameter.
+_LINE = ("rate", "delay", "rtt", "loss", "jitter")
+
+
+def conditions(of: Sweep) -> list[Axis]:
+    """The axes that say which line it is, which nobody can choose."""
+    found = axes_of(of)
+    lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
+    return lines if len(lines) < len(found) else []
 
 
 def lacks(of: Sweep) -> str | None:
@@ -78,40 +100,65 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     return [i for i, (a, b) in enumerate(points) if not any(c >= a and d >= b and (c > a or d > b) for c, d in points)]
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place with both measures; `best` where no other of its line beats it in both."""
+
+    name: str
+    x: float
+    y: float
+    best: bool
+
+
+def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
+    """Each line by its name (empty where all places are of one) with its places."""
+    fixed = conditions(of)
+    free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
+    found: list[tuple[str, list[Spot]]] = []
+    for line, rows in groups(of, fixed) if fixed else [("", of.frame)]:
+        part = replace(of, frame=rows)
+        at = [(name, *(over_seeds(of, some, c) for c in both)) for name, some in groups(part, free)]
+        kept = [(n, a.middle, b.middle) for n, a, b in at if a and b and math.isfinite(a.middle + b.middle)]
+        best = set(front([(signs[0] * a, signs[1] * b) for _, a, b in kept]))
+        found.append((line, [Spot(n, a, b, i in best) for i, (n, a, b) in enumerate(kept)]))
+    return [(line, spots) for line, spots in found if spots]
+
+
 def draw(of: Sweep, asked: Asked) -> Figure:
-    """A mark per place, the front joined and named."""
+    """A mark per place, filled on the front of its line; fronts joined, their places named."""
     both = chosen(of, asked.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
     signs = [_sign(of, column) for column in both]
-    found = [(name, *(over_seeds(of, rows, c) for c in both)) for name, rows in groups(of, axes_of(of))]
-    kept = [
-        (n, a.middle, b.middle) for n, a, b in found if a and b and math.isfinite(a.middle) and math.isfinite(b.middle)
-    ]
-    best = set(front([(signs[0] * a, signs[1] * b) for _, a, b in kept]))
+    found = lines_of(of, both, signs)
     page = sheet(asked.width, 0.85 if asked.width == "column" else 0.6)
     grid = page.figure.subplots()
-    for i, (_, a, b) in enumerate(kept):
-        place, fade = (0, 1.0) if i in best else (1, 0.55)
-        look: dict[str, Any] = {"marker": style.MARKERS[place], "color": style.colour(place), "alpha": fade}
-        grid.plot([a], [b], linestyle="none", markersize=page.text * 0.6, **look)
-    line = np.array(sorted((kept[i][1], kept[i][2]) for i in best))
-    grid.plot(line[:, 0], line[:, 1], color=style.colour(0), linewidth=1.0)
-    for way, column, sign in (("x", both[0], signs[0]), ("y", both[1], signs[1])):
-        values = [a if way == "x" else b for _, a, b in kept]
-        if min(values) > 0.0 and max(values) / min(values) > 20.0:
-            (grid.set_xscale if way == "x" else grid.set_yscale)("log")
-            axis = grid.xaxis if way == "x" else grid.yaxis
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter(lambda *_: "")
+    names: list[tuple[str, float, float, str]] = []
+    for place, (_, spots) in enumerate(found):
+        colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+        look: dict[str, Any] = {"linestyle": "none", "marker": marker, "color": colour, "markersize": page.text * 0.6}
+        for spot in spots:
+            grid.plot([spot.x], [spot.y], markerfacecolor=colour if spot.best else "none", **look)
+        best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
+        grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
+        names += [(safe(s.name, 40), s.x, s.y, colour) for s in best]
+    every = [spot for _, spots in found for spot in spots]
+    wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
+    for way, column, sign in wanted:
+        if style.logarithmic([s.x if way == "x" else s.y for s in every], way, asked.log):
+            log_scale(grid, way)
         (grid.set_xmargin if way == "x" else grid.set_ymargin)(0.12)
         if sign < 0:
             (grid.invert_xaxis if way == "x" else grid.invert_yaxis)()
         label = words(column) + (", less is better" if sign < 0 else "")
         (grid.set_xlabel if way == "x" else grid.set_ylabel)(label)
-    legend_words = ["on the front", "beaten in one and not better in the other"]
-    legend(page, legend_words, lines=False)
-    free_labels(page, grid, [(safe(kept[i][0], 40), kept[i][1], kept[i][2], style.colour(0)) for i in sorted(best)])
+    of_what = f", one for each {' and '.join(a.name for a in conditions(of))}" if len(found) > 1 else ""
+    title = f"filled: on the Pareto front{of_what}; hollow: another place is better in both"
+    wide = int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.62))
+    grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
+    if len(found) > 1:
+        legend(page, [safe(line) for line, _ in found], lines=False)
+    free_labels(page, grid, names)
     return page.figure
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bloatlab.plots.kinds import Asked, Kind
 from bloatlab.plots.measures import flows, pings, recorded
 from bloatlab.plots.sheet import Sheet, legend, settle, sheet
-from bloatlab.plots.strips import draw_strip, mark_changes, strips
+from bloatlab.plots.strips import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 
@@ -38,19 +38,26 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     inches = WIDTHS[asked.width].inches
     for axes, strip in zip(grid, found, strict=True):
         draw_strip(
-            of, axes, strip, max(r.end for r in runs), each * inches * 0.8, named=len(runs) == 1, tops=len(runs) <= 2
+            of,
+            axes,
+            strip,
+            max(r.end for r in runs),
+            each * inches * 0.8,
+            named=len(runs) == 1,
+            tops=len(runs) <= 2,
+            log=needs_log(strip, runs, asked.log),
         )
     grid[-1].set_xlabel("time (s)")
     of.figure.align_ylabels(list(grid))
     mark_changes(of, list(grid), runs[0])
-    _key(of, runs)
+    _key(of, runs, found)
     settle(of)
     return of.figure
 
 
-def _key(of: Sheet, runs: Sequence[Run]) -> None:
+def _key(of: Sheet, runs: Sequence[Run], found: Sequence[Strip]) -> None:
     if len(runs) > 1:
-        legend(of, [run.label for run in runs])
+        legend(of, [run.label for run in runs], ticks=ticks_of(found))
 
 
 KIND = Kind("series", "rate, queue, time in the queue, window and RTT over time; ticks are drops", "runs", lacks, draw)

@@ -1,0 +1,123 @@
+"""What a person may ask of a figure, where an axis is logarithmic, and what never is drawn: the impossible, the cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import Result
+from bloatlab.plots import plot
+from bloatlab.plots.kinds.ellipse import Cloud
+from bloatlab.plots.kinds.pareto import chosen, lines_of
+from bloatlab.plots.style import WIDTHS, logarithmic
+from bloatlab.plots.subjects import Sweep, subjects
+from test_plot_kinds import overlapping, texts
+
+BASE: dict[str, Any] = {
+    "name": "an upload and a call",
+    "duration": "12s",
+    "link": {"up": {"from": "home", "to": "net", "rate": "2mbit", "delay": "10ms", "both_ways": True}},
+    "app": {
+        "upload": {"from": "home", "to": ["net"], "start": "2s", "traffic": "ftp"},
+        "call": {"from": "home", "to": ["net"], "traffic": "voip"},
+    },
+}
+
+TABLE = pl.DataFrame([
+    {"rate": rate, "queue": queue, "seed": seed, "scenario_hash": "x",
+     "links.up.sojourn_ms.p99": 100.0 * place + i + seed, "apps.call.voip.mos": 4.0 - place + 0.1 * i}
+    for i, rate in enumerate(["1mbit", "5mbit", "20mbit"])
+    for place, queue in enumerate(["codel", "droptail"])
+    for seed in (1, 2, 3)
+])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Result, Result]:
+    """The same house behind drop-tail and behind CoDel."""
+    tail, codel = ({"droptail": {"limit": "80p"}}, {"codel": {}})
+    return bloatlab.run(BASE, sets={"link.up.queue": tail}), bloatlab.run(BASE, sets={"link.up.queue": codel})
+
+
+def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
+    # three windows at the line's rate of 5 and one idle: the normal distribution's ellipse reaches beyond 5
+    cloud = Cloud("x", np.array([100.0, 400.0, 900.0, 0.0]), np.array([5.0, 5.0, 5.0, 0.1]))
+    assert cloud.contour()[1].max() > 5.0
+    for log in (False, True):
+        x, y = cloud.drawn(log=log)
+        assert 4.95 < y.max() <= 5.0
+        assert x.min() >= 0.0
+        assert x.max() <= 900.0
+    drawn = plot(*pair, kind="ellipse").axes[0]
+    most = max(float(np.max(np.asarray(of.get_ydata(), dtype=float))) for of in drawn.lines)
+    assert most <= 2.0 * 1.05  # the line's rate; a window may hold a packet that began in the one before
+
+
+def test_the_scale_is_logarithmic_where_values_span_two_decades():
+    assert logarithmic([1.0, 100.1], "x", None)
+    assert not logarithmic([1.0, 100.0], "x", None)
+    assert not logarithmic([0.0, 100.1], "x", None)
+    assert not logarithmic([1.0, 1000.0], "x", "none")
+    assert not logarithmic([1.0, 1000.0], "x", "y")
+    assert logarithmic([1.0, 2.0], "y", "xy")
+
+
+def test_a_table_of_far_values_has_a_logarithmic_axis():
+    delay = pl.col("links.up.sojourn_ms.p99")
+    far = TABLE.with_columns(pl.when(pl.col("queue") == "codel").then(delay).otherwise(delay * 100.0))
+    scales = [axes.get_yscale() for axes in plot(far, kind="lines").axes]
+    assert scales == ["log", "linear"]  # the delay; not the score
+    assert plot(far, kind="lines", log="none").axes[0].get_yscale() == "linear"
+    assert plot(far, kind="lines", x="queue").axes[0].get_xscale() == "log"
+    assert plot(TABLE, kind="lines").axes[0].get_yscale() == "linear"
+
+
+@pytest.mark.parametrize("kind", ["cdf", "box", "series", "overview"])
+def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], kind: str):
+    figure = plot(*pair, kind=kind, title="Before and after", labels=["old", "new"], xlim=(3, 9), ylim=(0.25, 4))
+    first = figure.axes[0]
+    assert first.get_xlim() == (3.0, 9.0)
+    assert first.get_ylim() == (0.25, 4.0)
+    written = [t.get_text() for t in texts(figure)]
+    assert {"Before and after", "old", "new"} <= set(written)
+    assert overlapping(figure) == []
+    for log, scales in (("x", ("log", "linear")), ("y", ("linear", "log")), ("none", ("linear", "linear"))):
+        axes = plot(*pair, kind=kind, log=log).axes[0]  # pyright: ignore[reportArgumentType]
+        assert (axes.get_xscale(), axes.get_yscale()) == scales
+        assert overlapping(axes.get_figure()) == []  # pyright: ignore[reportArgumentType]
+
+
+def test_no_label_is_cut_in_the_file_that_is_written(pair: tuple[Result, Result]):
+    """Every text lies on the paper at the resolution that it is written with: hinted text was wider there."""
+    name = "fq_codel 10240p"
+    rows = [{"queue": f"{name}{n}", "rate": r, "seed": 1, "links.up.sojourn_ms.p99": 1.0 + n * len(r)}
+            for n in range(3) for r in ("1mbit", "50mbit")]  # fmt: skip
+    figures = [plot(pl.DataFrame(rows), kind="heatmap"), plot(*pair, kind="box", labels=[name, "b"])]
+    for figure in figures:
+        figure.set_dpi(WIDTHS["page"].dpi)
+        figure.draw_without_rendering()
+        labels = [t for axes in figure.axes for t in [*axes.get_yticklabels(), axes.yaxis.label]]
+        assert name in "".join(t.get_text() for t in labels)
+        assert min(t.get_window_extent().x0 for t in labels if t.get_text()) >= 0.0
+
+
+def test_lines_of_different_rates_do_not_compete():
+    rows = [
+        {"link.up.rate": rate, "queue": queue, "seed": 1, "scenario_hash": "x", "links.up.sojourn_ms.p99": wait,
+         "apps.up.goodput_mbit": goodput, "apps.call.goodput_mbit": 0.08 + goodput / 1e4}
+        for rate, queue, wait, goodput in (
+            ("1mbit", "a", 100.0, 0.9), ("1mbit", "b", 200.0, 0.8), ("9mbit", "a", 10.0, 8.9), ("9mbit", "b", 9.0, 8.0)
+        )
+    ]  # fmt: skip
+    found = subjects([pl.DataFrame(rows)])
+    assert isinstance(found, Sweep)
+    both = chosen(found, ())
+    assert both is not None
+    assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")  # the upload's, not the call's constant rate
+    fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
+    # at 1 Mbit/s a beats b in both, though anything at 9 Mbit/s beats it; at 9 each is better in one
+    assert fronts == {"1mbit": ["a"], "9mbit": ["a", "b"]}
