@@ -22,6 +22,9 @@ import dpkt.sll2
 #: Most packets of a file that are read for a picture: more are none.
 MOST = 400_000
 
+#: Most bytes of one record. Larger than any packet (tcpdump keeps 256 KiB), and than blocks of names and statistics.
+MOST_RECORD = 16 << 20
+
 #: What is read, for messages.
 KNOWN = "expected pcap or pcapng (tcpdump -w, Wireshark) of raw IP, Ethernet or Linux cooked"
 
@@ -72,6 +75,8 @@ class Packets:
             watched = _Watched(file)
             try:
                 reader = _reader(watched)
+            except CaptureError as error:
+                raise CaptureError(f"{self.path}: {error}") from None
             except _broken:
                 raise CaptureError(f"{self.path}: no capture; {KNOWN}") from None
             kind = reader.datalink()
@@ -81,6 +86,8 @@ class Packets:
             while not watched.short:
                 try:
                     t, frame = next(frames)
+                except CaptureError as error:
+                    raise CaptureError(f"{self.path}: {error}") from None
                 except (StopIteration, *_broken):
                     break
                 packet = _packet(_FRAMES[kind], frame)
@@ -98,6 +105,9 @@ class _Watched:
         self.seek = file.seek
 
     def read(self, size: int) -> bytes:
+        """As a file does. Raises `CaptureError` for more than `MOST_RECORD`."""
+        if not 0 <= size <= MOST_RECORD:
+            raise CaptureError(f"a record of {size} bytes; at most {MOST_RECORD >> 20} MiB are read")
         data = self.file.read(size)
         self.short = 0 < len(data) < size
         return data

@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from bloatlab import files
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Page, Point, Provenance, Section, TableBlock, figure_block
 from bloatlab.scenario import Scenario, from_dict, quantity
@@ -146,7 +147,7 @@ def opened(folder: Path) -> Compared:
 
     Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` where it is none.
     """
-    data = json.loads((folder / COMPARED).read_text(encoding="utf-8"))
+    data = json.loads(files.read_text(folder / COMPARED))
     cells: list[Cell] = []
     for c in data["cells"]:
         ours, real, allowed = (_number(c[key]) for key in ("simulated", "live", "allowed"))

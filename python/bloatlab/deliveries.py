@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bloatlab import _core
+from bloatlab import _core, files
 
 #: In a resolved scenario that has such a trace.
 _SIGN = '"delivery":{"trace":{'
@@ -54,7 +54,7 @@ def read(path: Path, at: str = "") -> _core.DeliveryTrace:
     """The trace in a file, `at` naming who asks for it. Raises `TraceError`."""
     where = f"{at}: {path}" if at else str(path)
     try:
-        return _core.delivery_trace(path.read_text(encoding="utf-8"))
+        return _core.delivery_trace(files.read_text(path))
     except OSError as error:
         raise TraceError([f"{where}: {(error.strerror or str(error)).lower()}"]) from None
     except UnicodeDecodeError:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from bloatlab import warm_up, workloads
+from bloatlab import files, warm_up, workloads
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
 from bloatlab.statistics import interval
@@ -189,7 +189,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> Declared:
     """The runs of a file; what a sweep's own [expect] says is laid over each of its scenarios."""
-    sweep = None if workloads.find(file) is not None else _sweep(file, file.read_text(encoding="utf-8"))
+    sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
         return declared.load(file, [*sets, *more], seeds)

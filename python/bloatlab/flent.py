@@ -30,6 +30,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bloatlab import files
 from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.simulation import Result
@@ -37,6 +38,12 @@ from bloatlab.workloads import SILENCE, WORKLOADS
 
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
+
+#: Most bytes of a data file, decompressed: an hour of rrul at 20 ms has 30 MB.
+MOST_BYTES = 128 << 20
+
+#: Largest time in a data file, s: thirty years.
+MOST_SECONDS = 1e9
 
 #: Width of the bins of rates, s: flent's own default.
 STEP = 0.2
@@ -73,7 +80,7 @@ def write(result: Result, path: str | Path, *, title: str = "") -> Path:
     if path.suffix != ".gz":
         raise FlentError(f"{path}: a data file of flent ends in .flent.gz")
     text = json_text(document(result, title=title or result.scenario.name))
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    files.write(path, gzip.compress(text.encode(), mtime=0))
     return path
 
 
@@ -293,21 +300,27 @@ class Measured:
 def read(path: str | Path) -> Measured:
     """What flent measured and kept in `path`. Raises `FlentError` for what is no such file, `OSError`."""
     path = Path(path)
-    opened = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix, bytes)
+    opened = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
     try:
-        data = json.loads(opened(path.read_bytes()))
+        with opened(path, "rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        data: Any = json.loads(text) if len(text) <= MOST_BYTES else None
+    except RecursionError:
+        raise FlentError(f"{path}: no data file of flent: lists within lists, too deep") from None
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         raise FlentError(f"{path}: no data file of flent: {str(error).splitlines()[0].lower()}") from None
     except OSError as error:
         if error.strerror is None:  # what bz2 says of other files
             raise FlentError(f"{path}: no data file of flent: {str(error).lower()}") from None
         raise
+    if len(text) > MOST_BYTES:
+        raise FlentError(f"{path}: holds more than {MOST_BYTES} bytes, the most that is read")
     name = path.name.removesuffix(next((s for s in SUFFIXES if path.name.endswith(s)), ""))
     try:
         return measured(data, name)
     except FlentError as error:
         raise FlentError(f"{path.parent}/{error}" if len(path.parts) > 1 else str(error)) from None
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+    except (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, pl.exceptions.PolarsError):
         raise FlentError(
             f"{path}: no data file of flent: metadata, x_values or results are not as flent writes them"
         ) from None
@@ -319,16 +332,27 @@ def measured(data: Mapping[str, Any], name: str) -> Measured:
         raise FlentError(f"{name}: a file of version {data['version']}; at most {VERSION} is known")
     x = np.array(data["x_values"], dtype=np.float64)
     step = float(data["metadata"].get("STEP_SIZE") or (x[1] - x[0]))
+    if not (_within(x, MOST_SECONDS) and (np.diff(x) > 0.0).all() and 1e-6 <= step <= MOST_SECONDS):
+        raise ValueError("times")
     pings = _read_pings(data, x)
     flows = _read_flows(data, x, step)
+    if not (_within(pings["t_s"], MOST_SECONDS) and _within(pings["rtt_ms"], 1e9)):
+        raise ValueError("pings")
+    if not (flows["goodput_bytes"] >= 0.0).all() or not _within(flows["goodput_bytes"], 1e18):
+        raise ValueError("flows")
     if not pings.height and not flows.height:
         raise FlentError(f"{name}: has neither a ping nor a TCP flow that was measured")
-    end = float(max(x.max() + step, data["metadata"].get("TOTAL_LENGTH") or 0.0))
+    end = float(max(x.max() + step, min(float(data["metadata"].get("TOTAL_LENGTH") or 0.0), MOST_SECONDS)))
     loaded = flows.filter(pl.col("goodput_bytes") > 0.0)["t_s"]
     first, last = (float(loaded.min()), float(loaded.max()) + step) if len(loaded) else (0.0, end)  # type: ignore[arg-type]
     apps = _apps(pings.filter((pl.col("t_s") >= first) & (pl.col("t_s") <= last)), flows, last - first)
     summary = {"name": name, "duration_s": end, "warm_up_s": 0.0, "links": {}, "apps": apps}
     return Measured(name, summary, {"pings": pings, "flow_series": flows})
+
+
+def _within(values: Any, most: float) -> bool:
+    """Whether all are numbers of at most this size."""
+    return bool((np.abs(np.asarray(values, dtype=np.float64)) <= most).all())
 
 
 def of_result(result: Result, name: str) -> Measured:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import io
 import json
 import math
 import os
 import platform
+import re
 import sys
 import time
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from bloatlab import files
 from bloatlab.scenario import Scenario, version
 from bloatlab.simulation import TEXT, Result
 
@@ -63,8 +66,8 @@ def open_result(folder: str | Path) -> Result:
     """The result that `save` wrote into `folder`. Raises `ResultError` when it is not one."""
     folder = Path(folder)
     try:
-        scenario: dict[str, Any] = json.loads((folder / SCENARIO).read_text(encoding="utf-8"))
-        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        scenario: dict[str, Any] = json.loads(files.read_text(folder / SCENARIO))
+        summary: dict[str, Any] = json.loads(files.read_text(folder / SUMMARY))
         paths = sorted(p for p in (folder / TABLES).iterdir() if p.suffix.removeprefix(".") in FORMS)
         tables = {p.stem: typed(p.stem, read_table(p)) for p in paths}
     except FileNotFoundError as error:
@@ -132,40 +135,54 @@ def _finite(data: Any) -> Any:
 
 def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
     """`json_text` in a file."""
-    path.write_text(json_text(data, sort_keys=sort_keys), encoding="utf-8")
+    files.write(path, json_text(data, sort_keys=sort_keys))
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """A frame in the form that the file's suffix names; a whole file or the one that was there before."""
     if path.suffix.removeprefix(".") not in FORMS:
         raise ValueError(f"{path.suffix!r} is not a form of table; there are {', '.join(FORMS)}")
-    if not path.is_file() and path.exists():  # a pipe, a device
-        _write_form(frame, path.suffix, path)
-        return
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        _write_form(frame, path.suffix, aside)
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    files.write(path, _form(frame, path.suffix))
 
 
-def _write_form(frame: pl.DataFrame, form: str, path: Path) -> None:
-    match form:
+def _form(frame: pl.DataFrame, suffix: str) -> bytes | str:
+    match suffix:
         case ".parquet":
-            frame.write_parquet(path, compression="zstd", statistics=False)
+            data = io.BytesIO()  # polars' own errors do not say that a disk is full
+            frame.write_parquet(data, compression="zstd", statistics=False)
+            return data.getvalue()
         case ".csv":
-            frame.write_csv(path)
+            return csv_text(frame)
         case _:
-            frame.write_json(path)
+            return frame.write_json()
+
+
+#: How a cell of text begins that a spreadsheet takes for a formula, and what is put before it; numbers stay.
+_FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """A frame as CSV. Texts that a spreadsheet would run begin with a quote, and no terminal obeys any of them."""
+    columns: dict[str, pl.Expr] = {}
+    for name in (name for name, kind in frame.schema.items() if kind == pl.String):
+        of = pl.col(name)
+        formula = of.str.contains(_FORMULA) & ~of.str.contains(_NUMBER)
+        columns[name] = pl.when(formula).then(pl.concat_str(pl.lit(_QUOTE), of)).otherwise(of)
+    names = {name: f"{_QUOTE}{name}" for name in frame.columns if re.match(_FORMULA, name)}
+    return files.escaped(frame.with_columns(**columns).rename(names).write_csv())
+
+
+def _unquoted(frame: pl.DataFrame) -> pl.DataFrame:
+    """What `csv_text` was given."""
+    names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
+    return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """A frame that `write_table` wrote."""
     match path.suffix:
         case ".csv":
-            return pl.read_csv(path, infer_schema_length=None)
+            return _unquoted(pl.read_csv(path, infer_schema_length=None))
         case ".json":
             return pl.read_json(path, infer_schema_length=None)
         case _:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from bloatlab import _core, deliveries, laws, workloads
+from bloatlab import _core, deliveries, files, laws, workloads
 
 #: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
 Override = tuple[str, str]
@@ -196,7 +196,7 @@ def opened(path: str | Path) -> Callable[[Sets, str], Scenario]:
     if workload is not None:
         return functools.partial(_of_workload, workload)
     path = Path(path)
-    text = path.read_text(encoding="utf-8")
+    text = files.read_text(path)
     form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
     return lambda sets, source: parse(text, form=form, source=source, sets=sets, folder=path.parent)
 

@@ -10,13 +10,17 @@ Numbers never wrap: a line narrower than one label and one number is overrun, an
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from rich import console as rich_console
 from rich.cells import cell_len
-from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
+from bloatlab.files import escaped
 from bloatlab.tables import TextCell, TextTable, Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "muted": "dim", "marked": "yellow"}
@@ -49,6 +53,26 @@ class _Block:
 
     columns: Sequence[_Column]
     widths: Sequence[int]
+
+
+class Console(rich_console.Console):
+    """A console that shows names as they are: no `:x:` becomes a picture, and the terminal obeys none."""
+
+    def __init__(self, **options: Any) -> None:
+        """As rich's."""
+        super().__init__(emoji=False, **options)
+
+    def render(
+        self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """As rich's, but for control characters in texts."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(escaped(segment.text), segment.style)
+
+
+def emit(text: str) -> None:
+    """CSV or JSON for programs, which may stand on a terminal all the same."""
+    sys.stdout.write(escaped(text))
 
 
 def show(table: TextTable, console: Console) -> None:

@@ -6,12 +6,15 @@ The core hands both over in chunks while it runs. States are gathered into the r
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+
+from bloatlab import files
 
 #: Where the packets of a result are, in its folder.
 PACKETS = "packets"
@@ -44,7 +47,9 @@ class Traces:
         elif self._packets is not None:
             self._packets.mkdir(parents=True, exist_ok=True)
             place = self._packets / f"{self._parts:05}.parquet"
-            frame.write_parquet(place, compression="zstd", statistics=True)
+            data = io.BytesIO()  # polars' own errors do not say that a disk is full
+            frame.write_parquet(data, compression="zstd", statistics=True)
+            files.write(place, data.getvalue())
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:

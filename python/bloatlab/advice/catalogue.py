@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from bloatlab import workloads
+from bloatlab import files, workloads
 
 Kind = Literal["device", "load", "objective"]
 
@@ -189,7 +189,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
         known = names(kind)
         raise AdviceError(f"--{kind} {given}: no such {kind}{near(given, known)} ({', '.join(known)}, or a file.toml)")
     try:
-        return path.stem, tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.stem, tomllib.loads(files.read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise AdviceError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError:

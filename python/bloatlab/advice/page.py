@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from bloatlab import files
 from bloatlab.advice.layout import as_data, frame, options_table, ranked, wrong_table
 from bloatlab.advice.line import UP
 from bloatlab.advice.recommend import Recommendation
@@ -42,7 +43,7 @@ def bind(of: Recommendation, folder: Path, command: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / DATA, as_data(of))
     write_table(frame(of), folder / TABLE)
-    (folder / SCENARIO).write_text(f"# {sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}", encoding="utf-8")
+    files.write(folder / SCENARIO, f"# {sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}")
     drawings = [answer_figure(of), measures_figure(of)]
     for drawn in drawings:
         save_figure(drawn.figure(), folder / drawn.name)

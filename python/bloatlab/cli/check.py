@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.cli.runs import running, store_at
@@ -15,7 +14,7 @@ from bloatlab.expectations import Checked, NothingExpectedError, check, junit, t
 from bloatlab.results import ResultError
 from bloatlab.sweep import declared, watch
 from bloatlab.tables import counted
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, show
 
 
 def command(
@@ -76,7 +75,7 @@ def command(
                 raise BadInput(str(error)) from None
             done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
     if junit_to is not None:
-        writing(junit_to, lambda: junit_to.write_text(junit(done), encoding="utf-8"))
+        writing(junit_to, lambda: files.write(junit_to, junit(done)))
     out = Console()
     for one in done:
         show(table(one), out)

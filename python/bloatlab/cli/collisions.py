@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab import collisions
 from bloatlab.cli.common import BadInput, fresh, writing
@@ -17,9 +15,9 @@ from bloatlab.collisions import Share, Trials
 from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
-from bloatlab.results import json_text
+from bloatlab.results import csv_text, json_text
 from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, emit, show
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=collisions.MOST))]
 
@@ -130,10 +128,10 @@ def _share(name: str, share: Share) -> dict[str, float]:
 def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequence[Any], form: str) -> None:
     match form:
         case "csv":
-            sys.stdout.write(pl.DataFrame(rows).write_csv())
+            emit(csv_text(pl.DataFrame(rows)))
         case "json":
             given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
-            sys.stdout.write(json_text(given))
+            emit(json_text(given))
         case _:
             show(_table(rows), Console())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
@@ -21,7 +19,7 @@ from bloatlab.scenario import Scenario, parse
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, emit, show
 
 #: The study whose cases may be named instead of files.
 STUDY = "csc458"
@@ -93,7 +91,7 @@ def command(
     if output is not None:
         writing(output, lambda: write_json(output / COMPARED, done.as_data()))
     if form == "json":
-        sys.stdout.write(json_text(done.as_data()))
+        emit(json_text(done.as_data()))
     else:
         console = Console()
         show(done.table(), console)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import polars as pl
 from cyclopts import Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, reading
 from bloatlab.differences import TOP, Difference, diff
 from bloatlab.flent import FlentError
-from bloatlab.results import ResultError, json_text
-from bloatlab.terminal import show
+from bloatlab.results import ResultError, csv_text, json_text
+from bloatlab.terminal import Console, emit, show
 
 
 def command(
@@ -51,9 +49,9 @@ def command(
         raise BadInput(str(error)) from None
     match form:
         case "json":
-            sys.stdout.write(json_text(found.as_data()))
+            emit(json_text(found.as_data()))
         case "csv":
-            sys.stdout.write(pl.DataFrame(found.rows(), infer_schema_length=None).write_csv())
+            emit(csv_text(pl.DataFrame(found.rows(), infer_schema_length=None)))
         case _:
             _print(found, Console(), most, every=every)
     return 0

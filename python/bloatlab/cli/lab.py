@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, writing
@@ -17,6 +16,7 @@ from bloatlab.results import save
 from bloatlab.simulation import run
 from bloatlab.studies.csc458.build import Case, Lab, build
 from bloatlab.studies.csc458.lab import write_lab
+from bloatlab.terminal import Console
 
 _Positive = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 

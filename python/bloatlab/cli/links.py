@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from bloatlab import files
 from bloatlab.cli.common import BadInput, reading, scenario, writing
 from bloatlab.deliveries import read, written
 from bloatlab.recordings import RecordingError, of_file
 from bloatlab.scenario import quantity
 from bloatlab.tables import counted
+from bloatlab.terminal import emit
 
 app = App(name="links", help="Make a link of what was recorded.", help_format="markdown", result_action="return_value")
 
@@ -72,9 +74,9 @@ def rates(
     except RecordingError as error:
         raise BadInput(str(error)) from None
     if output is None:
-        sys.stdout.write(text)
+        emit(text)
     else:
-        writing(output, lambda: output.write_text(text, encoding="utf-8"))
+        writing(output, lambda: files.write(output, text))
         sys.stderr.write(f"written to {output}\n")
     return 0
 
@@ -105,7 +107,7 @@ def write(
         Lay a value over the file before it is read: --set seed=2. May be given again.
     """
     text = written(scenario(file, sets).text, link)
-    writing(output, lambda: output.write_text(text, encoding="utf-8"))
+    writing(output, lambda: files.write(output, text))
     sys.stderr.write(f"written to {output}\n")
     return 0
 
@@ -135,9 +137,9 @@ def show(
         "gaps_over_100ms": trace["gaps_over_100ms"],
     }
     if form == "json":
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        emit(json.dumps(told, indent=2) + "\n")
     else:
-        sys.stdout.write(
+        emit(
             f"{file}: {told['lines']} opportunities of 1504 bytes in {told['period_s']:g} s, "
             f"{told['mean_mbit']:.3f} Mbit/s\n"
             f"longest gap {told['longest_gap_ms']} ms; {counted(trace['gaps_over_100ms'], 'gap')} over 100 ms\n"

@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest
 from bloatlab.scenario import catalogue
 from bloatlab.studies import PUBLICATIONS, study
 from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import show, wrapped
+from bloatlab.terminal import Console, show, wrapped
 from bloatlab.workloads import WORKLOADS
 
 Entry = dict[str, Any]

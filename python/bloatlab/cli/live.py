@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
@@ -21,6 +20,7 @@ from bloatlab.cli.show import print_result
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
+from bloatlab.terminal import Console
 
 #: A run whose own lateness rule says that its numbers are not to be used.
 EXIT_INVALID = 3

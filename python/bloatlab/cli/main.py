@@ -6,6 +6,8 @@ too late to be used; 70 a bug; 130 Ctrl-C. A person never sees a traceback, unle
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import sys
@@ -112,6 +114,9 @@ for _name in _COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII has no µ
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -120,6 +125,7 @@ def call(arguments: Sequence[str]) -> int:
     try:
         _load(arguments)
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
+        sys.stdout.flush()
     except CycloptsError as error:
         name = " ".join(["bloatlab", *(word for word in arguments[:1] if word in _COMMANDS)])
         _say(_refused(error, name))
@@ -137,14 +143,8 @@ def call(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except (BrokenPipeError, SystemExit) as left:
         return _left(left)
-    except (Exception, Bug) as error:
-        if _stopped(error):
-            _say(str(error))
-            return EXIT_BAD_INPUT
-        if os.environ.get("BLOATLAB_TRACEBACK"):
-            raise
-        _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
-        return EXIT_BUG
+    except (Exception, Bug) as error:  # noqa: BLE001  the last resort
+        return _failed(error)
     return code if isinstance(code, int) else 0
 
 
@@ -173,10 +173,47 @@ def _refused(error: CycloptsError, name: str) -> str:
     return said
 
 
-def _stopped(error: BaseException) -> bool:
-    """Whether a sweep could not go on. Without a sweep none could."""
-    sweep = sys.modules.get("bloatlab.sweep")
-    return sweep is not None and isinstance(error, sweep.Stopped)
+def _failed(error: BaseException) -> int:
+    """The exit code of what no command expects, told in a line. Raises it again if BLOATLAB_TRACEBACK says so."""
+    if _interrupted(error):
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    refused = _refusal(error)
+    if refused is not None:
+        _say(refused)
+        return EXIT_BAD_INPUT
+    if os.environ.get("BLOATLAB_TRACEBACK"):
+        raise error
+    _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
+    return EXIT_BUG
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: a module that is interrupted while it loads may raise one of its own."""
+    met: BaseException | None = error
+    for _ in range(20):
+        if met is None:
+            break
+        if isinstance(met, KeyboardInterrupt) or "KeyboardInterrupt" in str(met):
+            return True
+        met = met.__cause__ or met.__context__
+    return False
+
+
+def _refusal(error: BaseException) -> str | None:
+    """What stands in the way, in a line: a sweep that cannot go on, the system, memory. None for a bug."""
+    sweep = sys.modules.get("bloatlab.sweep")  # without a sweep none could stop
+    if sweep is not None and isinstance(error, sweep.Stopped):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    if isinstance(error, OSError) and error.strerror:
+        if error.filename is not None:
+            return f"{error.filename}: {error.strerror.lower()}"
+        with contextlib.suppress(OSError, ValueError):  # what waits to be written is given up
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return f"standard output: cannot write: {error.strerror.lower()}"
+    return None
 
 
 def _say(line: str) -> None:
@@ -186,4 +223,4 @@ def _say(line: str) -> None:
 
 
 def _stderr() -> Console:
-    return Console(stderr=True)
+    return Console(stderr=True, emoji=False)

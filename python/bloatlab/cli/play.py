@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 import bloatlab
 from bloatlab.cli.common import BadInput, scenario, writing
 from bloatlab.laws import refuse
 from bloatlab.scenario import Scenario
+from bloatlab.terminal import Console
 
 #: The built page; `make playground` makes it, and a wheel carries it.
 PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"

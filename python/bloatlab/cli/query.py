@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
 from cyclopts import Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.runs import opened
-from bloatlab.results import FORMS, write_table
+from bloatlab.results import FORMS, csv_text, write_table
 from bloatlab.sweep import default_store, fingerprint
 from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, emit, show
 
 
 def command(
@@ -89,6 +87,6 @@ def _value(value: Any) -> str:
 
 _PRINT: dict[str, Callable[[pl.DataFrame], Any]] = {
     "text": _text,
-    "csv": lambda frame: sys.stdout.write(frame.write_csv()),
-    "json": lambda frame: sys.stdout.write(frame.write_json() + "\n"),
+    "csv": lambda frame: emit(csv_text(frame)),
+    "json": lambda frame: emit(frame.write_json() + "\n"),
 }

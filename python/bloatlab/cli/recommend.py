@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab.advice import AdviceError, Recommendation, answered, asked
 from bloatlab.cli.common import BadInput, fresh, writing
@@ -17,7 +16,7 @@ from bloatlab.cli.runs import running, store_at
 from bloatlab.results import json_text
 from bloatlab.sweep import watch
 from bloatlab.tables import counted
-from bloatlab.terminal import show, wrapped
+from bloatlab.terminal import Console, emit, show, wrapped
 
 #: Seeds that may be asked for.
 MOST_SEEDS = 1000
@@ -125,7 +124,7 @@ def command(
     if form == "json":
         from bloatlab.advice.layout import as_data  # noqa: PLC0415
 
-        sys.stdout.write(json_text(as_data(done)))
+        emit(json_text(as_data(done)))
     else:
         _print(done, everything=everything)
     where = "" if output is None else f"; report: {output / REPORT}"

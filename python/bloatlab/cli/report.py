@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, reading, writing
 from bloatlab.compare import COMPARED, compared_page, opened
@@ -17,6 +16,7 @@ from bloatlab.report import Page, write
 from bloatlab.report.results import results_page
 from bloatlab.results import ResultError
 from bloatlab.studies.kit import REPORT
+from bloatlab.terminal import Console
 
 
 def command(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, writing
 from bloatlab.cli.runs import running, store_at
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
 from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
+from bloatlab.terminal import Console, emit
 
 
 def command(
@@ -90,7 +89,7 @@ def command(
     except LiveError as error:
         raise BadInput(f"--live: {error}") from None
     if form == "json":
-        sys.stdout.write(json_text(outcome.as_data()))
+        emit(json_text(outcome.as_data()))
         options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
     else:
         outcome.print(Console(), full=full)

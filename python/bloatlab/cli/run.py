@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
@@ -21,6 +20,7 @@ from bloatlab.plots.kinds import Asked
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run
+from bloatlab.terminal import Console
 from bloatlab.traces import KINDS, PACKETS
 from bloatlab.warm_up import WarmUp, asked, find
 

@@ -6,11 +6,10 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
-from rich.console import Console
-
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
+from bloatlab.terminal import Console
 
 
 def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import polars as pl
 from cyclopts import Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, reading
-from bloatlab.results import ResultError, open_result
+from bloatlab.results import ResultError, csv_text, open_result
 from bloatlab.simulation import Result
 from bloatlab.summaries import headline, summary_tables
 from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import show, wrapped
+from bloatlab.terminal import Console, emit, show, wrapped
 
 
 def command(
@@ -57,9 +55,9 @@ def _print_table(found: Result, name: str, form: str) -> None:
     frame = found.table(name)
     match form:
         case "csv":
-            sys.stdout.write(frame.write_csv())
+            emit(csv_text(frame))
         case "json":
-            sys.stdout.write(frame.write_json() + "\n")
+            emit(frame.write_json() + "\n")
         case _:
             show(_beginning(name, frame), Console())
 

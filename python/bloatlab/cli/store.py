@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
-from rich.console import Console
 
 from bloatlab.cli.common import writing
 from bloatlab.cli.runs import opened
 from bloatlab.sweep import Store, default_store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock
 from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, show
 
 app = App(name="store", help_format="markdown", result_action="return_value")
 

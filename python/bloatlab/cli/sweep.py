@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,11 @@ from typing import Annotated, Literal
 
 import polars as pl
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, nearest, overrides, reading, say_notes, writing
 from bloatlab.cli.runs import running, store_at
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
-from bloatlab.results import FORMS, KNOWN_TABLES, read_table, write_table
+from bloatlab.results import FORMS, KNOWN_TABLES, csv_text, read_table, write_table
 from bloatlab.statistics import Method
 from bloatlab.sweep import (
     At,
@@ -39,7 +37,7 @@ from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.store import Store
 from bloatlab.sweep.until import Stop
 from bloatlab.tables import TextTable, counted
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, emit, show
 
 #: What a terminal shows of a table unless columns are named; as far as a scenario has it.
 SHOWN = (
@@ -159,7 +157,7 @@ def command(
         shown = wanted if columns or asked.columns else _shown(frame)
         _print(frame, asked, shown, done.stops, interval=interval, against=against, effects=effects)
     else:
-        sys.stdout.write(table.write_csv() if form == "csv" else table.write_json() + "\n")
+        emit(csv_text(table) if form == "csv" else table.write_json() + "\n")
     if asked.until is not None:
         console.print(where_it_stopped(done.stops, asked.until), markup=False, highlight=False, soft_wrap=True)
     _say_alike(frame, axes, console)
@@ -242,7 +240,7 @@ def _explained(asked: declared.Declared, of: Estimate, jobs: int) -> int:
         most = places * asked.until.most
         share = of.seconds * most / jobs
         line += f"; with until, more seeds: up to {counted(most, 'run')}, {_about(share)}"
-    sys.stdout.write(line + "\n")
+    emit(line + "\n")
     return 0
 
 

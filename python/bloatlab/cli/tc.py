@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from bloatlab.cli.common import scenario
+from bloatlab.terminal import emit
 
 
 def command(
@@ -33,5 +33,5 @@ def command(
     sets
         Lay a value over the file before it is read: --set link.up.rate=10mbit. May be given again.
     """
-    sys.stdout.write(scenario(file, sets).tc(link))
+    emit(scenario(file, sets).tc(link))
     return 0

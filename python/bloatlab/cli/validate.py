@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.results import write_json
 from bloatlab.sweep import default_jobs, watch
 from bloatlab.tables import counted
-from bloatlab.terminal import show
+from bloatlab.terminal import Console, show
 from bloatlab.validate import Entry, NoReferenceError, Validated, load, public, validate
 
 #: Columns of every table, where output is no terminal.

@@ -17,7 +17,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bloatlab import files
 from bloatlab.plots import style
+from bloatlab.plots.labels import safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,18 +117,30 @@ def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         handles, labels = _told(several[0][0], several[0][1])
         most = 6 if len(panels) > 1 else 5
         ncols = -(-len(labels) // max(1, -(-len(labels) // most)))
-        drawn.legend(handles, labels, loc="outside lower center", ncols=max(1, ncols))
+        _named(
+            drawn.legend(
+                handles, [str(place) for place in range(len(labels))], loc="outside lower center", ncols=max(1, ncols)
+            ),
+            labels,
+        )
         return
     for axes, panel in several:
         handles, labels = _told(axes, panel)
-        axes.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, fontsize=8.0)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2, "fontsize": 8.0}
+        _named(axes.legend(handles, [str(place) for place in range(len(labels))], **below), labels)
+
+
+def _named(legend: Any, labels: Sequence[str]) -> None:
+    """Gives entries their names as plain text: of matplotlib's own labels, one with "_" in front means no entry."""
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(label)
 
 
 def _told(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
     """The entries of a legend; `quiet` lines have none, for the caption says what they are."""
-    handles, labels = axes.get_legend_handles_labels()
+    handles, _ = axes.get_legend_handles_labels()
     loud = [place for place, series in enumerate(panel.series) if not series.quiet]
-    return [handles[place] for place in loud], [labels[place] for place in loud]
+    return [handles[place] for place in loud], [safe(panel.series[place].label) for place in loud]
 
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
@@ -134,9 +148,9 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
     from matplotlib import rc_context  # noqa: PLC0415
 
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
-    svg.write_text(_svg(drawn), encoding="utf-8")
-    with rc_context(_rc()):
-        drawn.savefig(png, dpi=200, facecolor="white", metadata={"Software": None})
+    files.write(svg, _svg(drawn))
+    with rc_context(_rc()), files.beside(png) as aside:
+        drawn.savefig(aside, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     return svg, png
 
 
@@ -196,9 +210,9 @@ def _rc() -> Any:
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
-    for series in panel.series:
+    for place, series in enumerate(panel.series):
         x, y = thin(*visible(series, panel.x_range))
-        options: dict[str, Any] = {"label": series.label, "linestyle": (0, (5, 3)) if series.dashed else "-"}
+        options: dict[str, Any] = {"label": str(place), "linestyle": (0, (5, 3)) if series.dashed else "-"}
         if series.colour is not None:
             options["color"] = series.colour
         match series.kind:

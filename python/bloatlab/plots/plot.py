@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
+from bloatlab import files
 from bloatlab.plots.draw import svg_text
 from bloatlab.plots.kinds import NAMES, Asked, Kind, kinds
 from bloatlab.plots.kinds import kind as kind_named
@@ -155,14 +156,17 @@ svg {{ width: 100%; height: auto }}
 
 def _write(drawn: Drawn, path: Path, suffix: str) -> None:
     figure = drawn.figure
-    match suffix:
-        case ".html":
-            page = _PAGE.format(title=html.escape(drawn.title), svg=svg_text(figure, drawn.title), width=1100)
-            path.write_text(page, encoding="utf-8")
-        case ".svg":
-            figure.savefig(path, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        case ".pdf":
-            figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-        case _:
-            dpi = WIDTHS[drawn.width].dpi
-            figure.savefig(path, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
+    if suffix == ".html":
+        page = _PAGE.format(title=html.escape(drawn.title), svg=svg_text(figure, drawn.title), width=1100)
+        files.write(path, page)
+        return
+    with files.beside(path) as aside:
+        match suffix:
+            case ".svg":
+                figure.savefig(aside, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+            case ".pdf":
+                dates = {"CreationDate": None, "Creator": None, "Producer": None}
+                figure.savefig(aside, format="pdf", metadata=dates)
+            case _:
+                dpi = WIDTHS[drawn.width].dpi
+                figure.savefig(aside, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from bloatlab import files
 from bloatlab.report.chart import FigureBlock
 from bloatlab.report.reasons import Reasons, has_why, letters
 from bloatlab.tables import TextTable, Tone
@@ -150,7 +151,7 @@ def render(page: Page) -> str:
 
 def write(page: Page, path: Path) -> Path:
     """The page as a file; returns its path."""
-    path.write_text(render(page), encoding="utf-8")
+    files.write(path, render(page))
     return path
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bloatlab import files
 from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
@@ -240,7 +241,7 @@ def _provenance(given: Sequence[str | Path], command: str) -> Provenance:
     for place in map(Path, given):
         words = [str(place)]
         if (place / PROVENANCE).exists():
-            told = json.loads((place / PROVENANCE).read_text(encoding="utf-8"))
+            told = json.loads(files.read_text(place / PROVENANCE))
             words += [f"{name} {told[key]}" for name, key in _TOLD if told.get(key) is not None]
         rows.append(("From", ", ".join(words)))
     return Provenance(rows)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from rich.console import Console
-
 from bloatlab.sweep import Executor, Store, default_jobs
 from bloatlab.tables import counted
+from bloatlab.terminal import Console
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bloatlab import warm_up, workloads
+from bloatlab import files, warm_up, workloads
 from bloatlab.scenario import Override, Scenario, opened
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
@@ -60,7 +60,7 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
     Raises `GridError`, and `OSError` or `UnicodeDecodeError` for a file (or its scenario's) that cannot be read.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(files.read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{path}: not valid TOML: {error}") from None
     try:
@@ -146,7 +146,8 @@ def seeds_of(given: Any, asked: int | None = None) -> Sequence[int]:
             return given
         case _:
             pass
-    raise GridError(f"seeds: {given} is neither a number of seeds from 1 on nor a list of different ones")
+    shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
+    raise GridError(f"seeds: {shown} is neither a whole number from 1 to {MOST_RUNS} nor a list of different seeds")
 
 
 def _columns(columns: Any) -> Sequence[str]:

@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
+from bloatlab import files
+
 Grade = Literal["A", "B", "C"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C")
 
@@ -93,7 +95,7 @@ def public() -> list[Path]:
 def load(path: Path) -> list[Entry]:
     """The scenarios of a file, in its order. Raises `NoReferenceError`, and `OSError` or `UnicodeDecodeError`."""
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json.loads(files.read_text(path))
     except json.JSONDecodeError as error:
         raise NoReferenceError(f"{path}: line {error.lineno}: not JSON: {error.msg.lower()}") from None
     except RecursionError:

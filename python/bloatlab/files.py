@@ -1,0 +1,74 @@
+"""Files of people: read within a bound, written whole or not at all; texts of files as a terminal may show them.
+
+A name in a result, a capture or a data file may hold anything, such as an escape sequence that a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Generator
+from pathlib import Path
+
+#: Most bytes of a file that is read at once: scenarios, grids, traces, data files of flent. A day of a trace has 20 MB.
+MOST_BYTES = 256 << 20
+
+#: Control characters but tab and newline, characters without width, and those that turn the text around.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+class TooLargeError(OSError):
+    """A file with more bytes than are read."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(None, f"more than {most} bytes, the most that is read", str(path))
+
+
+def read(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file, of a device or a pipe, too. Raises `OSError`; `TooLargeError` for more than `most`."""
+    most = MOST_BYTES if most is None else most
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise TooLargeError(path, most)
+    return data
+
+
+def read_text(path: Path, most: int | None = None) -> str:
+    """The text of a file. Raises as `read` does, and `UnicodeDecodeError`."""
+    return read(path, most).decode("utf-8").replace("\r\n", "\n")
+
+
+@contextlib.contextmanager
+def beside(path: Path) -> Generator[Path]:
+    """A place to write to, renamed to `path` at the end; after an error it goes, and `path` is as it was."""
+    if path.exists() and not path.is_file():  # a pipe, a device
+        yield path
+        return
+    aside = path.with_name(f".{secrets.token_hex(6)}.writing{path.suffix}")
+    try:
+        yield aside
+        aside.replace(path)
+    except BaseException as error:
+        aside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is not None and str(error.filename) == str(aside):
+            error.filename = str(path)
+        raise
+
+
+def write(path: Path, data: bytes | str) -> None:
+    """A whole file, or the one that was there before. Raises `OSError`."""
+    with beside(path) as aside:
+        try:
+            aside.write_bytes(data.encode() if isinstance(data, str) else data)
+        except OSError as error:
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
+
+
+def escaped(text: str) -> str:
+    """A text without what a terminal would obey or hide: each becomes a backslash, u and its number."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
