@@ -179,7 +179,7 @@ def test_a_scenario_given_as_a_grid_is_told_apart(say, scenario_file: Path):
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
-    assert set(lists) == {"qdiscs", "links", "apps", "tcp", "grades", "workloads", "studies"}
+    assert set(lists) == {"qdiscs", "links", "modems", "apps", "tcp", "grades", "workloads", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
@@ -196,6 +196,13 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "When count grows. Words: with_drop, if_still_above." in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
+    # a modem's parameters by their paths in a scenario, with the words that they take
+    docsis = say("list", "docsis")[1]
+    assert "flow.max_traffic_burst" in docsis
+    assert "recorded, live" in docsis
+    (modem,) = json.loads(say("list", "docsis", "-f", "json")[1])["modems"]
+    assert {"name", "default", "description", "words"} == set(modem["params"][0])
+    assert "downstream.channel" in say("list", "docsis31")[1]
     assert "Scales of grades (grade.scale): dslreports, waveform, vrecipes, rpm" in out
     assert (
         "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else" in say("list", "vrecipes")[1]

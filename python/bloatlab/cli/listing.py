@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, nearest
-from bloatlab.scenario import catalogue
+from bloatlab.scenario import catalogue, schema
 from bloatlab.studies import PUBLICATIONS, study
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.terminal import Console, show, wrapped
@@ -26,16 +26,17 @@ def command(
     *,
     form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
 ) -> int:
-    """List disciplines, links, applications, TCP presets, grades, workloads and studies; or one, with its parameters.
+    """List disciplines, links, modems, applications, TCP presets, grades, workloads, studies; or one of them in full.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, links, apps, tcp, grades, workloads, studies), or the name of one entry: codel, voip, ...
+        One kind (qdiscs, links, modems, apps, tcp, grades, workloads, studies), or one entry: codel, docsis, ...
     form
         text for people, json for programs.
     """
-    kinds: dict[str, list[Entry]] = {**catalogue(), "workloads": _workloads(), "studies": _studies()}
+    found = {**catalogue(), "modems": _modems(), "workloads": _workloads(), "studies": _studies()}
+    kinds = {kind: found[kind] for kind in _TITLES}
     chosen = _chosen(what, kinds)
     if form == "json":
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
@@ -43,7 +44,11 @@ def command(
     console = Console()
     if what is None or what in kinds:
         for place, (kind, entries) in enumerate(chosen.items()):
-            names_only = what is None and kind in {"links", "grades"}  # everything is on one page: these by name
+            names_only = what is None and kind in {
+                "links",
+                "modems",
+                "grades",
+            }  # everything is on one page: these by name
             if place and not names_only:
                 console.print()
             if names_only:
@@ -52,7 +57,8 @@ def command(
                 continue
             brief = {"tcp": _brief, "workloads": _families}.get(kind) if what is None else None
             show(_overview(kind, brief(entries) if brief else entries), console)
-        console.print()
+        if what is not None:
+            console.print()
         _say("bloatlab list NAME shows one of these with its parameters.", console)
         return 0
     for kind, entries in chosen.items():
@@ -61,13 +67,14 @@ def command(
     return 0
 
 
-#: Of each kind: its title, and where a scenario (or a command) names it.
+#: Of each kind, in the order of the page: its title, and where a scenario (or a command) names it.
 _TITLES = {
-    "qdiscs": ("Queue disciplines", "link.NAME.queue"),
-    "links": ("Links without a rate", "link.NAME.delivery"),
     "apps": ("Applications", "app.NAME.traffic"),
-    "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
     "grades": ("Scales of grades", "grade.scale"),
+    "links": ("Links without a rate", "link.NAME.delivery"),
+    "modems": ("Modems and shapers", "link.NAME"),
+    "qdiscs": ("Queue disciplines", "link.NAME.queue"),
+    "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
     "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),
     "studies": ("Studies", "bloatlab reproduce NAME"),
 }
@@ -103,6 +110,38 @@ def _studies() -> list[Entry]:
         }
         for name, of in PUBLICATIONS.items()
     ]
+
+
+#: The keys of a link that shape it, and the definition of each in the schema.
+_MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "ShaperParams"}
+
+
+def _modems() -> list[Entry]:
+    """What may stand between a link's queue and its wire; the parameters of their inner tables by their path."""
+    types = schema()["$defs"]
+    link = types["Link"]["properties"]
+    return [
+        {"name": key, "doc": " ".join(link[key]["description"].split()), "params": list(_parameters(types, types[of]))}
+        for key, of in _MODEMS.items()
+    ]
+
+
+def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "") -> Iterator[Entry]:
+    for name, value in of["properties"].items():
+        refs = [v["$ref"].rpartition("/")[2] for v in (value, *value.get("anyOf", [])) if "$ref" in v]
+        inner = [types[ref] for ref in refs]
+        for table in [t for t in inner if "properties" in t]:
+            yield from _parameters(types, table, f"{path}{name}.")
+        words = [
+            w for t in (value, *inner) for w in (*t.get("enum", []), *(o.get("const") for o in t.get("oneOf", [])))
+        ]
+        if not any("properties" in t for t in inner):
+            yield {
+                "name": f"{path}{name}",
+                "default": value.get("default"),
+                "description": value.get("description", ""),
+                "words": [w for w in words if w is not None],
+            }
 
 
 def _workloads() -> list[Entry]:
