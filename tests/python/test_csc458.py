@@ -141,6 +141,12 @@ def test_an_experiment_is_asked_for_by_name():
         experiment_cases("nothing")
 
 
+def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    given = ["reproduce", "csc458", "--quick", "-o", str(tmp_path), "--no-store", "--set", "link.nosuch=3"]
+    assert call(given) == 2
+    assert "link.nosuch: 3 is not valid; expected a table" in capsys.readouterr().err
+
+
 def test_an_order_needs_its_margin():
     """Lower is by 5 % of the larger value; mostly is 60 % of the time."""
 

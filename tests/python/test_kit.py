@@ -196,3 +196,15 @@ def printed(done: Reproduction, width: int, *, full: bool = False) -> list[str]:
     out = StringIO()
     done.print(Console(file=out, width=width), full=full)
     return out.getvalue().splitlines()
+
+
+def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path):
+    """`reproduce --set`: every scenario has the value, and the study's verdict is that of a quick look: none."""
+    console = Console(file=StringIO())
+    options = Options(tmp_path, seeds=1, jobs=1, console=console, sets=(("duration", "2s"), ("record.warm_up", "0s")))
+    ran = kit.simulate(CASES, build, [1], Measure(NAME, measure), options, NAME)
+    assert {p.scenario.data["duration"] for p in ran.points} == {"2s"}
+    begun = kit.begin(options, NAME, "3 cases", 1, "A quick look.")
+    assert begun.proves_nothing.startswith("Changed in every run: duration=2s, record.warm_up=0s.")
+    assert Scorecard(NAME, 1, [], [], begun.proves_nothing).met is None
+    assert kit.begin(replace(options, sets=()), NAME, "3 cases", 1, "A quick look.").proves_nothing == ""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, nearest, writing
+from bloatlab.cli.common import BadInput, nearest, overrides, writing
 from bloatlab.cli.runs import running, store_at
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
@@ -29,6 +29,7 @@ def command(
     quick: Annotated[bool, Parameter(negative=())] = False,
     full: Annotated[bool, Parameter(negative=())] = False,
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
+    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     store: Path | None = None,
     no_store: Annotated[bool, Parameter(negative=())] = False,
     force: Annotated[bool, Parameter(negative=())] = False,
@@ -59,6 +60,9 @@ def command(
         Print every table, published beside ours, before the answer. The report has them in any case.
     experiments
         Further runs beyond the published tables, by name, or "all". May be given again.
+    sets
+        Lay a value over every scenario of the study: --set link.up.rate=5mbit. Then nothing is judged: the published
+        values are of other runs. May be given again; later ones win.
     store
         Folder where runs are kept, so that none is done twice. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
@@ -82,7 +86,7 @@ def command(
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = store_at(store, console, refused=no_store)
-    options = Options(out, seeds, jobs, quick, asked, console, kept, on_kernels)
+    options = Options(out, seeds, jobs, quick, asked, console, kept, on_kernels, sets=overrides(sets))
     try:
         with contextlib.nullcontext() if dask is None else running(dask, jobs, console) as executor:
             outcome = writing(out, lambda: wanted.reproduce(replace(options, executor=executor)))

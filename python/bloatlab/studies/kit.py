@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -26,7 +26,7 @@ from bloatlab.studies.folder import file_name, provenance
 from bloatlab.studies.layout import claims_table, facts, misses, reached_table, seeds, shares_table
 from bloatlab.studies.registry import PUBLICATIONS, Options
 from bloatlab.studies.scorecard import Origin, Scorecard
-from bloatlab.sweep import At, Gathered, Grid, Measure, gather, watch
+from bloatlab.sweep import At, Gathered, Grid, Measure, Point, gather, watch
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import show, wrapped
 
@@ -154,9 +154,18 @@ def begin(options: Options, study: str, what: str, quick_seeds: int, quick_warni
     seeds = range(1, (quick_seeds if options.quick else options.seeds) + 1)
     said = f"[bold]{study}[/]  {what}, {counted(len(seeds), 'seed')}, {options.workers}"
     options.console.print(said, highlight=False)
-    if options.quick:
-        options.console.print(f"[yellow]{quick_warning}[/]")
-    return Begun(options, seeds, quick_warning if options.quick else "", time.perf_counter())
+    warning = " ".join([*([quick_warning] if options.quick else []), *_changed(options)])
+    if warning:
+        options.console.print(warning, style="yellow", markup=False)
+    return Begun(options, seeds, warning, time.perf_counter())
+
+
+def _changed(options: Options) -> list[str]:
+    """What is changed in every scenario, and what that means; nothing where nothing is."""
+    if not options.sets:
+        return []
+    pairs = ", ".join(f"{path}={value}" for path, value in options.sets)
+    return [f"Changed in every run: {pairs}. The published values are of other runs, so nothing is judged."]
 
 
 def simulate(
@@ -168,7 +177,13 @@ def simulate(
     what: str,
 ) -> Gathered[At]:
     """Every case with every seed; `scenario` takes `case` and `seed`, `what` is said at the progress bar."""
-    points = Grid({"case": cases}, scenario, seeds).points()
+    return run(Grid({"case": cases}, scenario, seeds).points(), measure, options, what)
+
+
+def run(points: Sequence[Point[At]], measure: Measure, options: Options, what: str) -> Gathered[At]:
+    """Every point, with what `--set` changes laid over its scenario. Raises `ScenarioError`."""
+    if options.sets:
+        points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
     bar = watch(what, options.console)
     return gather(points, measure, store=options.store, jobs=options.jobs, watch=bar, executor=options.executor)
 

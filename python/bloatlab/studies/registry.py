@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from bloatlab.scenario import Override
 from bloatlab.sweep import Executor, Store, default_jobs
 from bloatlab.tables import counted
 from bloatlab.terminal import Console
@@ -19,7 +20,7 @@ class Options:
 
     `store` is where runs are kept and found again; None runs everything and keeps nothing. `executor` runs them, else
     `jobs` threads of this process. `live` runs the cases on kernels,
-    too, in a study that is in `ON_KERNELS`.
+    too, in a study that is in `ON_KERNELS`. `sets` are laid over every scenario of the study, as `bloatlab run --set` does.
     """
 
     out: Path
@@ -31,6 +32,7 @@ class Options:
     store: Store | None = None
     live: bool = False
     executor: Executor | None = None
+    sets: Sequence[Override] = ()
 
     @property
     def workers(self) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 from bloatlab.report import Answer
 from bloatlab.studies import layout as shared
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.kit import Reproduced, begin, bind
+from bloatlab.studies.kit import Reproduced, begin, bind, run
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scte2013 import figures, layout
 from bloatlab.studies.scte2013.answer import answer
@@ -22,7 +22,7 @@ from bloatlab.studies.scte2013.page import page
 from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
-from bloatlab.sweep import At, Gathered, Measure, gather, watch
+from bloatlab.sweep import At, Gathered, Measure
 from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 60
@@ -93,8 +93,7 @@ def _run(experiment: Experiment, seeds: range, options: Options) -> _Ran:
     elif experiment in TEXT:
         measured = TOLD
     points = experiment.grid(seeds, QUICK_SECONDS if options.quick else None).points()
-    watching = watch(experiment.name, options.console)
-    return gather(points, measured, store=options.store, jobs=options.jobs, watch=watching, executor=options.executor)
+    return run(points, measured, options, experiment.name)
 
 
 def measures_of(ran: Mapping[str, _Ran]) -> Runs:
