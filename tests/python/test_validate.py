@@ -75,6 +75,7 @@ def test_tc_is_read_in_its_own_units():
         ("pfifo limit ٣", "is not a whole number"),
         ("codel target 5parsecs", "'5parsecs' is not a time"),
         ("red bandwidth -1mbit", "is not a rate"),
+        ("fq_codel ce_threshold 1ms ce_threshold_selector 0x1", "'0x1' is not VALUE/MASK"),
         ("x" * 5000, "..."),
     ],
 )
@@ -99,6 +100,10 @@ def test_kernel_defaults():
     fq = queue("fq_codel")
     assert (fq["limit"], fq["flows"], fq["memory_limit"], fq["ecn"]) == ("10240p", 1024, "33554432B", True)
     assert (queue("fq_codel noecn")["ecn"], queue("codel")["ecn"], queue("codel")["limit"]) == (False, False, "1000p")
+    # tc-fq_codel(8): only what has VALUE under MASK is marked above ce_threshold
+    chosen = queue("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
+    assert (chosen["ce_threshold"], chosen["ce_threshold_selector"]) == ("1000000ns", "0x1/0x3")
+    build(entry("sf-C-fq_codel-cu2", qdisc="fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"), 1)
     # tc-pie(8): alpha 2, beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["tupdate"]) == (0.125, 1.25, "20000000ns", "15000000ns")
@@ -144,6 +149,7 @@ def test_what_is_not_there_is_said(text: str, why: str):
         ({"up_bps": 400_000, "up_qdisc": "pfifo"}, "up_qdisc that does not shape"),
         ({"tso": 2}, "tso 2"),
         ({"h1_qdisc": "codel"}, "h1_qdisc codel"),
+        ({"h1_qdisc": "sfq limit 9"}, "h1_qdisc sfq limit 9"),
         ({"gso_max_segs": "all"}, "gso_max_segs all"),
     ],
 )
@@ -263,7 +269,7 @@ def test_senders_have_the_kernels_bursts():
 
 def test_a_discipline_of_h1_paces_or_not():
     """Its access has no rate to speak of: 1514 bytes take 0.12 us at 100 Gbit/s."""
-    for h1_qdisc, paced in (("fq", True), ("pfifo", False)):
+    for h1_qdisc, paced in (("fq", True), ("pfifo", False), ("pfifo limit 1000", False)):
         data = build(entry("sf-D-hystart-20M-40-fq", h1_qdisc=h1_qdisc), 1).data
         assert (data["link"]["nic"]["rate"], data["tcp"]["kernel0"]["paced"]) == ("100gbit", paced)
 
@@ -345,7 +351,7 @@ def test_metrics_by_hand():
     summary = {"links": {"up": {"classes": classes}}}
     found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
     assert found["mark_frac"] == pytest.approx(0.2)
-    assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.25)
+    assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.29)
     # 20 segments of 1448 bytes
     assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
@@ -464,4 +470,16 @@ def test_packets_of_several_segments():
     assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
     with pytest.raises(NotSupportedError, match="tso 2"):
         build(entry(name, tso=2), 1)
-    assert build(entry("sf-B-10M-be-cu4"), 1).data["tcp"]["kernel0"]["tso"] is False
+
+
+def test_a_burst_is_cut_before_the_queue():
+    """All segments of a burst join at once: with 12 us between them (1 Gbit/s) the step marks fewer."""
+    for name, bursts in (("sf-A-40M-10-dc1", True), ("sf-A-40M-10-dc1-gso1", False), ("sf-b-pie-reno", True)):
+        data = build(ENTRIES[name], 1).data
+        assert (data["tcp"]["kernel0"]["tso"], "cut" in data["link"]) == (bursts, bursts), name
+    whole = [name for name, given in ENTRIES.items() if given.rest.get("tso")]
+    assert whole
+    assert all("cut" not in build(ENTRIES[name], 1).data["link"] for name in whole)
+    name = "sf-A-40M-10-dc1-cu1-udpC"
+    (marks,) = [c for c in validate([ENTRIES[name]], seeds=2).cells if c.metric == "step_marks"]
+    assert marks.within, marks.ours

@@ -1,6 +1,6 @@
 """A kernel's scenario as one of ours: the same network, the same traffic, every size with its Ethernet header.
 
-    h1 --nic, 1 Gbit/s-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
+    h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
@@ -17,9 +17,9 @@ from typing import Any
 from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, ScenarioDict, from_dict
 from bloatlab.validate.queues import NotSupportedError, Translated, translate
 from bloatlab.validate.reference import Entry, Flows, Udp
-from bloatlab.validate.tc import parse
+from bloatlab.validate.tc import Qdisc, parse
 
-UP, HOP, BACK, ACKS = "up", "hop", "back", "acks"
+UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
 ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
@@ -117,7 +117,7 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
     if entry.rest.get("tso", 0) not in {0, 1}:
         raise NotSupportedError(f"tso {str(entry.rest['tso'])[:40]}")
-    if entry.rest.get("h1_qdisc", "fq") not in {"fq", "pfifo"}:
+    if "h1_qdisc" in entry.rest and _own_qdisc(entry).kind not in {"fq", "pfifo"}:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
@@ -161,8 +161,12 @@ def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dic
     delay = _time(entry.rtt_ms * 1e-3)
     way_back = here if entry.up_bps is None else "s2"
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
+    entrance = "e0" if cuts(entry) else "s0"
+    if cuts(entry):
+        # a discipline that takes single segments only, and at this rate holds none
+        links[CUT] = _wire(entrance, "s0", UNLIMITED_BPS) | {"queue": "cake besteffort flowblind"}
     for k, host in enumerate(senders.values()):
-        links["nic" if k == 0 else f"nic{k}"] = _wire(host, "s0", access)
+        links["nic" if k == 0 else f"nic{k}"] = _wire(host, entrance, access)
         if several:
             links[f"in{k}"] = _wire(here, host, ACCESS_BPS)
     for k, host in enumerate(receivers.values()):
@@ -216,7 +220,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
         "gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)),
         "paced": _paced(entry),
         "ack_pushed": True,
-        "tso": offloads(entry),
+        "tso": offloads(entry) or cuts(entry),
     }
     stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
     if accurate:
@@ -230,7 +234,17 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 def _paced(entry: Entry) -> bool:
     """Whether h1's own queue discipline paces every flow."""
-    return entry.rest.get("h1_qdisc") == "fq"
+    return "h1_qdisc" in entry.rest and _own_qdisc(entry).kind == "fq"
+
+
+def _own_qdisc(entry: Entry) -> Qdisc:
+    """h1's own discipline. A pfifo's limit decides nothing: an access without a rate takes every packet at once."""
+    return parse(str(entry.rest["h1_qdisc"]))
+
+
+def cuts(entry: Entry) -> bool:
+    """Whether a burst passes its host's link whole and is cut before s0: its segments join the queue together."""
+    return not entry.rest.get("tso") and entry.rest.get("gso_max_segs", GSO_MAX_SEGS) != 1
 
 
 def offloads(entry: Entry) -> bool:

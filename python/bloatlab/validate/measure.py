@@ -4,7 +4,7 @@ window      [warm-up, duration); pings that left in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
-mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: marks in L by arrivals
+mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: all marks / arrivals in L
 ce_frac     packets marked with CE as the sender was told / its segments delivered
 retrans     segments of a group's flows that were sent again in the window
 backlog     packets in the discipline, looked at each 10 to 30 ms
@@ -240,7 +240,10 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """CE marks at the discipline, and of dualpi2 those of its queues and of its two rules."""
+    """CE marks at the discipline, and of dualpi2 those of its two rules.
+
+    `mark_per_l_pkt` is all marks of the discipline, those of C among them, by the packets that joined L (METHOD.md).
+    """
     frame = inside(result.table("queue_series").filter(pl.col("link") == UP), window)
     if "marked_packets" not in frame.columns:
         return {}
@@ -249,10 +252,9 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     classes: Mapping[str, Mapping[str, Any]] = result.summary.get("links", {}).get(UP, {}).get("classes", {})
     if "marked_packets" in classes.get("L", {}):
         law, step = (sum(float(c["marked_packets"][rule]) for c in classes.values()) for rule in ("law", "step"))
-        in_l = classes["L"]
-        arrived = float(in_l["offered_packets"])
-        of_l = float(in_l["marked_packets"]["law"]) + float(in_l["marked_packets"]["step"])
-        found |= {"pi_marks": law, "step_marks": step, "mark_per_l_pkt": of_l / arrived if arrived else math.nan}
+        joined = float(classes["L"]["offered_packets"])
+        per_packet = (law + step) / joined if joined else math.nan
+        found |= {"pi_marks": law, "step_marks": step, "mark_per_l_pkt": per_packet}
     return found
 
 

@@ -67,7 +67,11 @@ def _codel(q: Qdisc, _link: _Link) -> Translated:
 
 
 def _fq_codel(q: Qdisc, _link: _Link) -> Translated:
-    rest = {"variant": "linux", "drop_batch": q.count("drop_batch", 64)}
+    rest: dict[str, Any] = {"variant": "linux", "drop_batch": q.count("drop_batch", 64)}
+    selector = q.text_of("ce_threshold_selector")
+    # without a threshold it chooses among nothing, as in the kernel
+    if selector is not None and q.has("ce_threshold"):
+        rest["ce_threshold_selector"] = selector
     return Translated({"fq_codel": _codel_law(q, ecn=True) | _shared(q) | rest})
 
 

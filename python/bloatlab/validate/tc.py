@@ -37,15 +37,16 @@ class Kind(Enum):
     SIZE = "a size such as 1514, 32Mb"
     TIME = "a time such as 5ms"
     RATE = "a rate such as 10mbit"
+    SELECTOR = "VALUE/MASK, each a byte, such as 0x1/0x3"
 
 
 @dataclass(frozen=True, slots=True)
 class Qdisc:
-    """A queue discipline with the options that were named: bytes, seconds, bit/s; True for a flag."""
+    """A queue discipline with the options that were named: bytes, seconds, bit/s, text; True for a flag."""
 
     kind: str
     root: bool
-    options: Mapping[str, float | bool]
+    options: Mapping[str, float | bool | str]
     text: str
 
     def number(self, name: str) -> float | None:
@@ -56,6 +57,11 @@ class Qdisc:
     def count(self, name: str, default: int) -> int:
         """A named option's value as a whole number, or `default`."""
         return int(self.options.get(name, default))
+
+    def text_of(self, name: str) -> str | None:
+        """A named selector's text."""
+        value = self.options.get(name)
+        return None if value is None else str(value)
 
     def has(self, name: str) -> bool:
         """Whether a flag stands there."""
@@ -119,7 +125,7 @@ DISCIPLINES: Mapping[str, Mapping[str, Kind]] = {
     "pfifo": {"limit": Kind.COUNT},
     "bfifo": {"limit": Kind.SIZE},
     "codel": _CODEL,
-    "fq_codel": _CODEL | _FAIR | {"drop_batch": Kind.COUNT},
+    "fq_codel": _CODEL | _FAIR | {"drop_batch": Kind.COUNT, "ce_threshold_selector": Kind.SELECTOR},
     "pie": _PIE,
     "fq_pie": _PIE | _FAIR | {"ecn_prob": Kind.NUMBER},
     "sfq": {
@@ -151,7 +157,7 @@ def parse(text: str) -> Qdisc:
     if kind not in DISCIPLINES:
         raise TcError(f"{clip(kind)!r} is no known queue discipline{_nearest(kind, (*DISCIPLINES, *CORE))}")
     known = DISCIPLINES[kind]
-    options: dict[str, float | bool] = {}
+    options: dict[str, float | bool | str] = {}
     place = 0
     # each turn takes at least one word
     while place < len(rest):
@@ -182,8 +188,16 @@ _UNITS: Mapping[Kind, Mapping[str, float]] = {
 }
 
 
-def _value(word: str, kind: Kind, where: str) -> float:
-    """The number that a word means, in bytes, seconds, bit/s."""
+#: A byte as tc reads one: decimal, or hexadecimal behind 0x.
+_BYTE = r"(?:0x[0-9a-f]{1,2}|[0-9]{1,3})"
+
+
+def _value(word: str, kind: Kind, where: str) -> float | str:
+    """What a word means: a number in bytes, seconds, bit/s, or a selector as it stands."""
+    if kind is Kind.SELECTOR:
+        if not re.fullmatch(f"{_BYTE}/{_BYTE}", word.lower(), flags=re.ASCII):
+            raise TcError(f"{where} {clip(word)!r} is not {kind.value}")
+        return word.lower()
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", word.lower(), flags=re.ASCII)
     factor = _UNITS[kind].get(found[2]) if found else None
     whole = kind is not Kind.COUNT or (found is not None and "." not in found[1])
