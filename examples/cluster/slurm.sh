@@ -4,7 +4,7 @@
 #   sbatch examples/cluster/slurm.sh examples/sweeps/home-upload.toml -o runs/upload.csv
 #
 # Needs, on every node: the same folder (a shared file system) with .venv, made by `make venv` and
-# `.venv/bin/pip install 'bloatlab[cluster]'`. A job that reaches its time limit loses the runs under way and no other:
+# `.venv/bin/pip install dask distributed`. A job that reaches its time limit loses the runs under way and no other:
 # submit it again.
 
 #SBATCH --job-name=bloatlab
@@ -14,6 +14,7 @@
 #SBATCH --time=12:00:00
 #SBATCH --output=bloatlab-%j.log
 
+# Dask runs whatever is sent to the scheduler's port, for other users of these nodes, too (docs/cluster.md, Security).
 set -eu
 bin="$PWD/.venv/bin"
 # next to the sweep, so that every node sees it

@@ -3,7 +3,9 @@
 #
 #   examples/cluster/ssh.sh "10.0.0.1 10.0.0.2 10.0.0.3" examples/sweeps/home-upload.toml -o runs/upload.csv
 #
-# Needs bloatlab[cluster] and asyncssh here, and the same bloatlab[cluster] under the same path (PYTHON) on every host.
+# Needs bloatlab, dask, distributed and asyncssh here, and the same bloatlab, dask and distributed under the same path (PYTHON) on every host.
+#
+# Dask runs whatever is sent to port 8786: only where no stranger reaches these hosts (docs/cluster.md, Security).
 set -eu
 hosts=$1
 shift

@@ -72,7 +72,7 @@ class Result:
             try:
                 importlib.import_module(module)
             except ModuleNotFoundError:
-                raise ImportError(f"to_pandas: {module} is not installed: pip install 'bloatlab[pandas]'") from None
+                raise ImportError(f"to_pandas: {module} is not installed: pip install pandas pyarrow") from None
         return frame.to_pandas()
 
     def diff(self, other: Result | str | Path) -> Any:

@@ -187,7 +187,7 @@ def test_no_interval_of_a_count_reaches_below_nothing():
 
 
 def test_check_takes_a_cluster(say: Say, scenario_file: Path):
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'bloatlab[cluster]'")
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install dask distributed")
     _expecting(scenario_file, '"links.up.utilisation" = "> 0"')
     short = ("--set", "duration=1s", "--no-store")
     here = say("check", scenario_file, *short)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("distributed", reason="Dask is not installed: pip install 'bloatlab[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed: pip install dask distributed")
 
 import distributed
 from dask import config as dask_config
@@ -409,8 +409,11 @@ def test_scripts_of_the_examples_parse_and_their_flags_exist(name: str):
 
 def test_the_cluster_of_kubernetes_parses():
     yaml = pytest.importorskip("yaml")
-    (found,) = yaml.safe_load_all((ROOT / "examples" / "cluster" / "kubernetes.yaml").read_text())
-    assert found["kind"] == "DaskCluster"
+    found, policy = yaml.safe_load_all((ROOT / "examples" / "cluster" / "kubernetes.yaml").read_text())
+    assert (found["kind"], policy["kind"]) == ("DaskCluster", "NetworkPolicy")
+    ours = {"dask.org/cluster-name": found["metadata"]["name"]}
+    assert policy["spec"]["podSelector"]["matchLabels"] == ours
+    assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {"matchLabels": ours}}]}]
     for part in ("worker", "scheduler"):
         (container,) = found["spec"][part]["spec"]["containers"]
         assert container["args"][:2] == ["dask", part]

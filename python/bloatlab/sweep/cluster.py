@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ipaddress
 import logging
 import math
 import pickle
@@ -79,7 +80,7 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
     try:
         import distributed  # noqa: PLC0415
     except ModuleNotFoundError:
-        raise ClusterError(f"{where}: dask is not installed: pip install 'bloatlab[cluster]'") from None
+        raise ClusterError(f"{where}: dask is not installed: pip install dask distributed") from None
     with contextlib.ExitStack() as held:
         _silence()
         held.enter_context(warnings.catch_warnings())
@@ -98,9 +99,38 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
                 client = distributed.Client(where, timeout=CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ClusterError(f"{where}: no Dask scheduler: {words}") from None
+            needs = "" if not where.startswith("tls:") or _certificates() else f"; {CERTIFICATES}"
+            raise ClusterError(f"{where}: no Dask scheduler: {words}{needs}") from None
+        address: str = client.scheduler_info()["address"]
+        if (open_door := exposed(address)) is not None:
+            notice(open_door)
         held.callback(_closed, client)
         yield Dask(client, notice)
+
+
+#: What a scheduler with TLS asks of those who connect, in Dask's own configuration.
+CERTIFICATES = (
+    "TLS needs DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__TLS__CLIENT__CERT and ...__TLS__CLIENT__KEY (docs/cluster.md)"
+)
+
+
+def _certificates() -> bool:
+    """Whether Dask's configuration names an authority, without which it makes no connection by TLS."""
+    from dask import config  # noqa: PLC0415
+
+    return bool(config.get("distributed.comm.tls.ca-file", None))
+
+
+def exposed(address: str) -> str | None:
+    """A line for a scheduler that others can reach without a certificate: Dask runs what anybody sends. Else None."""
+    scheme, _, place = address.partition("://")
+    host = place.rpartition(":")[0].strip("[]")
+    if scheme in {"tls", "wss", "inproc"} or host == "localhost":
+        return None
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return None
+    return f"--dask {address}: no TLS: whoever reaches this port can run programs on its machines (docs/cluster.md)"
 
 
 def _lean() -> Any:
