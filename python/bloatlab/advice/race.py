@@ -2,7 +2,7 @@
 
     difference        leader's points less an option's, seed by seed; the same seeds for all (common random numbers)
     behind            the confidence sequence of the difference is above 0, and its mean at least what one would notice
-    tied              the sequence is below what one would notice
+    tied              the sequence is below what one would notice, or the points are equal in each of the first seeds
     not separated     neither yet
 
 Every round adds a seed to the leader and to all that is not separated from it. The race ends when nothing is left to
@@ -29,6 +29,13 @@ Verdict = Literal["behind", "tied", "not separated"]
 
 #: Runs that a race may take, unless told otherwise, and how many first looks (a seed of everything) at least.
 RUNS, FIRST_LOOKS = 66, 1.5
+
+#: Seeds in which the points of two options are the same to the last digit where these do the same, as an AQM that never
+#: acts in a short buffer and no AQM.
+EQUAL_SEEDS = 3
+
+#: Seeds that the leader and what is `kept` have at least, for their own figures.
+LEAST_SEEDS = 2
 
 #: Seeds of an option that cannot be set: it can win nothing.
 SHOWN_SEEDS = 2
@@ -65,7 +72,8 @@ def compared(lead: Judged, other: Judged, objective: Objective, rtts: int, other
     by = bounds(differences, error, objective.scatter / rtts**0.5)
     if by.low > 0.0 and by.mean >= objective.noticed:
         return Compared(other, by, "behind")
-    if -objective.noticed < by.low and by.high < objective.noticed:
+    equal = len(differences) >= EQUAL_SEEDS and not any(differences)
+    if equal or (-objective.noticed < by.low and by.high < objective.noticed):
         return Compared(other, by, "tied")
     return Compared(other, by, "not separated")
 
@@ -78,8 +86,12 @@ def race(
     rtts: int,
     seeds: int,
     runs: int,
+    kept: Option | None = None,
 ) -> Raced:
-    """Race options. `judge` runs options with seeds 1 to n and returns each by its name, judged by these seeds."""
+    """Race options. `judge` runs options with n seeds and returns each by its name, judged by these seeds.
+
+    `kept` is not dropped before its second seed.
+    """
     found: dict[str, Judged] = {}
     dropped: dict[str, Verdict] = {}
     left, used, n = list(options), 0, 0
@@ -93,14 +105,15 @@ def race(
                 verdict = compared(lead, found[o.name], objective, rtts, len(options) - 1).verdict
                 if verdict != "not separated" or (n >= SHOWN_SEEDS and not o.discipline.settable):
                     dropped[o.name] = verdict
-        left = [o for o in left if o.name not in dropped]
-        if len(left) == 1 or n == seeds or used + len(left) * rtts > runs:
+        left = [o for o in left if o.name not in dropped or (o is kept and n < LEAST_SEEDS)]
+        done = len(left) == 1 and n >= LEAST_SEEDS
+        if done or n == seeds or used + len(left) * rtts > runs:
             break
     others = [compared(lead, found[o.name], objective, rtts, len(options) - 1) for o in options if o is not lead.option]
     # a verdict stands once it is found, whoever leads later
-    kept = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
+    final = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
     end = "separated" if len(left) == 1 else "seeds" if n == seeds else "runs"
-    return Raced(lead, sorted(kept, key=lambda c: c.by.mean), end)
+    return Raced(lead, sorted(final, key=lambda c: c.by.mean), end)
 
 
 def leader(all_: Sequence[Judged]) -> Judged:

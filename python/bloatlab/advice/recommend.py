@@ -40,6 +40,7 @@ class Question:
     """What is asked: of which line and device, under which load, wanting what.
 
     `seeds` is the most of one option, `runs` the most of the race. A `quick` look has one seed and gives no verdict.
+    `first` is the first seed.
     """
 
     line: Line
@@ -49,6 +50,7 @@ class Question:
     seeds: int = SEEDS
     runs: int = 0
     quick: bool = False
+    first: int = 1
 
     @property
     def wanted(self) -> Sequence[Wanted]:
@@ -236,14 +238,15 @@ def answered(
 ) -> Recommendation:
     """The answer to a question that is understood. Raises what `bloatlab.sweep.gather` does."""
     q, line = question, question.line
-    made = Runs(store, jobs, executor, watch)
+    made = Runs(store, jobs, executor, watch, q.first)
     all_options = options(q.device, line)
 
     def judge(left: Sequence[Option], seeds: int) -> dict[str, Judged]:
         made.run(q.line, q.device, q.load, [(o, rtt) for o in left for rtt in line.rtts], seeds)
         return {o.name: made.judged(q, o, line.rtts) for o in left}
 
-    raced = race(all_options, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs)
+    now = _nearest(all_options, *today(q.device, line))
+    raced = race(all_options, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs, kept=now)
     places = {id(o): n for n, o in enumerate(all_options)}
     all_ = sorted([raced.lead, *(c.judged for c in raced.others)], key=lambda j: places[id(j.option)])
     best = preferred(q, raced)
@@ -255,7 +258,7 @@ def answered(
         raced,
         front([j for j in all_ if j.option.discipline.settable], q.wanted),
         _guesses(q, made, best),
-        _nearest(all_, *today(q.device, line)),
+        next((j for j in all_ if j.option is now), None),
         failing,
         remedies(q, made, best) if failing and not q.quick else [],
         made.ran,
@@ -319,10 +322,10 @@ def _wrong(question: Question) -> list[float]:
     return [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
 
 
-def _nearest(all_: Sequence[Judged], discipline: Discipline, size: int) -> Judged | None:
+def _nearest(all_: Sequence[Option], discipline: Discipline, size: int) -> Option | None:
     """The option of a discipline with the nearest buffer."""
-    same = [j for j in all_ if j.option.discipline is discipline]
-    return min(same, key=lambda j: abs(j.option.size - size), default=None)
+    same = [o for o in all_ if o.discipline is discipline]
+    return min(same, key=lambda o: abs(o.size - size), default=None)
 
 
 __all__ = ["Guess", "Question", "Recommendation", "answered", "asked", "recommend"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -10,8 +11,25 @@ from bloatlab.advice.catalogue import Device, Load, Objective
 from bloatlab.advice.line import Line
 from bloatlab.advice.options import Option
 from bloatlab.advice.score import Judged, Row, judged
-from bloatlab.sweep import Executor, Point, Store, Watch, gather
+from bloatlab.sweep import Executor, Measure, Point, Store, Watch, fingerprint, gather
 from bloatlab.sweep.declared import SUMMARY
+from bloatlab.sweep.store import Shelf
+
+
+class _Summary(Measure):
+    """`SUMMARY`, whose functions are read once for all rounds of a race."""
+
+    def shelf(self, store: Store) -> Shelf:
+        """Where results of this measure, by this core, are kept. Raises `fingerprint.Unsure`."""
+        return store.shelf(fingerprint.core(), f"{self.name}-{self.version}", _code())
+
+
+@functools.cache
+def _code() -> str:
+    return fingerprint.code(SUMMARY.row)
+
+
+_SUMMARY = _Summary(SUMMARY.name, SUMMARY.row, version=SUMMARY.version)
 
 #: A device, a discipline, bytes of buffer, the upstream rate, a round trip in s.
 _Place = tuple[str, str, int, float, float]
@@ -42,33 +60,39 @@ class Asked(Protocol):
 
 
 class Runs:
-    """Runs by option and round trip, with seeds from 1 on."""
+    """Runs by option and round trip, with seeds from `first` on."""
 
     def __init__(
-        self, store: Store | None, jobs: int | None, executor: Executor | None, watch: Callable[[int], Watch]
+        self,
+        store: Store | None,
+        jobs: int | None,
+        executor: Executor | None,
+        watch: Callable[[int], Watch],
+        first: int = 1,
     ) -> None:
+        self._first = first
         self._store, self._jobs, self._executor, self._watch = store, jobs, executor, watch
         self._rows: dict[_Place, list[Row]] = {}
         self.ran = self.found = 0
 
     def run(self, line: Line, device: Device, load: Load, wanted: Sequence[tuple[Option, float]], seeds: int) -> None:
-        """Runs options at round trips with seeds 1 to `seeds`, as far as that is not done."""
+        """Runs options at round trips with so many seeds, as far as that is not done."""
         places = {_place(line, device, o, rtt): o for o, rtt in wanted}
         points = [
             Point(
                 place,
-                line_of.build(line, device, load, o.queues, rtt=place[-1], seed=seed),
-                seed,
+                line_of.build(line, device, load, o.queues, rtt=place[-1], seed=self._first + n),
+                self._first + n,
             )
-            for seed in range(1, seeds + 1)
+            for n in range(seeds)
             for place, o in places.items()
-            if seed > len(self._rows.get(place, []))
+            if n >= len(self._rows.get(place, []))
         ]
         if not points:
             return
         done = gather(
             points,
-            SUMMARY,
+            _SUMMARY,
             store=self._store,
             jobs=self._jobs,
             executor=self._executor,

@@ -18,6 +18,9 @@ from bloatlab.sweep import watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, emit, show, wrapped
 
+#: The report in the folder of `-o`.
+REPORT = "report.html"
+
 #: Seeds that may be asked for.
 MOST_SEEDS = 1000
 
@@ -98,8 +101,6 @@ def command(
     force
         Replace what an earlier recommendation left in the folder.
     """
-    from bloatlab.advice.page import REPORT, bind  # noqa: PLC0415  draws, which takes a second to load
-
     console = Console(stderr=True)
     try:
         question = asked(
@@ -119,6 +120,8 @@ def command(
         )
     seconds_taken = time.perf_counter() - begun
     if output is not None:
+        from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
+
         words = shlex.join(["bloatlab", "recommend", *_arguments()])
         writing(output, lambda: bind(done, output, words))
     if form == "json":
