@@ -211,7 +211,8 @@ def test_a_quick_look_gives_no_verdict(tmp_path: Any):
 def links(device: str, **words: Any) -> Mapping[str, Any]:
     from bloatlab.advice.line import build  # noqa: PLC0415
 
-    q = asked(**({"up": "20mbit", "down": "200mbit", "rtt": "20ms", "device": device} | words))
+    given: dict[str, Any] = {"up": "20mbit", "down": "200mbit", "rtt": "20ms", "device": device}
+    q = asked(**(given | words))
     chosen = options(q.device, q.line)[-1]
     return build(q.line, q.device, q.load, chosen.queues, rtt=0.02, seed=1).data["link"]
 
