@@ -210,6 +210,9 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
     assert told["plateau"].why == "without pages 75 %, holds"
     assert told["spike-codel"].why == ""  # it holds with them
     assert told["ramp-417"].why == ""  # not run
+    runs, alone = {"D05/21": [{"page_load_max_s": 133.0}]}, {"D05/21": [{"page_load_max_s": math.inf}]}
+    told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
+    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # a claim about pages
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():

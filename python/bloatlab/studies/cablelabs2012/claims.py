@@ -239,9 +239,14 @@ CLAIMS: tuple[Quantity | Order, ...] = (
 )  # fmt: skip
 
 
+#: How the measures of pages begin.
+_OF_PAGES = ("page", "mad")
+
+
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
     """The claims, each that differs with what its transfers do without pages. `alone` has these by case."""
-    again = {c.ident: c for c in check_all([c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone], alone)}
+    asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
+    again = {c.ident: c for c in check_all(asked, alone)}
 
     def beside(claim: Checked) -> Checked:
         other = again.get(claim.ident)
