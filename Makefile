@@ -131,8 +131,9 @@ COUNTERS := -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 \
 	-C llvm-args=-sanitizer-coverage-inline-8bit-counters
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-fuzz:
+fuzz: $(VENV)/.core-stamp
 	@tools/preflight.sh $(PYTHON) rust
+	$(BIN)/python tests/fuzz/inputs.py --count $(if $(ROUNDS),$(ROUNDS)00,20000) --seed $(SEED)
 	RUSTFLAGS="$(COUNTERS)" cargo build --profile fuzz --locked --quiet -p bloatlab-fuzz --target $(HOST) --target-dir target/coverage
 	target/coverage/$(HOST)/fuzz/fuzz all $(if $(ROUNDS),--rounds $(ROUNDS),--time $(TIME)) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS)) --grown target/grown
 
