@@ -191,6 +191,25 @@ def test_a_quick_look_prints_no_verdict(tmp_path: Path, monkeypatch: pytest.Monk
     assert not any("%" in line for line in short[:3])
 
 
+def test_the_page_of_a_quick_look_has_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PUBLICATIONS, NAME, Publication("The rule of thumb", "C. Villamizar, C. Song, 1994."))
+    done = reproduce(Options(out=tmp_path, seeds=1, jobs=1))
+
+    def page(of: Reproduction) -> tuple[set[str], list[str]]:
+        blocks = [layout.claims_table(of.claims), layout.shares_table(of.scorecard), *of.tables()]
+        made = kit.compose(of, kit.About("h", "s", "l"), [Section("s", "s", [TableBlock(t) for t in blocks])])
+        return {cell.text for t in made.tables() for row in t.rows for cell in row}, [f.name for f in made.facts]
+
+    verdicts = {"holds", "differs", "within", "outside"}
+    words, told = page(done)
+    assert words & verdicts
+    assert len(told) > 1
+    words, told = page(replace(done, scorecard=replace(done.scorecard, proves_nothing="A quick look.")))
+    assert not words & verdicts
+    assert "not judged" in words
+    assert told == ["simulations"]
+
+
 def printed(done: Reproduction, width: int, *, full: bool = False) -> list[str]:
     """What a study prints, in lines."""
     out = StringIO()

@@ -11,6 +11,8 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.compare import Cell, Compared
+from bloatlab.plots import Panel, Series
+from bloatlab.report.results import alike
 from bloatlab.results import write_json
 from browser import opened, serious
 from test_report import data_of, outline
@@ -114,7 +116,9 @@ def test_two_runs_lie_in_one_chart_and_differ(ran: Path):
 def test_a_sweep_says_where_it_is_best(ran: Path):
     html = made(ran, "grid.csv").read_text()
     (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
-    assert "links.up.sojourn_ms.p99 is" in sentence
+    assert sentence.startswith("Time in queue of link up (99 %): ")
+    assert " ms with rate 4mbit, queue codel" in sentence
+    assert "sojourn_ms" not in sentence
     assert "codel" in sentence.split(" and ")[0]  # the better end first
     assert "queue long" in sentence.split(" and ")[1]
     table = re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)[-1]
@@ -174,3 +178,32 @@ def test_pages_are_quiet_and_readable_whatever_is_called_how(
         assert serious(on.page) == []
         if names[0] == "evil":
             assert EVIL in on.page.locator("body").inner_text()
+
+
+def test_the_same_quantity_has_the_same_axis_in_every_run():
+    def panel(top: float, end: float) -> Panel:
+        return Panel("Queue", "time (s)", "packets", [Series("up", [0.0, 1.0], [0.0, top])], (0.0, end))
+
+    (one,), (two,) = alike([[panel(1000.0, 20.0)], [panel(5.0, 10.0)]])
+    assert one.y_range == two.y_range == (0.0, 1050.0)
+    assert one.x_range == two.x_range == (0.0, 20.0)
+    ((alone,),) = alike([[panel(0.0, 20.0)]])
+    assert alone.y_range == (0.0, None)
+
+
+def smallest_type(page: Any) -> float:
+    """Of the text that is shown in pictures, px on the screen."""
+    return page.evaluate(
+        "Math.min(...[...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().width > 0)"
+        ".map(t => Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b) * parseFloat(getComputedStyle(t).fontSize)))"
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pictures_can_be_read_on_a_phone(ran: Path, browser: Any, width: int, tmp_path: Path):
+    picture = tmp_path / "picture.html"
+    assert call(["plot", str(ran / "plain"), "-o", str(picture)]) == 0
+    for file in (made(ran, "plain"), picture):
+        with opened(browser, file, width=width, javascript=False) as on:
+            assert smallest_type(on.page) >= 8.5
+            assert on.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -6,6 +6,7 @@ test can look at what would be drawn.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from collections.abc import Sequence
@@ -161,6 +162,13 @@ def svg_text(drawn: Figure, label: str) -> str:
     text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return text.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
+
+
+def apart(svg: str) -> str:
+    """The element with ids of its own, so that several stand in one page."""
+    own = hashlib.sha256(svg.encode()).hexdigest()[:6]
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
+    return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
 
 
 #: Drawing takes most of a report's time, so a figure is drawn as SVG once, wherever it goes. Figures do not change.

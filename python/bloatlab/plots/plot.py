@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, get_args
 import polars as pl
 
 from bloatlab import files
-from bloatlab.plots.draw import svg_text
+from bloatlab.plots.draw import apart, svg_text
 from bloatlab.plots.kinds import NAMES, Asked, Kind, kinds
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
@@ -70,6 +70,8 @@ class Drawn:
     figure: Figure
     width: Width
     title: str
+    #: Draws the same for a narrow screen: at the width of a column, where type keeps its size.
+    narrow: Callable[[], Figure] | None = None
 
     def write(self, output: str | Path) -> None:
         """Into a file, by its suffix; the same bytes each time. Raises `OSError` where it cannot be written."""
@@ -88,10 +90,16 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
         raise Unfit(f"--log {asked.log}: there is {', '.join(get_args(Log))}")
     found = _labelled(subjects(results), asked.labels)
     chosen = _chosen(found, kind)
-    with drawing(asked.width):
-        figure = chosen.draw(found, asked)
-        adjust(Sheet(figure, asked.width), asked)
-        return Drawn(figure, asked.width, asked.title or _title(found, chosen.name))
+
+    def made(width: Width) -> Figure:
+        at = replace(asked, width=width)
+        with drawing(width):
+            figure = chosen.draw(found, at)
+            adjust(Sheet(figure, width), at)
+        return figure
+
+    title = asked.title or _title(found, chosen.name)
+    return Drawn(made(asked.width), asked.width, title, lambda: made("column"))
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
@@ -148,8 +156,11 @@ _PAGE = """<!doctype html>
 :root {{ color-scheme: light dark }}
 body {{ margin: 1rem auto; max-width: {width}px; padding: 0 1rem; font-family: "DejaVu Sans", Verdana, sans-serif }}
 svg {{ width: 100%; height: auto }}
+.narrow {{ display: none }}
+@media (max-width: 600px) {{ .wide {{ display: none }} .narrow {{ display: block }} }}
 </style>
-{svg}
+<div class="wide">{wide}</div>
+<div class="narrow">{narrow}</div>
 </html>
 """
 
@@ -157,7 +168,9 @@ svg {{ width: 100%; height: auto }}
 def _write(drawn: Drawn, path: Path, suffix: str) -> None:
     figure = drawn.figure
     if suffix == ".html":
-        page = _PAGE.format(title=html.escape(drawn.title), svg=svg_text(figure, drawn.title), width=1100)
+        narrow = figure if drawn.narrow is None else drawn.narrow()
+        pictures = {"wide": svg_text(figure, drawn.title), "narrow": apart(svg_text(narrow, drawn.title))}
+        page = _PAGE.format(title=html.escape(drawn.title), width=1100, **pictures)
         files.write(path, page)
         return
     with files.beside(path) as aside:

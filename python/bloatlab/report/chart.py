@@ -7,7 +7,6 @@ from JSON: value under the pointer, zoom with linked axes, series on and off. Bo
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import math
 import re
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bloatlab.plots import Panel, figure, style, svg_text
-from bloatlab.plots.draw import thin, visible
+from bloatlab.plots.draw import apart, thin, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,10 +83,7 @@ def themed(svg: str) -> str:
         svg = svg.replace(colour, f"var(--c{place},{colour})")
     for name, colour in (("axis", style.INK), ("published", style.PUBLISHED), ("gridline", style.GRID)):
         svg = svg.replace(colour, f"var(--{name},{colour})")
-    own = hashlib.sha256(svg.encode()).hexdigest()[:6]
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
-    return re.sub(r'\s(?:xmlns:xlink|xmlns)="[^"]*"', "", svg)  # HTML needs neither
+    return re.sub(r'\s(?:xmlns:xlink|xmlns)="[^"]*"', "", apart(svg))  # HTML needs neither
 
 
 def chart_json(drawn: Drawn) -> str:

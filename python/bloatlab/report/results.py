@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
             for place, run in enumerate(runs, start=1)
         ),
     ]
-    question = f"What happened in {safe(title, 60)}?" if single else f"What is different with {_list(names)}?"
+    question = f"What happened in {safe(title, 60)}?" if single else f"{_list(names)}: what changed?"
     return Page(
         title=title if single else "Results beside each other",
         subtitle=_subtitle(runs),
@@ -132,8 +133,11 @@ def _t(frame: pl.DataFrame) -> Any:
 def _over_time(runs: Sequence[Run]) -> list[Block]:
     """Of each run: rate per flow, queue, window and round trip, as far as they were recorded."""
     blocks: list[Block] = []
-    for place, run in enumerate(runs):
-        panels = [panel for panel in (_rates(run), _queues(run), _windows(run), _round_trips(run)) if panel is not None]
+    each = [
+        [panel for panel in (_rates(run), _queues(run), _windows(run), _round_trips(run)) if panel is not None]
+        for run in runs
+    ]
+    for place, (run, panels) in enumerate(zip(runs, alike(each), strict=True)):
         if panels:
             caption = "Rate of each flow, queue, window and round trip, as far as they were recorded."
             title = run.label if len(runs) > 1 else "This run"
@@ -141,6 +145,22 @@ def _over_time(runs: Sequence[Run]) -> list[Block]:
                 figure_block(Drawn("", f"time{place}", f"{title}. {caption}", panels, min(2, len(panels)), TIME))
             )
     return blocks
+
+
+def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
+    """Panels of several runs with one axis for each quantity: what stands under each other can be compared."""
+    tops: dict[str, float] = {}
+    ends: dict[str, float] = {}
+    for panel in (panel for panels in each for panel in panels):
+        values = np.concatenate([np.asarray(line.y, dtype=float) for line in panel.series])
+        tops[panel.title] = max(
+            tops.get(panel.title, 0.0), 1.05 * float(np.max(values[np.isfinite(values)], initial=0.0))
+        )
+        ends[panel.title] = max(ends.get(panel.title, 0.0), panel.x_range[1] or 0.0)
+    return [
+        [replace(p, y_range=(0.0, tops[p.title] or None), x_range=(0.0, ends[p.title] or None)) for p in panels]
+        for panels in each
+    ]
 
 
 def _rates(run: Run) -> Panel | None:

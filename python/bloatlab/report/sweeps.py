@@ -69,7 +69,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     measured = _measured(sweep, places)
     seeds = max(frame.height for frame in places.values())
     axes = " and ".join(safe(axis) for axis in sweep.axes)
-    question = f"What does {axes} change?" if len(sweep.axes) == 1 else f"What do {axes} change?"
+    question = f"How {axes} {'affects' if len(sweep.axes) == 1 else 'affect'} delay, quality and throughput"
     told = measured[:MOST_POINTS]
     figure = figure_block(_drawn(told[:2], sweep, 1)) if told else None
     charts: list[Block] = [figure_block(_drawn([m], sweep, 1)) for m in measured[2:MOST_CHARTS]]
@@ -129,9 +129,10 @@ def _range(m: Measured, sweep: Sweep) -> str:
     if direction(m.name) == "more is better":
         ends.reverse()
     name = named(m.name)
-    of = f"{name.measure} of {name.of}" if name.of else name.measure
+    what, _, statistic = name.measure.partition(", ")
+    of = (f"{what} of {name.of}" if name.of else what) + (f" ({statistic})" if statistic else "")
     values = [f"{_with_unit(end.mean, name.unit)} with {_words(place, sweep)}" for place, end in ends]
-    return f"{of[0].upper()}{of[1:]}: {values[0]}, {values[1]}"
+    return f"{of[0].upper()}{of[1:]}: {values[0]} and {values[1]}"
 
 
 def _with_unit(value: float, unit: str) -> str:

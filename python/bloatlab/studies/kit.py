@@ -18,12 +18,12 @@ from rich.markup import escape
 from rich.text import Text
 
 from bloatlab.plots import save_figure
-from bloatlab.report import Answer, Drawn, Page, Prose, Provenance, Section, figure_block, write
+from bloatlab.report import Answer, Block, Drawn, Page, Prose, Provenance, Section, TableBlock, figure_block, write
 from bloatlab.results import write_json, write_table
 from bloatlab.scenario import Scenario, version
 from bloatlab.studies.claims import Checked, count
 from bloatlab.studies.folder import file_name, provenance
-from bloatlab.studies.layout import claims_table, facts, misses, reached_table, seeds, shares_table
+from bloatlab.studies.layout import SHARES, claims_table, facts, misses, reached_table, seeds, shares_table, unjudged
 from bloatlab.studies.registry import PUBLICATIONS, Options
 from bloatlab.studies.scorecard import Origin, Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, Point, gather, watch
@@ -212,7 +212,7 @@ def compose(done: Reproduced, about: About, sections: Sequence[Section]) -> Page
     return Page(
         title=about.heading,
         subtitle=about.subtitle,
-        sections=sections,
+        sections=[_unjudged(section) for section in sections] if card.proves_nothing else sections,
         answer=done.answer(),
         lead=[about.lead],
         facts=facts(card, done.claims, done.runs),
@@ -228,6 +228,17 @@ def compose(done: Reproduced, about: About, sections: Sequence[Section]) -> Page
             ]
         ),
     )
+
+
+def _unjudged(section: Section) -> Section:
+    """A section of a quick look: no verdict in its tables, and no table of nothing but verdicts."""
+    blocks: list[Block] = []
+    for block in section.blocks:
+        if not isinstance(block, TableBlock):
+            blocks.append(block)
+        elif block.table.title != SHARES and not block.table.title.endswith("cells outside"):
+            blocks.append(replace(block, table=unjudged(block.table)))
+    return replace(section, blocks=blocks or [Prose(["A quick look judges nothing: run it without --quick."])])
 
 
 def figures_section(drawings: Sequence[Drawn], lead: str) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bloatlab.report import Fact
 from bloatlab.studies.claims import Checked, Runs, count, over_seeds
@@ -83,15 +84,18 @@ def seeds(card: Scorecard) -> str:
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     """How far it agrees: shares, claims, how many simulations."""
     paper = count(claims)
+    made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
+    if card.proves_nothing:
+        return [made]
     return [
-        *(_share(s, judged=not card.proves_nothing) for s in card.shares),
+        *(_share(s) for s in card.shares if s.cells),
         *([Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold")] if paper.claims else []),
-        Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case"),
+        made,
     ]
 
 
-def _share(share: Share, *, judged: bool) -> Fact:
-    tone = "plain" if not judged or share.met is None else "good" if share.met else "bad"
+def _share(share: Share) -> Fact:
+    tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
     word = {"good": ": reached", "bad": ": missed"}.get(tone, "")
     wanted = "" if share.wanted is None else f"; {share.wanted:.0%} wanted{word}"
     return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", tone)
@@ -154,6 +158,10 @@ def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
 _MISSES = 5
 
 
+#: The title of the table of shares.
+SHARES = "Cells within tolerance"
+
+
 def shares_table(card: Scorecard) -> TextTable:
     """The stated shares, and the shares per table and per metric."""
     data = card.as_data()["summary"]
@@ -166,7 +174,7 @@ def shares_table(card: Scorecard) -> TextTable:
         for name, s in data[kind].items():
             rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
     note = "Calibration cells, derived columns and what is not the paper's are shown in the tables and not counted."
-    return TextTable("Cells within tolerance", ["cells of", "within", "of", "share", "wanted"], rows, note)
+    return TextTable(SHARES, ["cells of", "within", "of", "share", "wanted"], rows, note)
 
 
 def _share_row(name: str, within: int, of: int, share: float, wanted: str, tone: Tone) -> list[TextCell]:
@@ -202,6 +210,21 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         "textbook is theory that it does not spell out, others have measured the same, ours we expected or chose."
     )
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
+
+
+#: Words of verdicts, where they stand by themselves.
+_VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
+
+
+def unjudged(table: TextTable) -> TextTable:
+    """A table without its verdicts: of a quick look, which proves nothing."""
+
+    def plain(cell: TextCell) -> TextCell:
+        if cell.text in _VERDICTS:
+            return TextCell("not judged", "muted")
+        return TextCell(cell.text) if cell.tone in {"good", "bad"} else cell
+
+    return replace(table, rows=[[plain(cell) for cell in row] for row in table.rows])
 
 
 def origin_cell(origin: Origin) -> TextCell:
