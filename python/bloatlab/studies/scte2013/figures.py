@@ -161,7 +161,9 @@ OTHER_P_MAXES = (0.2, 0.3)
 def _other_p_max(runs: Runs, p_max: float, measure: str, colour: str) -> Series:
     """A measure of Figure 13 at 960 ms of buffer with another Pmax (experiment `p_max`)."""
     value = median_of(runs, f"p_max {p_max}", measure)
-    return Series(f"Pmax {p_max:.0%}", [P_MAX_BUFFER_MS], [np.nan if value is None else value], "points", colour)
+    return Series(
+        f"Pmax {100.0 * p_max:.0f} %", [P_MAX_BUFFER_MS], [np.nan if value is None else value], "points", colour
+    )
 
 
 def _published(label: str, case: str, metric: str, buffer_ms: float, colour: str) -> Series:
