@@ -9,6 +9,8 @@ import os
 import random
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -207,6 +209,21 @@ def test_no_command_loses_a_part(scenario_file: Path, open_folder: Path, capsys,
             assert stat.S_IMODE(part.stat().st_mode) == 0
             part.chmod(0o644)
         assert (part.with_name("kept") if harm == "folder" else part).read_bytes() == before
+
+
+def test_a_plot_of_kept_runs_tells_of_damage_in_a_line(scenario_file: Path, tmp_path: Path, monkeypatch):
+    grid = grid_file(scenario_file, 1)
+    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
+    assert call(["sweep", str(grid), "-f", "csv"]) == 0
+    assert call(["store", "gc"]) == 0
+    (part,) = (tmp_path / "store").glob("*/summary-*/*.parquet")
+    part.write_bytes(part.read_bytes()[:100])
+    command = [sys.executable, "-m", "bloatlab", "plot", str(grid), "-o", str(tmp_path / "x.svg")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"{part}: it has 100 bytes, not ")
+    assert "4 of 4 runs are not kept" in second
+    assert done.returncode == 2
 
 
 def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path: Path, capsys):

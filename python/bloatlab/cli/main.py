@@ -11,6 +11,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import resources
 
@@ -114,6 +115,7 @@ for _name in _COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a notice is a line, not a place in a program
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII has no µ
