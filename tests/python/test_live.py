@@ -328,3 +328,22 @@ def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
     code, said = say(capsys, "--clean")
     assert code == 0
     assert said
+
+
+@bench
+def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
+    """Its owner has another number, or none, here: `--clean` and a run beside it end nothing of it."""
+    unshare = [shutil.which("unshare") or "unshare", "--pid", "--fork", "--mount-proc"]
+    try:
+        subprocess.run([*unshare, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no PID namespace of its own: {error}")
+    words = [*unshare, *COMMAND, str(lab), "-q", "--set", "duration=60s", "--"]
+    inside = subprocess.Popen([*words, "sh", "-c", "echo ready; sleep 5; echo done"], stdout=subprocess.PIPE, text=True)
+    assert inside.stdout is not None
+    assert inside.stdout.readline() == "ready\n"
+    live.clean()
+    assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode == 0
+    # its command has gone on to its end
+    assert inside.stdout.readline() == "done\n"
+    assert inside.wait(60) == 0

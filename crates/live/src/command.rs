@@ -1,9 +1,10 @@
 //! Commands of the user inside the namespaces, and the end of everything that they started.
 //!
-//! Every command carries the tag `BLOATLAB_LIVE=PID-START` in its environment: the process that owns the run, and when that
-//! process started (so that a number used again is no owner). A command dies with the thread that started it
-//! (PR_SET_PDEATHSIG); what it has started itself is found by the tag, or by the namespace that it is in, and ended with the
-//! run. After `kill -9` of the owner, [`clean`] ends what bears the tag of an owner that is dead, and nothing else.
+//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the process that owns the run, the PID
+//! namespace in which it has that number, and when it started (so that a number used again is no owner). A command dies with
+//! the thread that started it (PR_SET_PDEATHSIG); what it has started itself is found by the tag, or by the network namespace
+//! that it is in, and ended with the run. After `kill -9` of the owner, [`clean`] ends what bears the tag of a dead owner in
+//! its own PID namespace, and nothing else: the owner of a run in a container has no number here.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -35,7 +36,18 @@ pub struct CommandLine {
 /// The tag of this process.
 pub(crate) fn own_tag() -> String {
     let pid = std::process::id();
-    format!("{pid}-{}", started(pid).unwrap_or(0))
+    format!("{}-{pid}-{}", pid_namespace().unwrap_or(0), started(pid).unwrap_or(0))
+}
+
+/// The inode of this process's PID namespace.
+fn pid_namespace() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").ok().map(|m| m.ino())
+}
+
+/// Whether /proc numbers processes as this process's own PID namespace does; a /proc of another one names the wrong processes.
+fn proc_is_ours() -> bool {
+    std::fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
 
 /// When a process started, in clock ticks since the machine did; `None` if there is no such process (or it is a zombie).
@@ -116,9 +128,12 @@ struct Tagged {
     space: Option<u64>,
 }
 
-/// Every process but this one that can be looked at.
+/// Every process but this one that can be looked at; none if /proc belongs to another PID namespace.
 fn processes() -> Vec<Tagged> {
     use std::os::unix::fs::MetadataExt;
+    if !proc_is_ours() {
+        return Vec::new();
+    }
     let own = std::process::id();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -142,18 +157,22 @@ pub(crate) fn end_all(spaces: &[u64]) {
     end(|p| p.tag.as_ref() == Some(&tag) || p.space.is_some_and(|s| spaces.contains(&s)));
 }
 
-/// Ends what bears the tag of an owner that is dead; returns how many processes there were.
+/// Ends what bears the tag of a dead owner of this PID namespace; returns how many processes there were.
 ///
 /// Namespaces and devices need no cleaning: the kernel takes them away with the last process inside.
 pub fn clean() -> usize {
-    end(|p| p.tag.as_deref().is_some_and(owner_is_dead))
+    let Some(here) = pid_namespace() else { return 0 };
+    end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
 }
 
-/// Whether a tag names a process that is no more. A tag that cannot be read has no owner that could be dead.
-fn owner_is_dead(tag: &str) -> bool {
-    let Some((pid, start)) = tag.split_once('-') else { return false };
-    match (pid.parse(), start.parse::<u64>()) {
-        (Ok(pid), Ok(start)) => started(pid) != Some(start),
+/// Whether a tag names a process of the PID namespace `here` that has ended. A tag that cannot be read, or is of another
+/// namespace, has no owner that could be known to be dead.
+fn owner_is_dead(tag: &str, here: u64) -> bool {
+    let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([namespace, pid, start]) if *namespace == here => {
+            u32::try_from(*pid).is_ok_and(|pid| started(pid) != Some(*start))
+        }
         _ => false,
     }
 }
@@ -190,13 +209,17 @@ mod tests {
     #[test]
     fn owners_are_told_from_the_numbers_that_they_had() {
         let own = own_tag();
-        assert!(!owner_is_dead(&own));
-        let (pid, start) = own.split_once('-').unwrap();
-        let start: u64 = start.parse().unwrap();
-        assert!(owner_is_dead(&format!("{pid}-{}", start + 1)), "the number was used again");
-        assert!(owner_is_dead("4194304-1"), "above the highest number");
+        let here = pid_namespace().unwrap();
+        assert!(proc_is_ours() && !owner_is_dead(&own, here));
+        let numbers: Vec<u64> = own.split('-').map(|n| n.parse().unwrap()).collect();
+        let [namespace, pid, start] = numbers[..] else { panic!("{own}") };
+        assert_eq!(namespace, here);
+        assert!(owner_is_dead(&format!("{here}-{pid}-{}", start + 1), here), "the number was used again");
+        assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest number");
+        // the same owner in another PID namespace may live there
+        assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
         // what is no tag of ours has no owner that could be dead
-        assert!(!["", "x-1", "12", "1-x"].iter().any(|t| owner_is_dead(t)));
+        assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));
     }
 
     #[test]
