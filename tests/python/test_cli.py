@@ -184,6 +184,12 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
+    # what is absent is another thing than none where a variant, or the law, gives a value
+    rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines()]
+    codel = dict(row for row in rows if len(row) == 2)
+    assert codel["reentry"].startswith("as the variant")
+    assert codel["ce_threshold"].startswith("off")
+    assert codel["limit"].startswith("1000p")
 
 
 def test_list_is_a_page_and_list_name_is_one_entry(say):
@@ -193,7 +199,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "100ms" not in out
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
-    assert "When count grows. Words: with_drop, if_still_above." in " ".join(codel.split())
+    assert "When count grows; null: as the variant. Words: with_drop, if_still_above." in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
     # a modem's parameters by their paths in a scenario, with the words that they take
@@ -250,6 +256,51 @@ def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_fi
     code, _, err = say("run", scenario_file)
     assert (code, err.count("\n")) == (70, 1)
     assert "a bug: ZeroDivisionError: oh" in err
+
+
+#: Everything happens at one moment, or nothing for long: each goes on for hours.
+ENDLESS = {
+    # whole windows arrive together
+    "rateless": (
+        "4s",
+        'delay = "10us"\n[app.bulk]\nfrom = "x"\nto = ["y"]\ntraffic.ftp = { flows = 20 }\n',
+    ),
+    # an idle link counts opportunities
+    "idle": (
+        "100000000s",
+        'delay = "10ms"\ndelivery.lte = {}\n[app.file]\nfrom = "x"\nto = ["y"]\ntraffic.ping = { count = 1 }\n',
+    ),
+}
+
+
+def endless(folder: Path, what: str) -> Path:
+    duration, rest = ENDLESS[what]
+    head = f'duration = "{duration}"\nrecord.interval = "{duration}"\n'
+    path = folder / f"{what}.toml"
+    path.write_text(f'{head}[link.a]\nfrom = "x"\nto = "y"\nboth_ways = true\n{rest}')
+    return path
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_ctrl_c_ends_a_run_whatever_simulated_time_does(what: str, tmp_path: Path):
+    imported = "from bloatlab.cli import main; print('imported', flush=True); main()"
+    command = [sys.executable, "-c", imported, "run", str(endless(tmp_path, what)), "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imported\n"
+        time.sleep(3)
+        assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGINT)
+        # less than a second on a quiet machine
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.splitlines()[-1]) == (130, "interrupted")
+
+
+def test_a_window_that_nothing_slows_down_is_refused(say, tmp_path: Path):
+    path = endless(tmp_path, "rateless")
+    code, _, err = say("run", path, "--set", "app.bulk.traffic.ftp.flows=64", "--set", "duration=500ms")
+    assert code == 2
+    assert "packets may arrive at one moment; expected at most 100000" in err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(("what", "after_s"), [("run", 0.05), ("run", 1), ("reproduce", 1)])

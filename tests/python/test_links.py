@@ -295,3 +295,11 @@ def test_a_recorded_link_is_judged(cell: Path, tmp_path: Path, capsys: pytest.Ca
         file.write_text(cell.read_text() + expect.format(n=most))
         assert call(["check", str(file), "--seeds", "2"]) == code
     assert "gaps_over_100ms" in capsys.readouterr().out
+
+
+def test_a_trace_shows_nothing_of_another_file(cell: Path) -> None:
+    (cell.parent / "cell.down").write_text("root:secret:0:0\n")
+    with pytest.raises(TraceError) as refused:
+        bloatlab.load(cell)
+    (said,) = problems(refused.value)
+    assert said.endswith(":1: expected a whole number of milliseconds, at most 1000000000")

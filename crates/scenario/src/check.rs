@@ -10,20 +10,36 @@ use units::{BitRate, Duration, Problem, shown};
 const MAX_NODES: usize = 4096;
 const MAX_LINKS: usize = 16_384;
 const MAX_APPS: usize = 16_384;
+/// Most TCP stacks, routes, and names in a list of what to record.
+const MAX_LIST: usize = 16_384;
+/// Most characters of a name.
+const MAX_NAME: usize = 128;
 /// Most bins of a series: 1 000 000 bins of one series take about 32 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {
     /// Everything that is wrong with this scenario; empty if it can be built.
     pub fn validate(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+        let mut problems = self.check_names();
+        if !problems.is_empty() {
+            // every other message repeats names
+            return problems;
+        }
         if self.duration.is_zero() {
             problems.push(Problem::new("duration", "0s is not valid; expected a duration above zero"));
         }
         if self.link.is_empty() {
             problems.push(Problem::new("link", "there is no link; expected at least one [link.NAME] table"));
         }
-        for (what, n, most) in [("link", self.link.len(), MAX_LINKS), ("app", self.app.len(), MAX_APPS)] {
+        let listed = |names: &Option<Vec<String>>| names.as_ref().map_or(0, Vec::len);
+        for (what, n, most) in [
+            ("link", self.link.len(), MAX_LINKS),
+            ("app", self.app.len(), MAX_APPS),
+            ("tcp", self.tcp.len(), MAX_LIST),
+            ("route", self.route.len(), MAX_LIST),
+            ("record.links", listed(&self.record.links), MAX_LIST),
+            ("record.apps", listed(&self.record.apps), MAX_LIST),
+        ] {
             if n > most {
                 problems.push(Problem::new(what, format!("{n} is too many; at most {most} are possible")));
             }
@@ -45,6 +61,34 @@ impl Scenario {
             // names resolve only in a network whose parts are sound
             self.check_network(&mut problems);
         }
+        problems
+    }
+
+    /// Refuses names that are too long, or would act on the terminal that shows them.
+    fn check_names(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut check = |path: &str, what: &str, name: &str| {
+            let message = if let Some(c) = name.chars().find(|c| units::is_unprintable(*c)) {
+                format!(
+                    "the {what}'s name has the control character U+{:04X}; expected printable characters",
+                    u32::from(c)
+                )
+            } else if name.chars().nth(MAX_NAME).is_some() {
+                format!("the {what}'s name has {} characters; expected at most {MAX_NAME}", name.chars().count())
+            } else {
+                return;
+            };
+            problems.push(Problem::new(path, message));
+        };
+        check("name", "scenario", &self.name);
+        for (name, link) in &self.link {
+            let at = format!("link.{}", shown(name));
+            check(&at, "link", name);
+            check(&format!("{at}.from"), "node", &link.from);
+            check(&format!("{at}.to"), "node", &link.to);
+        }
+        self.app.keys().for_each(|name| check(&format!("app.{}", shown(name)), "application", name));
+        self.tcp.keys().for_each(|name| check(&format!("tcp.{}", shown(name)), "stack", name));
         problems
     }
 
@@ -196,7 +240,9 @@ fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
                 let message = match network.path(a, b) {
                     Ok(_) => continue,
                     Err(Some(stuck)) => format!(
-                        "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there",
+                        "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there, or \
+                         `both_ways = true` to one that leads back: every application needs a way there and back, \
+                         also one that sends only one way",
                         name(a),
                         name(b),
                         name(stuck)

@@ -34,6 +34,10 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
         return Ok(()); // not what the file should have: its own line says so
     }
     let at = format!("{root}.{name}.{key}");
+    if !rest.is_empty() && !known.contains(&chosen.as_str()) {
+        // a name, for a parameter follows it
+        return Err(Problem::new(&at, crate::nearest::unknown_of("word", chosen, "valid", &known)));
+    }
     let write = if known.contains(&chosen.as_str()) {
         format!("--set '{at}={}'", shown(&nested(chosen, rest, value)))
     } else {

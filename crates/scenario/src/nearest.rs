@@ -17,6 +17,20 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
+/// All known names that are as near as the nearest.
+pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let given = given.chars().take(100).collect::<String>().to_lowercase();
+    let distance = |name: &str| strsim::damerau_levenshtein(&given, &name.to_lowercase());
+    let Some(least) = nearest(&given, known).map(distance) else { return Vec::new() };
+    known.iter().copied().filter(|name| distance(name) == least).collect()
+}
+
+/// "; did you mean "a" or "b"?", or nothing if no known name is near.
+pub(crate) fn hint(given: &str, known: &[&str]) -> String {
+    let near: Vec<String> = as_near(given, known).iter().map(|n| format!("\"{}\"", shown(n))).collect();
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
+}
+
 /// One sentence about an unknown name: what it should name, the nearest, and all that are valid.
 pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
@@ -24,7 +38,7 @@ pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
 
 /// The same; `these` says what the list is of.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
-    let hint = nearest(given, known).map(|n| format!("; did you mean \"{}\"?", shown(n))).unwrap_or_default();
+    let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
     match known.len() {
         0 => list.push_str("none"),
@@ -44,6 +58,7 @@ mod tests {
         assert_eq!(nearest("codle", &known), Some("codel"));
         assert_eq!(nearest("DropTail", &known), Some("droptail"));
         assert_eq!(nearest("antidisestablishment", &known), None);
+        assert_eq!(hint("fifo", &["bfifo", "codel", "pfifo"]), "; did you mean \"bfifo\" or \"pfifo\"?");
         assert_eq!(unknown("queue", "x", &[]), "unknown queue \"x\" (known: none)");
     }
 }

@@ -235,7 +235,7 @@ mod tests {
         [link.direct]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
         [link.one]\nfrom = 'a'\nto = 'c'\ndelay = '1ms'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\ndelay = '1ms'\nboth_ways = true\n\
         [app.x]\nfrom = 'a'\nto = ['b', 'c']\ntraffic = 'ftp'\nstart_spread = '0s'\nstart = '100ms'\n\
-        [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'linux-6'\ntraffic = 'ftp'\n";
+        [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'linux-6'\ntraffic.ftp = { size = '1MB', count = 1 }\n";
 
     fn network(more: &str) -> Network {
         scenario(&format!("{DIAMOND}{more}"), Format::Toml, &[]).unwrap().network().unwrap()

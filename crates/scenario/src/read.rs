@@ -4,6 +4,7 @@ pub use crate::parse::{Format, parse};
 pub use crate::typed::typed;
 
 use crate::declare::Scenario;
+use crate::nearest::unknown;
 use serde_json::Value;
 use units::{Problem, shown};
 
@@ -82,10 +83,32 @@ fn split_path(path: &str) -> Vec<String> {
 /// of them once it can.
 pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
     let mut tree = parse(text, format).map_err(|p| vec![p])?;
+    let given: Vec<(&str, Vec<String>)> = ["link", "app", "tcp"].map(|kind| (kind, names(&tree, kind))).into();
     for (path, value) in sets {
         set(&mut tree, path, value).map_err(|p| vec![p])?;
     }
-    let scenario: Scenario = typed(tree).map_err(|p| vec![p])?;
+    let scenario: Scenario = typed(tree).map_err(|p| vec![begun_by_set(&given, p)])?;
     let problems = scenario.validate();
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
+}
+
+/// The names in one of the scenario's tables.
+fn names(tree: &Value, kind: &str) -> Vec<String> {
+    tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// A table that `--set` alone began, and that lacks a key: its name is a slip. `given` are the names of the text.
+fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
+    for (kind, known) in given {
+        let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));
+        let Some(name) =
+            name.filter(|name| problem.message.ends_with("is missing") && !known.iter().any(|n| n == name))
+        else {
+            continue;
+        };
+        let what = if *kind == "app" { "application" } else { kind };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return Problem::new(problem.path.clone(), format!("{}, or give it all its keys", unknown(what, name, &known)));
+    }
+    problem
 }

@@ -30,11 +30,25 @@ impl Stack {
             for (key, value) in &self.differs {
                 if !map.contains_key(key) {
                     let known: Vec<&str> = map.keys().map(String::as_str).collect();
-                    return Err(Problem::new(key, unknown("parameter", key, &known)));
+                    let message = match as_value(key, map) {
+                        Some(of) => format!("unknown parameter \"{key}\"; did you mean `{of} = \"{key}\"`?"),
+                        None => unknown("parameter", key, &known),
+                    };
+                    return Err(Problem::new(key, message));
                 }
                 map.insert(key.clone(), value.clone());
             }
         }
         Ok(crate::typed::typed::<tcp::TcpParams>(tree)?.with_options())
     }
+}
+
+/// The parameter that takes `word` as its value, if there is one (`accecn` is a word of `ecn_feedback`).
+fn as_value<'a>(word: &str, parameters: &'a serde_json::Map<String, Value>) -> Option<&'a str> {
+    let takes = |key: &&String| {
+        let mut tree = parameters.clone();
+        tree.insert((*key).clone(), word.into());
+        serde_json::from_value::<tcp::TcpParams>(Value::Object(tree)).is_ok()
+    };
+    parameters.keys().find(takes).map(String::as_str)
 }

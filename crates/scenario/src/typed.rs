@@ -1,6 +1,6 @@
 //! From a tree to typed data, with errors in the user's words.
 
-use crate::nearest::unknown_of;
+use crate::nearest::{hint, unknown_of};
 use crate::parse::one_line;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,6 +32,9 @@ fn explain(path: &str, message: &str) -> Problem {
         let name = shown(given);
         let path =
             path.strip_suffix(&name).and_then(|p| p.strip_suffix('.').or((p.is_empty()).then_some(p))).unwrap_or(path);
+        if let Some(place) = elsewhere(path, given, &known) {
+            return Problem::new(path, format!("unknown {what} \"{name}\"; did you mean {place}?"));
+        }
         return Problem::new(path, unknown_of(what, given, "valid", &known));
     }
     if let Some(name) = message.strip_prefix("missing field `").and_then(|m| m.split('`').next()) {
@@ -48,6 +51,23 @@ fn explain(path: &str, message: &str) -> Problem {
         return Problem::new(path, format!("{given} is not valid; expected {valid}{example}"));
     }
     Problem::new(path, one_line(message))
+}
+
+/// Where a name belongs that is none of those `known` at `path`, nor like one: a key of a modem's service flow, a discipline
+/// that only tc's words name.
+fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
+    if !hint(given, known).is_empty() {
+        return None;
+    }
+    let last = path.rsplit('.').next()?;
+    if last == "docsis" || last == "docsis31" {
+        let flow = schemars::schema_for!(docsis::ShaperParams);
+        return flow.get("properties")?.get(given).map(|_| format!("{last}.flow.{given}"));
+    }
+    let tc: Vec<&str> = qdisc::QDISCS.iter().flat_map(|q| qdisc::tc::synopses(q.name)).map(|(name, _)| name).collect();
+    let near = crate::nearest::as_near(given, &tc);
+    (last == "queue" && !near.is_empty())
+        .then(|| near.iter().map(|name| format!("queue = \"{name}\"")).collect::<Vec<_>>().join(" or "))
 }
 
 /// What was read, as serde names it, in the user's words.

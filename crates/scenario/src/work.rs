@@ -5,11 +5,12 @@
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
 //!   by rate    = rate of the slowest link of the path * duration, in segments
 //!   packets    = 2 * (least of both and of what the application asks) + 8 for each transfer, and as many ACKs
+//!   together   = connections * receive window / MSS, where no link of the path spreads packets in time
 //! ```
 //!
 //! The factor of two is for what is lost and sent again. Transfers that share a slowest link share its rate. What no window, no
 //! rate and no pause limits would go on for ever at one moment: such a scenario is refused, as is one with more packets than
-//! [`Scenario::max_packets`] or more memory than [`MOST_BYTES`].
+//! [`Scenario::max_packets`], more packets in one moment than [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
 
 use crate::declare::{Link, Scenario};
 use crate::network::{Network, NetworkApp, NetworkLink};
@@ -20,6 +21,8 @@ use units::{BitRate, Bytes, Duration, Problem};
 
 /// Packets of the longest run, unless the scenario says otherwise: some hours.
 pub const MOST_PACKETS: u64 = 100_000_000_000;
+/// Most packets that may arrive at one moment: they are one step of the simulator, which nothing can cancel.
+pub const MOST_TOGETHER: f64 = 100_000.0;
 /// Most memory that a scenario may take before it starts.
 pub const MOST_BYTES: u64 = 1_000_000_000;
 
@@ -27,6 +30,8 @@ pub const MOST_BYTES: u64 = 1_000_000_000;
 const PER_PIECE: f64 = 8.0;
 /// Bytes of an ACK on the wire; no packet of TCP is smaller.
 const ACK: u64 = 40;
+/// Bytes of a full packet on the wire.
+const FULL: u64 = 1500;
 
 /// What lies between an application and one of its servers.
 struct Path {
@@ -34,6 +39,18 @@ struct Path {
     round: Duration,
     /// The slowest link there and back, by its place in the list, and its rate; none without rates.
     slowest: [Option<(usize, BitRate)>; 2],
+    /// No link there or back takes time for a packet, so a whole window arrives at one moment.
+    at_once: bool,
+}
+
+/// Packets that an application may send.
+struct Packets {
+    /// In the run, with their answers.
+    all: f64,
+    /// That may arrive at one moment.
+    together: f64,
+    /// The slowest link of its fastest path.
+    slowest: Option<usize>,
 }
 
 impl Scenario {
@@ -42,15 +59,17 @@ impl Scenario {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
         // packets of all applications that share a slowest link, and the application that has most of them
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
+        let mut at_once = None;
         for app in &network.apps {
             let name = app.name.as_str();
-            let (packets, slowest) = self.packets(app, network);
+            let Packets { all: packets, together, slowest } = self.packets(app, network);
             if packets.is_infinite() {
                 let message = "never ends: no link between the nodes takes time, and nothing else slows it down; give one \
                                a `rate` or a `delay`, or the traffic a `count` or a pause";
                 problems.push(Problem::new("traffic", message).under(name).under("app"));
                 return;
             }
+            at_once = at_once.or((together > MOST_TOGETHER).then_some((name, together)));
             let entry = shared.entry(slowest).or_insert((0.0, 0.0, name));
             if packets > entry.1 {
                 (entry.1, entry.2) = (packets, name);
@@ -73,6 +92,20 @@ impl Scenario {
                 return;
             }
         }
+        if let Some((name, together)) = at_once {
+            let message = format!(
+                "up to {} packets may arrive at one moment; expected at most {MOST_TOGETHER:.0}: no link on the path has a \
+                 `rate`, so only the receive windows limit TCP; give a link a `rate`, the transfer a `size`, or the stack a \
+                 smaller `receive_window`",
+                about(together)
+            );
+            problems.push(Problem::new("traffic", message).under(name).under("app"));
+        }
+        self.check_maps(network, most, problems);
+    }
+
+    /// Refuses a modem with more MAPs in the run than it may take packets.
+    fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
         let modem = |link: &NetworkLink| {
             let newer = link.declared.docsis31.as_ref().map(|modem| ("docsis31.map_interval", modem.map()));
             link.declared.docsis.as_ref().map_or(newer, |modem| Some(("docsis.map_interval", modem.map_interval)))
@@ -93,8 +126,8 @@ impl Scenario {
         4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
     }
 
-    /// Packets that an application may send, with their answers; and the slowest link of its fastest path.
-    fn packets(&self, placed: &NetworkApp, network: &Network) -> (f64, Option<usize>) {
+    /// Packets that an application may send.
+    fn packets(&self, placed: &NetworkApp, network: &Network) -> Packets {
         let app = &placed.declared;
         let start = app.start.0.min(self.duration.0);
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
@@ -115,7 +148,7 @@ impl Scenario {
         }
         let slowest = fastest.map(|(i, _)| i);
         if demand.connections == 0.0 {
-            return (demand.pieces, slowest);
+            return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
         // what is under way finishes, so transfers go on after the application's stop
@@ -124,7 +157,9 @@ impl Scenario {
         let by_window = demand.connections * window * rounds;
         let by_rate = fastest.map_or(f64::INFINITY, |(_, rate)| rate.0 as f64 * left * 1e-9 / 8.0 / segment as f64);
         let data = (demand.bytes / segment as f64).min(by_window).min(by_rate);
-        (4.0 * data + PER_PIECE * demand.pieces, slowest)
+        let at_once = paths.iter().any(|path| path.at_once);
+        let together = if at_once { (demand.connections * window).min(demand.bytes / segment as f64) } else { 0.0 };
+        Packets { all: 4.0 * data + PER_PIECE * demand.pieces, together, slowest }
     }
 }
 
@@ -146,12 +181,13 @@ fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
 
 /// Follows the routes there and back.
 fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
-    let mut path = Path { round: Duration::ZERO, slowest: [None, None] };
+    let mut path = Path { round: Duration::ZERO, slowest: [None, None], at_once: true };
     for (direction, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
         for i in network.path(from, to).unwrap_or_default() {
             let link = &network.links[usize::from(i)].declared;
             let least = link.changes.iter().filter_map(|c| c.delay).min().map_or(link.delay, |d| d.min(link.delay));
             path.round += least;
+            path.at_once &= link.sustained_rate().is_none_or(|rate| rate.time_for(FULL).is_zero());
             if let Some(rate) = top_rate(link, span) {
                 path.round += rate.time_for(ACK);
                 if path.slowest[direction].is_none_or(|(_, known)| rate < known) {

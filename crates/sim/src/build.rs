@@ -11,7 +11,7 @@ use crate::pages;
 use crate::table::{AppState, Core};
 use crate::tags::Tags;
 use crate::waits::Waits;
-use crate::world::{AppSlot, ClockTask, World};
+use crate::world::{AppSlot, CATCH_UP, ClockTask, World};
 use measure::{LinkMeterParams, Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::{Port, Service};
@@ -88,6 +88,7 @@ impl<S: Sink> World<S> {
         let is_port = |i: &u16| matches!(built[usize::from(*i)].kind, Kind::Port { .. });
         let ports = (0..built.len() as u16).filter(is_port).collect();
         let two = |(i, link): (usize, &NetworkLink)| Waits::of(i as u16, link.port.queue.name());
+        let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
         let waits = network.links.iter().enumerate().filter_map(two).collect();
         let net = Net {
             events,
@@ -112,6 +113,7 @@ impl<S: Sink> World<S> {
             over: false,
             bin,
             next_sample: Time(bin.0),
+            next_catch_up: if opportunities { Time(CATCH_UP.0) } else { Time::NEVER },
             tasks,
         };
         world.core.tally.warm_up = Time(scenario.record.warm_up.0);
@@ -119,6 +121,9 @@ impl<S: Sink> World<S> {
         world.add_apps(scenario, &network.apps)?;
         world.core.conns = pages::table(world.core.tally.rows.len());
         world.core.net.events.push(world.next_sample, Target::Clock);
+        if opportunities {
+            world.core.net.events.push(world.next_catch_up, Target::Clock);
+        }
         Ok(world)
     }
 

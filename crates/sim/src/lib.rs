@@ -43,4 +43,4 @@ mod world;
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table, tally};
 pub use waits::Waits;
-pub use world::{Books, Ended, InFlight, World};
+pub use world::{Books, Ended, InFlight, WORK_PER_LOOK, World};

@@ -234,7 +234,20 @@ impl<S: Sink> Net<S> {
     #[inline]
     fn with_port(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>)) {
         self.act(i, act);
+        self.read_change(i);
         self.schedule(i);
+    }
+
+    /// Shows a port to a sink that reads every change.
+    #[inline(always)]
+    fn read_change(&mut self, i: u16) {
+        let of = Subject::Link(link_id(i));
+        if S::PROBES
+            && let Kind::Port { port, .. } = &self.links[usize::from(i)].kind
+            && self.sink.wants(of, true)
+        {
+            self.sink.read(self.events.now(), of, true, &**port);
+        }
     }
 
     /// Lets a port do something.
@@ -247,14 +260,7 @@ impl<S: Sink> Net<S> {
         let Self { bodies, flow_drops, local, events, .. } = self;
         let mut fates = Fates { bodies, tags, flow_drops, local, events };
         let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
-        let result = act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap });
-        if S::PROBES {
-            let of = Subject::Link(link_id(i));
-            if self.sink.wants(of, true) {
-                self.sink.read(now, of, true, &**port);
-            }
-        }
-        Some(result)
+        Some(act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap }))
     }
 
     /// Schedules what a port waits for. Of a lazy one that is the next arrival, and its work only where none is under way.
@@ -347,6 +353,7 @@ impl<S: Sink> Net<S> {
             port.work(now, env);
             (port.arrive(now), port.arrival_at())
         })?;
+        self.read_change(i);
         if next <= now {
             self.arrive_together(i, to, packet?);
             return None;
@@ -448,7 +455,9 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
-            self.with_port(self.ports[n], |port, _, env| port.catch_up(last, env));
+            // no event of the link, so no change to show
+            self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
+            self.schedule(self.ports[n]);
         }
     }
 

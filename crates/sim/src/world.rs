@@ -3,6 +3,10 @@
 //! A step takes the earliest event, lets its target act, and then lets applications hear what happened to them. A test, a
 //! trace and a run are the same loop over [`World::step`]; [`World::run`] adds only the end and a way to stop.
 //!
+//! Between two calls of its `look` a run does a bounded amount of work, whether simulated time moves or not: [`WORK_PER_LOOK`]
+//! events and packets that arrive together, and [`CATCH_UP`] of idle links. The work of one event is bounded when the scenario
+//! is checked (`scenario/work.rs`).
+//!
 //! Nothing here depends on anything but the scenario and its seed.
 
 use crate::conn::{AppEvent, AppEventKind, Use};
@@ -38,6 +42,8 @@ pub struct World<S: Sink = ()> {
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
+    /// When links with opportunities are next brought up to now; [`Time::NEVER`] if there are none.
+    pub(crate) next_catch_up: Time,
     /// What is to be done at which moment, last first.
     pub(crate) tasks: Vec<(Time, ClockTask)>,
 }
@@ -75,8 +81,10 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Events between two looks at the caller's wish to stop: a few milliseconds of work.
-const EVENTS_PER_LOOK: u32 = 65_536;
+/// Events, and packets that arrive together in one event, between two calls of `look`: a few milliseconds of work.
+pub const WORK_PER_LOOK: u32 = 65_536;
+/// Simulated time after which an idle link counts the opportunities that passed: 10 000 of LTE, about a millisecond of work.
+pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
 impl<S: Sink> World<S> {
     /// The current moment.
@@ -144,13 +152,15 @@ impl<S: Sink> World<S> {
 
     /// Lets the next event happen, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
-        self.advance(self.last())
+        self.advance(self.last()) > 0
     }
 
-    /// Lets the next event happen, if there is one by `last`.
+    /// Lets the next event happen, if there is one by `last`; returns the work: 0 for no event, 1 for an event, and more for packets
+    /// that arrive together in it.
     #[inline(always)]
-    fn advance(&mut self, last: Time) -> bool {
-        let Some(target) = self.core.net.events.take(last) else { return false };
+    fn advance(&mut self, last: Time) -> u32 {
+        let Some(target) = self.core.net.events.take(last) else { return 0 };
+        let mut work = 1;
         if S::PROBES && self.core.net.sink.next_look() <= self.now() {
             self.core.look(self.now());
         }
@@ -161,6 +171,7 @@ impl<S: Sink> World<S> {
                     self.core.deliver(packet);
                 } else if !self.core.net.arrived.is_empty() {
                     let mut arrived = std::mem::take(&mut self.core.net.arrived);
+                    work = u32::try_from(arrived.len()).unwrap_or(u32::MAX);
                     for packet in arrived.drain(..) {
                         self.core.deliver(packet);
                     }
@@ -174,7 +185,7 @@ impl<S: Sink> World<S> {
             }
             Target::App(i) => self.app_timer(i),
             Target::Left => self.core.left(),
-            Target::Clock => self.clock(),
+            Target::Clock => work = self.clock(),
         }
         while let Some(event) = self.core.app_events.pop_front() {
             self.notify(event);
@@ -186,7 +197,7 @@ impl<S: Sink> World<S> {
             }
             self.core.deferred_acks = acks;
         }
-        true
+        work
     }
 
     /// Runs to the end of the scenario. `look` is called now and then with the fraction done; false stops the run.
@@ -198,11 +209,14 @@ impl<S: Sink> World<S> {
     pub fn run_watched(&mut self, mut look: impl FnMut(&Self) -> bool) -> Ended {
         let last = self.last();
         loop {
-            for _ in 0..EVENTS_PER_LOOK {
-                if !self.advance(last) {
+            let mut left = WORK_PER_LOOK;
+            while left > 0 {
+                let work = self.advance(last);
+                if work == 0 {
                     self.finish();
                     return Ended::Finished;
                 }
+                left = left.saturating_sub(work);
             }
             if !look(self) {
                 return Ended::Cancelled;
@@ -270,7 +284,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    fn clock(&mut self) {
+    /// Does what is due on the world's own clock; returns the work.
+    fn clock(&mut self) -> u32 {
         let now = self.now();
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {
             debug_assert_eq!(at, now, "tasks happen at their moment");
@@ -284,5 +299,12 @@ impl<S: Sink> World<S> {
             self.next_sample = now + self.bin;
             self.core.net.events.push(self.next_sample, Target::Clock);
         }
+        if now < self.next_catch_up {
+            return 1;
+        }
+        self.core.net.catch_up();
+        self.next_catch_up = now + CATCH_UP;
+        self.core.net.events.push(self.next_catch_up, Target::Clock);
+        WORK_PER_LOOK
     }
 }

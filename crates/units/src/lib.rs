@@ -20,7 +20,7 @@ pub mod words;
 
 pub use amount::Amount;
 pub use prefetch::{LINE, prefetch};
-pub use problem::{Problem, shown};
+pub use problem::{Problem, is_unprintable, shown};
 pub use quantity::{BitRate, Bytes, Limit, Prob};
 pub use rng::Rng;
 pub use text::ParseError;

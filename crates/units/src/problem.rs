@@ -20,15 +20,19 @@ fn escaped(text: &str, most: usize) -> String {
             line.push_str("...");
             break;
         }
-        let unseen =
-            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if c.is_control() || unseen {
+        if is_unprintable(c) {
             let _ = write!(line, "\\u{:04x}", u32::from(c));
         } else {
             line.push(c);
         }
     }
     line
+}
+
+/// Whether a character is a control character, or an invisible one that moves or reverses the text around it.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// One thing wrong with a scenario: where it is, what was given and what would be valid.

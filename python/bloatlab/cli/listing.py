@@ -217,7 +217,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         rows = [[name, _value(value)] for name, value in parameters.items()]
         tables = [TextTable("", ["parameter", "value"], _cells(rows), left=2)]
     else:
-        rows = [[p["name"], _value(p["default"]), _meaning(p)] for p in parameters]
+        rows = [[p["name"], _default(p), _meaning(p)] for p in parameters]
         tables = [TextTable("", ["parameter", "default", "meaning"], _cells(rows), left=3)]
     experiments = [[f"-e {name}", text] for name, text in entry.get("experiments", {}).items()]
     tables.append(TextTable("", ["experiment", "what"], _cells(experiments), left=2))
@@ -225,6 +225,18 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         if table.rows:
             console.print()
             show(table, console)
+
+
+def _default(parameter: Entry) -> str:
+    """The default of a parameter; of one that is absent by default what its meaning says of that, in short."""
+    if parameter["default"] is not None:
+        return _value(parameter["default"])
+    text = " ".join((parameter["description"] or "").split())
+    absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
+    if absent is None:
+        return "required" if text.endswith("Required.") else "none"
+    # several values stand for several variants
+    return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 
 def _meaning(parameter: Entry) -> str:

@@ -5,7 +5,7 @@
 //! compact   words: +D is D ms after the one before, +DxN is N opportunities there ("+16 +1x3 +4")
 //! ```
 //!
-//! Source: mahimahi's link_queue.cc (facts only), SPEC-TODAY 10.1. Results and stores keep the compact form.
+//! Source: mahimahi's link_queue.cc (facts only). Results and stores keep the compact form.
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
-use units::{Duration, shown};
+use units::Duration;
 
 /// Most lines of a trace.
 pub const MOST_LINES: u64 = 100_000_000;
@@ -48,6 +48,13 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
+/// What a message repeats of a word: all of one that looks like a number, nothing else. The path may name any file, and a
+/// message must not show what is in it.
+fn given(word: &str) -> String {
+    let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
+    if like_a_number { format!("\"{word}\" is not valid; ") } else { String::new() }
+}
+
 impl Lines {
     /// Reads a file: a number in every line.   Errors: the first line that is none, or falls; a file without lines.
     pub fn read(text: &str) -> Result<Self, BadLine> {
@@ -60,7 +67,7 @@ impl Lines {
             }
             let digits = word.bytes().all(|b| b.is_ascii_digit());
             let ms = word.parse().ok().filter(|ms| digits && *ms <= MOST_MS);
-            let ms: u64 = ms.ok_or_else(|| bad(format!("\"{}\" is not valid; {VALID}", shown(word))))?;
+            let ms: u64 = ms.ok_or_else(|| bad(format!("{}{VALID}", given(word))))?;
             lines.push(ms, 1).map_err(bad)?;
         }
         lines.done(text.lines().count())
@@ -76,9 +83,8 @@ impl Lines {
             let fits = numbers.filter(|(ms, count)| {
                 word.bytes().filter(|b| *b == b'+').count() == 1 && *ms <= MOST_MS && (1..=MOST_LINES).contains(count)
             });
-            let (ms, count) = fits.ok_or_else(|| {
-                bad(format!("\"{}\" is not valid; expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", shown(word)))
-            })?;
+            let (ms, count) =
+                fits.ok_or_else(|| bad(format!("{}expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", given(word))))?;
             now += ms;
             lines.push(now, count).map_err(bad)?;
             words = i + 1;

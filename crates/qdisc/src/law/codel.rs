@@ -125,17 +125,17 @@ pub struct CodelParams {
     /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
     /// seen so far (from 256 up) for draft01 and kmn.
     pub max_packet: Option<Bytes>,
-    /// Count on re-entry.
+    /// Count on re-entry; null: as the variant.
     pub reentry: Option<Reentry>,
-    /// How many intervals after `drop_next` a re-entry counts as soon.
+    /// How many intervals after `drop_next` a re-entry counts as soon; null: as the variant.
     pub window: Option<u32>,
-    /// When count grows.
+    /// When count grows; null: as the variant.
     pub count_step: Option<CountStep>,
-    /// What it takes to enter the dropping state.
+    /// What it takes to enter the dropping state; null: as the variant.
     pub entry: Option<Entry>,
-    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval.
+    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval; null: as the variant.
     pub partial_parole: Option<bool>,
-    /// How 1/sqrt(count) is computed.
+    /// How 1/sqrt(count) is computed; null: as the variant.
     pub inverse_sqrt: Option<InverseSqrt>,
 }
 

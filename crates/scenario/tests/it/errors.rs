@@ -139,6 +139,50 @@ fn unknown_names_come_with_the_nearest_known() {
 }
 
 #[test]
+fn names_of_another_place_lead_there() {
+    let codel = "queue.codel = { limit = \"417p\" }";
+    for (old, new, start) in [
+        (codel, "queue = 'fifo'", "link.up.queue: unknown word \"fifo\"; did you mean \"pfifo\" or \"bfifo\"?"),
+        (
+            codel,
+            "queue.fifo = {}",
+            "link.up.queue: unknown word \"fifo\"; did you mean queue = \"pfifo\" or queue = \"bfifo\"?",
+        ),
+        (
+            codel,
+            "docsis = { max_sustained_rate = '5mbit' }",
+            "link.up.docsis: unknown key \"max_sustained_rate\"; did you mean docsis.flow.max_sustained_rate?",
+        ),
+        (
+            "ack_every = 1",
+            "accecn = true",
+            "tcp.mine.accecn: unknown parameter \"accecn\"; did you mean `ecn_feedback = \"accecn\"`?",
+        ),
+        ("traffic.ftp = {}", "traffic.ftpp = {}", "app.upload.traffic: unknown word \"ftpp\"; did you mean \"ftp\"?"),
+        (
+            "[link.down]\nfrom = \"server\"\nto = \"home\"",
+            "[link.down]\nfrom = \"server\"\nto = \"office\"",
+            "app.upload: there is no route from \"server\" to \"home\" (stuck at \"server\"); add a link that leads there, or \
+             `both_ways = true` to one that leads back: every application needs a way there and back",
+        ),
+    ] {
+        let lines = refused(old, new);
+        assert!(lines[0].starts_with(start), "{new}\n  got  {}\n  want {start}", lines[0]);
+    }
+    for (path, start) in [
+        (
+            "link.dwn.rate",
+            "link.dwn: unknown link \"dwn\"; did you mean \"down\"? (known: down, up), or give it all its keys",
+        ),
+        ("app.call.dscp", "app.call: unknown application \"call\" (known: upload), or give it all its keys"),
+        ("app.upload.traffic.ftpp.flows", "app.upload.traffic: unknown word \"ftpp\"; did you mean \"ftp\"?"),
+    ] {
+        let lines = set(path, "5").unwrap_err();
+        assert!(lines[0].starts_with(start), "{path}\n  got  {}\n  want {start}", lines[0]);
+    }
+}
+
+#[test]
 fn bad_values_name_path_value_and_what_is_valid() {
     let cases = [
         ("rate = \"5mbit\"", "rate = \"5mbps\"", "link.up.rate", "\"5mbit\" for bits, or \"40mbit\""),
@@ -256,6 +300,34 @@ fn what_was_written_is_clipped_and_escaped() {
 }
 
 #[test]
+fn names_are_short_and_printable() {
+    let with = |name: &str, node: &str, link: &str, app: &str| {
+        let [name, node, link, app] = [name, node, link, app].map(|n| serde_json::to_string(n).unwrap());
+        let text = format!(
+            "name = {name}\nduration = '1s'\n[link.{link}]\nfrom = {node}\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
+             [app.{app}]\nfrom = {node}\nto = ['b']\ntraffic = 'ftp'\n"
+        );
+        let read = read::scenario(&text, Format::Toml, &[]);
+        read.map(drop).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(with("mein Heim", "Käse", "_x", "=x"), Ok(()));
+    let escape = "x\u{1b}]52;c;aGk=\u{7}";
+    for (lines, start) in [
+        (with(escape, "a", "l", "f"), "name: the scenario's name has the control character U+001B; expected printable"),
+        (with("n", escape, "l", "f"), "link.l.from: the node's name has the control character U+001B"),
+        (with("n", "a", escape, "f"), "link.x\\u001b]52;c;aGk=\\u0007: the link's name has the control character"),
+        (with("n", "a", "l", "\u{202e}"), "app.\\u202e: the application's name has the control character U+202E"),
+        (with("n", "a", &"x".repeat(129), "f"), "link.xxx"),
+    ] {
+        let lines = lines.unwrap_err();
+        assert!(lines[0].starts_with(start), "{}", lines[0]);
+    }
+    assert_eq!(with("n", "a", &"x".repeat(128), "f"), Ok(()));
+    let long = with("n", "a", "l", &"ü".repeat(1_000_000)).unwrap_err();
+    assert!(long[0].ends_with("the application's name has 1000000 characters; expected at most 128"), "{long:?}");
+}
+
+#[test]
 fn lateness_that_falls_is_refused_before_the_build() {
     let value = "{ p50 = '2us', p90 = '1us', p95 = '3us', p99 = '4us', p99_9 = '5us' }";
     let lines = set("link.up.lateness", value).unwrap_err();
@@ -362,6 +434,26 @@ fn what_never_ends_is_refused() {
     ] {
         timeless(ends).unwrap_or_else(|lines| panic!("{ends}: {lines:?}"));
     }
+}
+
+#[test]
+fn a_window_that_arrives_at_one_moment_is_bounded() {
+    let run = |rate: &str, flows: u32, more: &str| {
+        let text = format!(
+            "duration = '500ms'\n[link.a]\nfrom = 'x'\nto = 'y'\nboth_ways = true\ndelay = '10us'\n{rate}\n\
+             [app.f]\nfrom = 'x'\nto = ['y']\ntraffic.ftp = {{ flows = {flows}{more} }}\n"
+        );
+        read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    // 64 windows of 6 291 456 B in segments of 1448 B are 278 076 packets
+    for rate in ["", "rate = '1000tbit'"] {
+        let lines = run(rate, 64, "").unwrap_err();
+        assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
+        assert!(lines[0].contains("expected at most 100000: no link on the path has a `rate`"), "{lines:?}");
+    }
+    run("rate = '1gbit'", 64, "").unwrap();
+    run("", 64, ", size = '1MB', count = 1").unwrap();
+    run("", 20, "").unwrap();
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod docsis31;
 mod fast_path;
 mod identities;
 mod laws;
+mod looks;
 mod measures;
 mod offload;
 mod prague;

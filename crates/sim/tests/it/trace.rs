@@ -138,6 +138,24 @@ fn every_change_of_codel_is_a_row() {
     assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
 }
 
+/// A row stands for an event that changed something; where bins of other series end is no event of a link. (What these two tell
+/// depends on the moment at which they are asked.)
+#[test]
+fn changes_do_not_depend_on_bins() {
+    for queue in ["fq_codel", "dualpi2"] {
+        let line = LINE.replace("queue.codel = { limit = \"100p\" }", &format!("queue.{queue} = {{}}"));
+        let rows = |interval: &str| {
+            let record =
+                format!("record.interval = \"{interval}\"\ntrace = {{ links = [\"up\"], interval = \"change\" }}");
+            let (tables, _) = traced(&read(&format!("{record}\n{line}")));
+            (numbers(&tables["links"], "t_s"), format!("{:?}", tables["links"]))
+        };
+        let ((coarse_t, coarse), (fine_t, fine)) = (rows("10s"), rows("1ms"));
+        assert_eq!(coarse_t.len(), fine_t.len(), "{queue}");
+        assert!(coarse == fine, "{queue}");
+    }
+}
+
 #[test]
 fn fates_balance_and_have_names() {
     let (tables, outcome) = traced(&with("trace = { packets = [\"up\"] }"));
