@@ -237,10 +237,24 @@ class Discipline:
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
         """`spec` is the JSON of a scenario's `queue`; see `bloatlab.parts.discipline`."""
-    def enqueue(self, time_ns: int, size: int, flow: int = 0, ecn: int | EcnWord = 0) -> list[Fate]:
+    def enqueue(
+        self,
+        time_ns: int,
+        size: int,
+        flow: int = 0,
+        ecn: int | EcnWord = 0,
+        dscp: int = 0,
+        addresses: tuple[str, str] | None = None,
+    ) -> list[Fate]:
         """Offers a packet of `size` bytes; the fates that this caused, its own included if it was refused.
 
-        `ecn` is the field's code or its word.
+        `ecn` is the field's code or its word, `addresses` are the IPv4 addresses of source and destination; without
+        them each flow is a host of its own.
+        """
+    def probe(self) -> dict[str, Any]:
+        """The discipline's state now, by the names and units of a trace (docs/traces.md).
+
+        `queues` is a list with the state of each queue in service, for disciplines that have several.
         """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
         """Asks for the next packet; it, or None, and the fates that this caused."""

@@ -64,6 +64,46 @@ def test_every_packet_has_one_fate():
     assert len(lost) + len(sent) + queue.packets == 4000
 
 
+def test_a_probe_tells_codels_state():
+    queue = parts.discipline("codel", limit="10000p", variant="rfc8289")
+    for _ in range(5000):
+        queue.enqueue(0, 1500)
+    assert queue.probe()["dropping"] is False
+    for step in range(1000, 3000):
+        queue.dequeue(step * MS)
+    state = queue.probe()
+    assert state["dropping"] is True
+    # the next drop is an interval over the root of count after the last one, and lies ahead
+    assert state["count"] > 5
+    assert 2.999 <= state["drop_next_s"] <= 2.999 + 0.1 / math.sqrt(state["count"])
+
+
+def test_a_probe_lists_the_queues_of_flows():
+    queue = parts.discipline("fq_codel")
+    for flow in range(3):
+        queue.enqueue(0, 1500, flow=flow)
+    assert len(queue.probe()["queues"]) == 3
+
+
+def test_addresses_and_dscp_reach_the_discipline():
+    # two hosts, one with nine flows: each gets half of the link, not a tenth and nine
+    queue = parts.discipline("cake", isolation="dual_srchost")
+    for n in range(200):
+        for flow in range(10):
+            source = "10.0.0.1" if flow else "10.0.0.2"
+            queue.enqueue(n, 1500, flow=flow, addresses=(source, "10.9.9.9"))
+    sent = [queue.dequeue((1 + n) * MS)[0] for n in range(200)]
+    assert 90 <= sum(packet is not None and packet.flow == 0 for packet in sent) <= 110
+    # RFC 4594: expedited forwarding (46) is telephony's
+    queue = parts.discipline("cake", diffserv="diffserv4")
+    queue.enqueue(0, 200, dscp=46)
+    assert {q["queue"]: q["backlog_packets"] for q in queue.probe()["queues"]}["voice"] == 1
+    with pytest.raises(ValueError, match=r'"10\.0\.0" is not valid; expected an IPv4 address'):
+        queue.enqueue(2 * MS, 100, addresses=("10.0.0", "10.0.0.1"))
+    with pytest.raises(ValueError, match="a DSCP of 0 to 63"):
+        queue.enqueue(2 * MS, 100, dscp=64)
+
+
 def test_time_never_goes_back():
     queue = parts.discipline("droptail")
     queue.enqueue(5, 100)

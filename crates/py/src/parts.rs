@@ -1,13 +1,17 @@
 //! The parts by hand: one discipline, one TCP sender, for teaching, testing and one's own algorithms.
 
 use crate::refuse;
-use packet::{DropReason, Ecn, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
+use packet::{
+    DropReason, Ecn, FateSink, Flags, FlowId, FlowTable, FlowTuple, Item, LinkView, MarkReason, PacketMeta, Point,
+    Reading, Value,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use qdisc::{Cx, Queue};
+use pyo3::types::PyDict;
+use qdisc::{Cx, Queue, QueueDiscipline};
 use scenario::read;
 use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, Stats, TcpParams};
-use units::{BitRate, Duration, Problem, Rng, Time};
+use units::{BitRate, Duration, Problem, Rng, Time, shown};
 
 /// The words for the codes of the IP header's ECN field, by code.   Source: RFC 3168 §5.
 const ECN_WORDS: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
@@ -116,6 +120,14 @@ impl FateSink for Fates {
     }
 }
 
+/// An IPv4 address as a 5-tuple has it.
+fn address(text: &str) -> PyResult<u32> {
+    let read = text.parse::<std::net::Ipv4Addr>();
+    read.map(u32::from).map_err(|_| {
+        PyValueError::new_err(format!("\"{}\" is not valid; expected an IPv4 address, such as 10.0.0.1", shown(text)))
+    })
+}
+
 /// A queue discipline by itself: what a simulation and a live bench run, fed by hand.
 ///
 /// `spec` is the JSON of a scenario's `queue` (`{"codel": {"target": "5ms"}}`), `rate` the link's ("5mbit"), `seed` that of
@@ -168,18 +180,34 @@ impl Discipline {
     }
 
     /// Offers a packet of `size` bytes; returns the fates that this caused, its own included if it was refused. `ecn` is the
-    /// field's code or its word.
-    #[pyo3(signature = (time_ns, size, flow=0, ecn=EcnGiven::Code(0)), text_signature = "($self, time_ns, size, flow=0, ecn=0)")]
-    fn enqueue(&mut self, time_ns: u64, size: u16, flow: u32, ecn: EcnGiven) -> PyResult<Vec<Fate>> {
+    /// field's code or its word, `addresses` are the IPv4 addresses of source and destination.
+    #[pyo3(
+        signature = (time_ns, size, flow=0, ecn=EcnGiven::Code(0), dscp=0, addresses=None),
+        text_signature = "($self, time_ns, size, flow=0, ecn=0, dscp=0, addresses=None)"
+    )]
+    fn enqueue(
+        &mut self,
+        time_ns: u64,
+        size: u16,
+        flow: u32,
+        ecn: EcnGiven,
+        dscp: u8,
+        addresses: Option<(String, String)>,
+    ) -> PyResult<Vec<Fate>> {
         let ecn = ecn.code()?;
-        if size == 0 || flow as usize >= FlowId::SLOTS {
-            return Err(PyValueError::new_err("expected a size of 1 to 65535 bytes and a flow below 1048576"));
+        if size == 0 || flow as usize >= FlowId::SLOTS || dscp > 63 {
+            let message = "expected a size of 1 to 65535 bytes, a flow below 1048576 and a DSCP of 0 to 63";
+            return Err(PyValueError::new_err(message));
         }
+        // without addresses each flow is a host of its own, for classifiers that hash
+        let (src, dst) = match &addresses {
+            Some((src, dst)) => (address(src)?, address(dst)?),
+            None => (flow, u32::MAX),
+        };
         self.advance(time_ns)?;
         let id = FlowId::new(flow, 0);
-        // a 5-tuple of its own for each flow, for classifiers that hash
-        self.flows.set(id, FlowTuple { src: flow, dst: u32::MAX, sport: flow as u16, dport: 80, ..Default::default() });
-        let packet = PacketMeta { seq: self.offered, flow: id, size, tos: ecn, ..Default::default() };
+        self.flows.set(id, FlowTuple { src, dst, sport: flow as u16, dport: 80, dscp, ..Default::default() });
+        let packet = PacketMeta { seq: self.offered, flow: id, size, tos: dscp << 2 | ecn, ..Default::default() };
         self.offered += 1;
         Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
     }
@@ -201,6 +229,35 @@ impl Discipline {
             },
         });
         Ok((packet, fates))
+    }
+
+    /// The discipline's state now, by the names and units of a trace (`count`, `drop_next_s`, ...); `queues` is a list with the
+    /// state of each queue in service.
+    fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = PyDict::new(py);
+        let (mut queues, mut failed) = (Vec::new(), None);
+        let mut put = |item: Item<'_>| match item {
+            Item::Queue(name) => {
+                let queue = PyDict::new(py);
+                failed = failed.take().or(queue.set_item("queue", name).err());
+                queues.push(queue);
+            }
+            Item::Value(name, unit, value) => {
+                let (to, name) = (queues.last().unwrap_or(&state), format!("{name}{}", unit.suffix()));
+                let set = match value {
+                    Value::Number(x) => to.set_item(name, x),
+                    Value::Flag(so) => to.set_item(name, so),
+                    Value::Word(word) => to.set_item(name, word),
+                };
+                failed = failed.take().or(set.err());
+            }
+        };
+        self.queue.discipline().probe(&mut Reading::new(self.now, true, &mut put));
+        failed.map_or(Ok(()), Err)?;
+        if !queues.is_empty() {
+            state.set_item("queues", queues)?;
+        }
+        Ok(state)
     }
 
     /// When the discipline wants `wake`, ns; `None` for never.
