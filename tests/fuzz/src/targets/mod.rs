@@ -1,5 +1,6 @@
 //! What is attacked, and what must hold whatever comes.
 
+mod hostile;
 mod law;
 mod packet;
 mod queue;
@@ -61,6 +62,9 @@ pub const TARGETS: &[Target] = &[
     receiver::RECEIVER,
     sender::SENDER,
     packet::PACKET,
+    hostile::RATELESS,
+    hostile::NAMES,
+    hostile::TRACE,
 ];
 
 /// What an input of `target` says, for a person.

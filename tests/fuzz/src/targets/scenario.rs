@@ -119,7 +119,7 @@ fn run(world: &mut World, events: u64) -> bool {
 }
 
 /// Every link's books; the packets that were offered to all of them.
-fn balance(world: &World) -> u64 {
+pub(super) fn balance(world: &World) -> u64 {
     let mut offered = 0;
     for (i, b) in world.books().enumerate() {
         let sum = b.delivered + b.dropped + b.queued + b.in_flight;
