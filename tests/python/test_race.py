@@ -202,6 +202,7 @@ def test_a_quick_look_gives_no_verdict(tmp_path: Any):
     assert done.question.seeds == done.lead.points.n == 1
     assert done.sentence.startswith("A first look")
     assert "Set" not in done.sentence
+    assert done.best is done.lead  # nothing is kept in the leader's stead by one seed
     assert not done.remedies
 
 

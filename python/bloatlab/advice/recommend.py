@@ -249,7 +249,7 @@ def answered(
     raced = race(all_options, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs, kept=now)
     places = {id(o): n for n, o in enumerate(all_options)}
     all_ = sorted([raced.lead, *(c.judged for c in raced.others)], key=lambda j: places[id(j.option)])
-    best = preferred(q, raced)
+    best = raced.lead if q.quick else preferred(q, raced)
     failing = failed(q.objective, q.wanted, all_, best)
     return Recommendation(
         q,
