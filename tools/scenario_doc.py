@@ -153,6 +153,7 @@ TABLES = {
     "CbrParams": ("Traffic cbr", "`app.NAME.traffic.cbr`"),
     "ProshareParams": ("Traffic proshare", "`app.NAME.traffic.proshare`"),
     "GameParams": ("Traffic game", "`app.NAME.traffic.game`"),
+    "MessagesParams": ("Traffic messages", "`app.NAME.traffic.messages`"),
     "BittorrentParams": ("Traffic bittorrent", "`app.NAME.traffic.bittorrent`"),
     "VideoParams": ("Traffic video", "`app.NAME.traffic.video`"),
     "ShortParams": ("Traffic short", "`app.NAME.traffic.short`"),

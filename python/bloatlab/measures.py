@@ -18,7 +18,10 @@ _UNITS = {
 }  # fmt: skip
 
 #: Parts of a path that say only which kind of application has the measure.
-_KINDS = ("voip", "web", "ping", "files", "video", "bittorrent", "short", "burst", "rpm", "latency", "delivery")
+_KINDS = (
+    "voip", "web", "ping", "files", "video", "bittorrent", "short", "burst",
+    "rpm", "game", "proshare", "latency", "delivery",
+)  # fmt: skip
 
 #: Names that people write otherwise, and their units where the name does not say them.
 _NAMES = {

@@ -44,8 +44,9 @@ def headline(result: Result) -> str:
     latency = summary.get("latency") or {}
     if latency.get("grade") is not None:
         scale = f" ({latency['scale']})" if "scale" in latency else ""
+        high = "" if scale else f", 99 %: {number(latency.get('induced_p99_ms'))} ms"
         of = (
-            f"load adds {number(latency['induced_ms'])} ms"
+            f"load adds {number(latency['induced_ms'])} ms{high}"
             if latency.get("rpm") is None
             else f"{latency['rpm']:.0f} RPM"
         )
@@ -80,7 +81,7 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     several = {name: app for name, app in apps.items() if app.get("fairness") is not None}
     fair = {name: app for name, app in several.items() if app.get("flow_goodput_mbit")}
     if summary.get("fairness") is not None and len(several) != 1:
-        fair["all TCP flows"] = {"fairness": summary["fairness"]}
+        fair["all greedy flows"] = {"fairness": summary["fairness"]}
     yield from _table("Fairness", "flows of", fair, _FAIR)
     for title, key, fields in _KINDS:
         yield from _table(title, "application", {name: app for name, app in apps.items() if app.get(key)}, fields)
@@ -196,14 +197,32 @@ _FAIR = [
     _Field("goodput Mbit/s", "fastest", 3, _at("flow_goodput_mbit.max")),
 ]
 
-_VOICE = [
-    _Field("", "sent", 0, _at("voip.sent")),
-    _Field("", "lost %", 2, _at("voip.lost_percent")),
-    _Field("", "late %", 2, _at("voip.late_percent")),
-    _Field("", "plr %", 2, _at("voip.plr_percent")),
-    *_of("delay ms", "voip.delay_ms", 1, "p50", "p99", "p99_9"),
-    _Field("quality", "MOS", 2, _at("voip.mos")),
-    _Field("quality", "MOS, loss only", 2, _at("voip.mos_loss_only")),
+
+def _voice(stream: str) -> list[_Field]:
+    """One way of a call."""
+    return [
+        _Field("", "sent", 0, _at(f"{stream}.sent")),
+        _Field("", "lost %", 2, _at(f"{stream}.lost_percent")),
+        _Field("", "late %", 2, _at(f"{stream}.late_percent")),
+        _Field("", "plr %", 2, _at(f"{stream}.plr_percent")),
+        *_of("delay ms", f"{stream}.delay_ms", 1, "p50", "p99", "p99_9"),
+        _Field("quality", "MOS", 2, _at(f"{stream}.mos")),
+        _Field("quality", "MOS, loss only", 2, _at(f"{stream}.mos_loss_only")),
+    ]
+
+
+_GAME = [
+    _Field("to the server", "lost %", 2, _at("game.up.lost_percent")),
+    _Field("to the server", "late %", 2, _at("game.up.late_percent")),
+    _Field("to the player", "lost %", 2, _at("game.down.lost_percent")),
+    _Field("to the player", "late %", 2, _at("game.down.late_percent")),
+]
+
+_CONFERENCE = [
+    _Field("frames", "sent", 0, _at("proshare.frames_sent")),
+    _Field("frames", "whole", 0, _at("proshare.frames_whole")),
+    _Field("picture", "freezes", 0, _at("proshare.freezes")),
+    _Field("picture", "frozen s", 2, _at("proshare.frozen_s")),
 ]
 
 _PING = [
@@ -294,7 +313,10 @@ _DATAGRAMS = [
 
 #: Title, the part of an application's summary that must be there, and the columns.
 _KINDS = (
-    ("Voice", "voip", _VOICE),
+    ("Voice", "voip", _voice("voip")),
+    ("Voice, the way back", "voip_reverse", _voice("voip_reverse")),
+    ("Games", "game", _GAME),
+    ("Video calls", "proshare", _CONFERENCE),
     ("Pings", "ping", _PING),
     ("Responsiveness", "rpm", _RESPONSIVENESS),
     ("Pages", "web", _PAGES),

@@ -48,7 +48,15 @@ traffic.ftp = { size = "100KB", flows = 2 }
 [app.call]
 from = "a"
 to = ["b"]
-traffic.voip = {}
+traffic.voip = { direction = "both" }
+[app.game]
+from = "a"
+to = ["b"]
+traffic.game = {}
+[app.conference]
+from = "a"
+to = ["b"]
+traffic.proshare = {}
 [app.ping]
 from = "a"
 to = ["b"]
@@ -152,6 +160,9 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
     found["Link"] = {re.sub(r"^(classes|grants)\..*", r"\1.NAME", k) for k in found["Link"]}
+    # the same keys as of the speech to the server
+    assert {f"voip_reverse.{k}" for k in keys(apps["call"]["voip"])} <= found["Application"]
+    found["Application"] = {re.sub(r"^voip_reverse\..*", "voip_reverse", k) for k in found["Application"]}
     found["Application"] = {re.sub(r"\.each\.\d+$", ".each.N", k) for k in found["Application"]}
     shortened = {
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}

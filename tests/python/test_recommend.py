@@ -406,7 +406,7 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path, width
             ],
             "all are 0",
         ),
-        (["--objective", "scte2013", "--load", "home"], "wants game, and load home has none of it"),
+        (["--objective", "scte2013", "--load", "home"], "wants messages, and load home has none of it"),
         (["--seeds", "1"], "seeds"),
         (["--seconds", "0"], "--seconds 0: is not within 1 and 36000"),
     ],

@@ -95,7 +95,7 @@ def test_a_run_says_what_happened(ran: Path):
     assert len({chart["link"] for chart in data_of(html)}) == 2  # all of time together, and the distributions
     assert "seed 7" in html
     # the grade's own letter, and whose letters they are
-    assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (dslreports)." in html
+    assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
 
 
 def test_two_runs_lie_in_one_chart_and_differ(ran: Path):

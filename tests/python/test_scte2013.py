@@ -104,7 +104,7 @@ def test_the_network_of_figure_1b():
         "stagger": "",
     }
     assert buffer_bytes(960, 5.0) == 600_000
-    assert scenario["app"]["gamer"]["traffic"] == {"game": {"message": "10KB", "interval": "2s"}}
+    assert scenario["app"]["gamer"]["traffic"] == {"messages": {"message": "10KB", "interval": "2s"}}
     mirrored: Any = describe(Case(direction="down"), 3, "x")
     assert (mirrored["app"]["gamer"]["from"], mirrored["app"]["gamer"]["to"]) == ("net50", ["user"])
     assert mirrored["link"]["down"]["queue"] == scenario["link"]["up"]["queue"]

@@ -46,11 +46,11 @@ export function satisfaction(mos: number | null): [string, Card["tone"]] {
 const graded = (grade: string): Card["tone"] => (/^(A\+?|good|excellent)$/.test(grade) ? "good" : /^(B|C|fair)$/.test(grade) ? "fair" : /^(D|F|poor)$/.test(grade) ? "bad" : "plain");
 
 function latency(summary: Summary): Card {
-  const { induced_ms: induced, grade, from } = summary.latency;
+  const { induced_ms: induced, induced_p99_ms: high, grade, from } = summary.latency;
   return {
     title: "Delay that load adds", value: induced === null ? "–" : `${digits(induced, induced < 10 ? 1 : 0)} ms`,
     verdict: grade === null ? "" : `grade ${grade}`, tone: grade === null ? "plain" : graded(grade),
-    lines: from === null ? [] : [`measured at ${from.replace(/^(app|link)\./, "")}`], number: induced, better: -1, app: "", kind: "",
+    lines: from === null ? [] : [`${digits(high ?? null, 0)} ms at most for 99 % of packets`, `measured at ${from.replace(/^(app|link)\./, "")}`], number: induced, better: -1, app: "", kind: "",
   };
 }
 
@@ -70,6 +70,12 @@ const KINDS: Record<string, Make> = {
       lines: [`${digits(number(app, "web", "pages"), 0)} pages`, `95th percentile ${digits(number(app, "web", "page_load_s", "p95"), 2)} s`] };
   },
   game: (app) => {
+    const p99 = Math.max(number(app, "delay_ms", "p99") ?? 0, number(app, "delay_ms_reverse", "p99") ?? 0);
+    return { title: "packet delay, one way", value: `${digits(p99, 0)} ms`, verdict: "99th percentile", tone: "plain", number: p99, better: -1,
+      lines: [`up: ${digits(number(app, "game", "up", "lost_percent"))} % lost, ${digits(number(app, "game", "up", "late_percent"))} % late`,
+        `down: ${digits(number(app, "game", "down", "lost_percent"))} % lost, ${digits(number(app, "game", "down", "late_percent"))} % late`] };
+  },
+  messages: (app) => {
     const median = ms(number(app, "files", "median_s"));
     return { title: "message delay", value: `${digits(median, 0)} ms`, verdict: "median", tone: "plain", number: median, better: -1,
       lines: [`99th percentile ${digits(ms(number(app, "files", "p99_s")), 0)} ms`, `${digits(number(app, "files", "done"), 0)} messages`] };

@@ -49,7 +49,7 @@ export interface Summary {
   name: string;
   duration_s: number;
   fairness: number | null;
-  latency: { induced_ms: number | null; grade: string | null; from: string | null };
+  latency: { induced_ms: number | null; induced_p99_ms?: number | null; grade: string | null; from: string | null };
   links: Record<string, Tree>;
   apps: Record<string, Tree>;
 }

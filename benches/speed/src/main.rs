@@ -79,7 +79,7 @@ fn toml(case: &Case, flows: u32, queue: &str, seconds: f64) -> String {
     let Case { rate, access, gamer, .. } = case;
     let gamer = if *gamer {
         "[app.gamer]\nfrom = \"s\"\nto = [\"d\"]\nstart = \"2s\"\ntcp = \"bench\"\n\
-         traffic.game = { message = \"10KB\", interval = \"2s\" }\n"
+         traffic.messages = { message = \"10KB\", interval = \"2s\" }\n"
     } else {
         ""
     };

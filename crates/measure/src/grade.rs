@@ -1,6 +1,7 @@
 //! Grades: what is compared, and where one grade ends and the next begins. One table, [`SCALES`], and scales of one's own.
 //!
 //! ```text
+//!   p99     99th percentile of the round trip under load - least round trip       ms, less is better
 //!   added   mean round trip under load - round trip of the idle path              ms, less is better
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
@@ -23,7 +24,9 @@ pub enum Idle {
 /// What a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compares {
-    /// What load adds to the round trip, ms.
+    /// What load adds to the least round trip in 99 of 100 cases at most, ms.
+    P99,
+    /// What load adds to the mean round trip, ms.
     Added(Idle),
     /// Round trips per minute under load.
     Rpm,
@@ -63,7 +66,14 @@ const LETTERS: &[Band] =
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of Apple's
 /// tool). That Waveform compares a median with a mean is second hand.
-pub static SCALES: [Scale; 4] = [
+pub static SCALES: [Scale; 5] = [
+    // a mean hides the moments that a person notices; L4S states its goal at the 99th percentile, too (RFC 9330 §1)
+    Scale {
+        name: "p99",
+        words: "A+ to F by the letters of dslreports; what load adds to the round trip of 99 of 100 packets at most",
+        compares: Compares::P99,
+        bands: Cow::Borrowed(LETTERS),
+    },
     Scale {
         name: "dslreports",
         words: "A+ to F; the mean of what a download and what an upload add to the mean round trip",
@@ -117,7 +127,7 @@ impl Scale {
     /// The unit of what is graded.
     pub fn unit(&self) -> &'static str {
         match self.compares {
-            Compares::Added(_) => "ms",
+            Compares::Added(_) | Compares::P99 => "ms",
             Compares::Rpm => "round trips per minute",
         }
     }
@@ -133,7 +143,7 @@ impl Scale {
     /// The grade of an added delay; `None` where the scale is of round trips per minute.
     pub fn added(&self, delay: Duration) -> Option<&str> {
         match self.compares {
-            Compares::Added(_) => self.grade(delay.millis()),
+            Compares::Added(_) | Compares::P99 => self.grade(delay.millis()),
             Compares::Rpm => None,
         }
     }
@@ -160,6 +170,7 @@ mod tests {
         let letters = ["A+", "A+", "A", "A", "B", "B", "C", "C", "D", "D", "F", "F"];
         assert_eq!(grades("dslreports", &at), letters);
         assert_eq!(grades("waveform", &at), letters);
+        assert_eq!(grades("p99", &at), letters);
         let at = [14.9, 15.0, 50.0, 100.0, 300.0, 500.0];
         assert_eq!(grades("vrecipes", &at), ["A+", "A", "B", "C", "D", "F"]);
         let dslreports = &SCALES[0];

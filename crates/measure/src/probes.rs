@@ -69,6 +69,11 @@ impl Probes {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
+    /// The same of the round trip that 99 of 100 probes do not exceed.
+    pub fn induced_p99(&self) -> Option<Duration> {
+        Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
+    }
+
     /// The mean round trip under a load: probes that were answered before it began or left when it was over do not count.
     pub fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());

@@ -227,8 +227,12 @@ pub struct AppTally {
     pub delay: Box<[Histogram; 2]>,
     /// Jitter of datagrams, forward and back.
     pub jitter: [Jitter; 2],
-    /// A call's judgement.
-    pub voip: Option<Box<VoipMeter>>,
+    /// The judgement of a call; forward and back if both speak.
+    pub voip: Vec<VoipMeter>,
+    /// Whether its flows always have more to send.
+    pub greedy: bool,
+    /// How much longer than the fastest packet one may take until it is late, where that is judged.
+    pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
     /// Objects of a whole page, if it loads pages.
@@ -243,6 +247,14 @@ pub struct AppTally {
     pub probes: Option<Box<Probes>>,
     /// Of echo requests each begins when the last one is answered.
     pub one_by_one: bool,
+}
+
+impl AppTally {
+    /// The judgement of a call's packets of this direction.
+    pub fn stream(&mut self, direction: usize) -> Option<&mut VoipMeter> {
+        let last = self.voip.len().checked_sub(1)?;
+        self.voip.get_mut(direction.min(last))
+    }
 }
 
 /// All of it.
@@ -298,9 +310,11 @@ impl Tally {
         let first_row = self.rows.len();
         let voip = match traffic {
             Traffic::Voip(p) => {
-                Some(Box::new(VoipMeter::new(p.late_after, p.network_delay, Codec { ie: p.ie, bpl: p.bpl })))
+                let streams = p.direction.speakers().into_iter().filter(|speaks| *speaks).count();
+                let codec = Codec { ie: p.ie, bpl: p.bpl };
+                (0..streams).map(|_| VoipMeter::new(p.late_after, p.network_delay, codec)).collect()
             }
-            _ => None,
+            _ => Vec::new(),
         };
         self.apps.push(AppTally {
             name: name.to_owned(),
@@ -310,6 +324,8 @@ impl Tally {
             delay: Box::default(),
             jitter: Default::default(),
             voip,
+            greedy: traffic.greedy(),
+            late_after: if let Traffic::Game(p) = traffic { Some(p.late_after) } else { None },
             pages: matches!(traffic, Traffic::Web(_)).then(|| PageLoads::new(self.warm_up)),
             page_objects: if let Traffic::Web(p) = traffic { p.objects_per_page() } else { 0 },
             datagrams: 0,
@@ -395,7 +411,7 @@ impl Tally {
         }
         let app = &mut self.apps[usize::from(app)];
         app.jitter[direction].arrival(delay);
-        if let Some(voip) = &mut app.voip {
+        if let Some(voip) = app.stream(direction) {
             voip.arrival(packet.seq, now - delay, now);
         }
     }

@@ -44,7 +44,7 @@ pub struct Scenario {
     /// What of the run's inside to keep, moment by moment (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// How the delay that load adds is graded; without it as `scale = "dslreports"`.
+    /// How the delay that load adds is graded; without it as `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// Most packets that a run may take by an estimate that is made before it starts; a scenario that may take more is refused.
@@ -253,7 +253,7 @@ pub struct App {
     #[serde(default)]
     pub start: Duration,
     /// How far seeds move the start. Default: the scenario's `start_spread`; without one the time from packet to packet of what
-    /// sends regularly (`voip`, `ping`, `game`, `cbr` at constant distances), so that its phase is drawn, but at most 1s; 0s of
+    /// sends regularly (`voip`, `ping`, `messages`, `cbr` at constant distances), so that its phase is drawn, but at most 1s; 0s of
     /// `proshare` and of other `cbr`, which draw their own; 100ms of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,

@@ -57,6 +57,8 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let datagram = ["size", "audio_size", "packet"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
         Traffic::Voip(_) | Traffic::Ping(_) | Traffic::Cbr(_) | Traffic::Proshare(_) => true,
+        // the largest payload of a snapshot, and its headers
+        Traffic::Game(_) => return Bytes(1518),
         Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
         _ => false,
     };

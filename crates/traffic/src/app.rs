@@ -1,8 +1,8 @@
 //! The applications as one closed type, and their list.
 
 use crate::{
-    Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, ping, proshare, rpm, short,
-    video, voip, web,
+    Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
+    short, video, voip, web,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,10 @@ macro_rules! applications {
             /// How far seeds move its start, unless a scenario says otherwise; at most 1 s.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
+            }
+            /// Whether each of its flows always has more to send, so that the network alone decides its rate.
+            pub fn greedy(&self) -> bool {
+                matches!(self, Self::Ftp(p) if p.greedy())
             }
             /// Rows of counters that its flows need.
             pub fn rows(&self) -> usize {
@@ -125,8 +129,11 @@ applications! {
     "ftp" Ftp(ftp::FtpParams), "tcp", "CableLabs 2012 §3.2.1, ARRIS 2013",
         "File transfers: endless, repeated, or bursty with pauses",
         r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#;
-    "game" Game(game::GameParams), "tcp", "ARRIS 2013",
-        "An on-line game: one message every few seconds over one connection",
+    "game" Game(game::GameParams), "udp", "IEEE 802.11-18/2009r6 §4.1.4",
+        "An on-line game: a player's updates and the server's snapshots",
+        r#"{ "late_after": "50ms" }"#;
+    "messages" Messages(messages::MessagesParams), "tcp", "ARRIS 2013",
+        "One message every few seconds over one connection",
         r#"{ "message": "10KB", "interval": "2s" }"#;
     "bittorrent" Bittorrent(bittorrent::BittorrentParams), "tcp", "ARRIS 2013; BEP 3",
         "A member of a swarm: fifty peers, ten of them unchoked at a time",
@@ -191,8 +198,9 @@ mod tests {
             r#"{ "ftp": { "flows": 3, "size": "30KB", "new_connection": false, "direction": "down" } }"#,
             r#"{ "ftp": { "size": "1KB", "on_failure": "give_up" } }"#,
             r#"{ "ftp": { "flows": 4 } }"#,
-            r#"{ "game": { "interval": "20ms" } }"#,
-            r#"{ "game": { "interval": "2s", "on_failure": "give_up" } }"#,
+            r#"{ "messages": { "interval": "20ms" } }"#,
+            r#"{ "game": {} }"#,
+            r#"{ "messages": { "interval": "2s", "on_failure": "give_up" } }"#,
             r#"{ "cbr": { "rate": "1mbit" } }"#,
             r#"{ "short": { "interval": "20ms", "max_open": 40 } }"#,
             r#"{ "short": { "interval": "20ms", "direction": "up", "size": { "pareto": {} }, "max_open": 40 } }"#,
@@ -223,7 +231,8 @@ mod tests {
                         assert!(fake.pages.iter().all(|p| p.2 <= whole && (p.2 == whole || partial)));
                     }
                     App::Ftp(f) => assert_eq!(f.files_done(), fake.files.len() as u64),
-                    App::Game(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
+                    App::Game(_) => assert!(fake.datagrams.len() > 6800),
+                    App::Messages(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
                     App::Short(_) | App::Burst(_) => assert!(!fake.files.is_empty()),
                     App::Video(_) => assert!(!fake.files.is_empty()),
                     App::Bittorrent(b) => assert!(b.figures(Time::ZERO)[2].1 > 0.0),

@@ -121,6 +121,7 @@ impl Params for CbrParams {
     fn build(&self) -> Cbr {
         Cbr {
             side: self.direction.sender(),
+            both: false,
             size: self.size.0 as u16,
             spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
             arrivals: self.arrivals,
@@ -159,6 +160,8 @@ impl Spacing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
     pub(crate) side: Side,
+    /// Whether the other side sends the same at the same moments.
+    pub(crate) both: bool,
     pub(crate) size: u16,
     pub(crate) spacing: Spacing,
     pub(crate) arrivals: Arrivals,
@@ -195,6 +198,9 @@ impl Cbr {
 
     fn send<H: Host>(&mut self, host: &mut H) {
         host.datagram(0, self.side, self.size, self.next);
+        if self.both {
+            host.datagram(0, self.side.other(), self.size, self.next);
+        }
         self.next += 1;
         self.arm(host);
     }

@@ -84,6 +84,14 @@ impl FtpParams {
     }
 }
 
+impl FtpParams {
+    /// Whether a flow always has more to send until it is over: no silence between its files.
+    pub(crate) fn greedy(&self) -> bool {
+        let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
+        self.size.is_none() || !silent
+    }
+}
+
 impl Params for FtpParams {
     type App = Ftp;
 

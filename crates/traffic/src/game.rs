@@ -1,38 +1,82 @@
-//! An on-line game over TCP: one message every few seconds over one connection.
+//! An on-line game over UDP: a player's updates to the server, and the server's snapshots to the player.
 //!
-//! Source: ARRIS 2013, Simulation Baseline (10 KB every 2 s; the latency of its packets is what the document plots).
+//! ```text
+//!   gap between packets, payload of a packet = location - scale ln(-ln u),  u uniform in (0, 1)
+//!   (largest extreme value distribution: mode = location, mean = location + 0.5772 scale)
 //!
-//! Message k is written at start + k * interval, whether or not the one before has arrived. A message *starts* when it is
-//! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the
-//! latency of the message. The connection is opened at the start and kept; message 0 waits for the handshake.
+//!             gap, ms         payload, bytes    on the wire, mean
+//!   up        15, 5.7         38, 3.7           18.3 ms, 86 bytes: 38 kbit/s
+//!   down      13, 3.7         50, 11            15.1 ms, 102 bytes: 54 kbit/s
+//! ```
+//!
+//! On the wire a packet has 46 bytes more: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
+//!
+//! Late is a packet that takes longer than the fastest of its direction by more than [`GameParams::late_after`]. Players of a shooter
+//! are hurt by 100 ms of round trip (M. Claypool, K. Claypool, Latency and player actions in online games, CACM 2006): half of that
+//! is for each direction.
+//!
+//! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
+//! Departs: no packets of other sizes at the begin and the end.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Demand, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use units::{Bytes, Duration, Problem, Time};
+use units::{Duration, Problem, Time, math};
 
-/// Most messages that may be under way at once; later ones are not written (the game gives up updates, not memory).
-pub const MAX_UNDER_WAY: usize = 4096;
+/// Headers of a packet on the wire.
+const HEADERS: f64 = 46.0;
+/// Least gap, ms: bounds the packets of a moment.
+const LEAST_GAP: f64 = 1.0;
+/// Largest payload of a packet that is not cut.
+const MOST_PAYLOAD: f64 = 1472.0;
 
-/// TCP messages at a fixed interval from the client to its first server.
+/// A largest extreme value distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Extreme {
+    location: f64,
+    scale: f64,
+}
+
+impl Extreme {
+    fn draw<H: Host>(self, host: &mut H) -> f64 {
+        // u above 0: the logarithm of 0 has no number
+        let u = host.rng().unit().max(1e-12);
+        self.location - self.scale * math::ln(-math::ln(u))
+    }
+
+    fn mean(self) -> f64 {
+        self.location + 0.577_215_664_9 * self.scale
+    }
+}
+
+/// Gaps, ms, and payloads, bytes, of the client and of the server.
+const GAPS: [Extreme; 2] = [Extreme { location: 15.0, scale: 5.7 }, Extreme { location: 13.0, scale: 3.7 }];
+const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme { location: 50.0, scale: 11.0 }];
+
+/// A player and a server, who send UDP datagrams to each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameParams {
-    /// Payload of a message in bytes. Default 10KB (10 000 bytes).
-    pub message: Bytes,
-    /// Time between messages. Default 2s.
-    pub interval: Duration,
-    /// Messages to send; without it, until the end. Default none.
-    pub count: Option<u64>,
-    /// What to do when the connection fails: `retry` (default: a new one, messages under way are forgotten) or `give_up`.
-    pub on_failure: OnFailure,
+    /// Mean packets per second that the player sends; without it those of the source, 54.6. Default none.
+    pub updates_per_s: Option<f64>,
+    /// Mean packets per second that the server sends; without it those of the source, 66.1. Default none.
+    pub snapshots_per_s: Option<f64>,
+    /// A packet is late when its delay exceeds the least of its direction by more than this. Default 50ms.
+    pub late_after: Duration,
 }
 
 impl Default for GameParams {
     fn default() -> Self {
-        Self { message: Bytes(10_000), interval: Duration::from_secs(2), count: None, on_failure: OnFailure::Retry }
+        Self { updates_per_s: None, snapshots_per_s: None, late_after: Duration::from_millis(50) }
+    }
+}
+
+impl GameParams {
+    /// How many times the gaps of the source a side waits.
+    fn stretch(&self) -> [f64; 2] {
+        let asked = [self.updates_per_s, self.snapshots_per_s];
+        [0, 1].map(|i: usize| asked[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))
     }
 }
 
@@ -40,109 +84,64 @@ impl Params for GameParams {
     type App = Game;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.message.0 == 0 {
-            return Err(Problem::new("message", "0B is not valid; expected at least 1 byte"));
-        }
-        if self.interval.is_zero() {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to send until the end",
-            ));
+        for (path, rate) in [("updates_per_s", self.updates_per_s), ("snapshots_per_s", self.snapshots_per_s)] {
+            if let Some(rate) = rate.filter(|rate| !(0.1..=500.0).contains(rate)) {
+                return Err(Problem::new(path, format!("{rate} is not valid; expected 0.1 to 500 packets per second")));
+            }
         }
         Ok(())
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
-        let messages = times(span, self.interval, self.count);
-        Demand {
-            direction: Some(Direction::Up),
-            connections: 1.0,
-            bytes: messages * self.message.0 as f64,
-            pieces: messages,
-        }
+        let gap = |i: usize| Duration((GAPS[i].mean() * self.stretch()[i] * 1e6) as u64);
+        Demand::datagrams(times(span, gap(0), None) + times(span, gap(1), None))
     }
 
     fn start_spread(&self) -> Duration {
-        self.interval
+        Duration::ZERO // gaps are random
     }
 
     fn build(&self) -> Game {
-        Game { params: self.clone(), conn: None, start: Time::ZERO, next: 0, got: 0, under_way: VecDeque::new() }
+        Game { stretch: self.stretch(), sent: [0; 2] }
     }
 }
 
-/// Token of the timer that opens a new connection; the others are message numbers.
-const REOPEN: u64 = u64::MAX;
+/// Who sends, by the tokens of their timers.
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 /// The machine of [`GameParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Game {
-    params: GameParams,
-    conn: Option<ConnId>,
-    start: Time,
-    /// Number of the next message.
-    next: u64,
-    /// Bytes of the oldest message under way that arrived.
-    got: u64,
-    /// Moments at which the messages under way were written, oldest first.
-    under_way: VecDeque<Time>,
+    stretch: [f64; 2],
+    /// Packets that the client and the server have sent.
+    sent: [u64; 2],
 }
 
 impl Game {
-    fn send<H: Host>(&mut self, host: &mut H) {
-        if let Some(conn) = self.conn
-            && self.under_way.len() < MAX_UNDER_WAY
-        {
-            host.write(conn, Side::Client, self.params.message.0);
-            self.under_way.push_back(host.now());
-        }
-        self.next += 1;
-        if self.params.count.is_none_or(|n| self.next < n) {
-            host.timer(self.start + self.params.interval * self.next, self.next);
-        }
+    fn wait<H: Host>(&self, i: usize, host: &mut H) {
+        let gap = (GAPS[i].draw(host) * self.stretch[i]).max(LEAST_GAP);
+        let at: Time = host.now() + Duration((gap * 1e6) as u64);
+        host.timer(at, i as u64);
     }
 }
 
 impl Application for Game {
     fn start<H: Host>(&mut self, host: &mut H) {
-        self.start = host.now();
-        self.conn = Some(host.open(0));
-        self.send(host);
+        [0, 1].into_iter().for_each(|i| self.wait(i, host));
     }
 
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
-        if token == REOPEN {
-            self.conn = Some(host.open(0));
-        } else {
-            self.send(host);
-        }
+        let i = usize::from(token != 0);
+        let payload = PAYLOADS[i].draw(host).clamp(1.0, MOST_PAYLOAD);
+        host.datagram(0, SIDES[i], (payload + HEADERS + 0.5) as u16, self.sent[i]);
+        self.sent[i] += 1;
+        self.wait(i, host);
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        if self.conn != Some(conn) || side != Side::Server {
-            return;
-        }
-        self.got += bytes;
-        // bounded: every turn takes one message off the list
-        while self.got >= self.params.message.0 {
-            let Some(started) = self.under_way.pop_front() else { break };
-            self.got -= self.params.message.0;
-            host.file_done(started, self.params.message.0);
-        }
-    }
+    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
 
-    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        if self.conn == Some(conn) {
-            self.conn = None;
-            self.got = 0;
-            self.under_way.clear();
-            if self.params.on_failure == OnFailure::Retry {
-                host.timer(host.now() + RETRY_AFTER, REOPEN);
-            }
-        }
+    fn counts(&self) -> bool {
+        false
     }
 }
 
@@ -151,44 +150,35 @@ mod tests {
     use super::*;
     use crate::fake::Fake;
 
-    const MS: u64 = 1_000_000;
-    const S: u64 = 1000 * MS;
-
+    /// 1000 s: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes.
     #[test]
-    fn a_message_every_two_seconds() {
-        let mut fake = Fake::new(&[50 * MS]);
-        fake.piece = 1460;
-        let mut app = GameParams::default().build();
-        fake.run(&mut app, Time(600 * S));
-        assert_eq!((fake.writes.len(), fake.files.len(), fake.opened.len()), (300, 300, 1));
-        // handshake 50 ms + 25 ms for the first, 25 ms for the others
-        assert_eq!(fake.files[0], (Time(0), Time(75 * MS), 10_000));
-        assert!(fake.files[1..].iter().enumerate().all(|(i, f)| {
-            let at = (i as u64 + 1) * 2 * S;
-            *f == (Time(at), Time(at + 25 * MS), 10_000)
-        }));
-        // 10 kB every 2 s: 40 kbit/s
-        assert_eq!(fake.writes.iter().map(|w| w.bytes).sum::<u64>() * 8 / 600, 40_000);
+    fn both_sides_send_what_the_source_has_measured() {
+        let mut fake = Fake::new(&[0]);
+        fake.run(&mut GameParams::default().build(), Time(Duration::from_secs(1000).0));
+        for (side, rate, size, deviation) in [(Side::Client, 54.7, 86.1, 4.75), (Side::Server, 66.1, 102.3, 14.1)] {
+            let mine: Vec<f64> = fake.datagrams.iter().filter(|d| d.1 == side).map(|d| f64::from(d.2)).collect();
+            let n = mine.len() as f64;
+            assert!((n / 1000.0 / rate - 1.0).abs() < 0.01, "{side:?}: {n} in 1000 s");
+            let mean = mine.iter().sum::<f64>() / n;
+            assert!((mean / size - 1.0).abs() < 0.01, "{side:?}: {mean} bytes");
+            // of that distribution: pi / sqrt(6) times the scale
+            let sd = (mine.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
+            assert!((sd / deviation - 1.0).abs() < 0.03, "{side:?}: {sd}");
+            let numbers = fake.datagrams.iter().filter(|d| d.1 == side).map(|d| d.3);
+            assert!(numbers.enumerate().all(|(i, number)| i as u64 == number));
+        }
     }
 
     #[test]
-    fn messages_overlap_and_a_failure_forgets_them() {
-        // interval 10 ms, one way 25 ms: three under way
-        let mut fake = Fake::new(&[50 * MS]);
-        let params = GameParams {
-            interval: Duration::from_millis(10),
-            count: Some(5),
-            message: Bytes(10),
-            ..Default::default()
-        };
-        fake.run(&mut params.build(), Time(S));
-        assert_eq!(fake.files.len(), 5);
-        let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
-        fake.run(&mut GameParams::default().build(), Time(10 * S));
-        // the messages of 0 s and 2 s are forgotten; those of 4, 6 and 8 s arrive over the connection of 4 s. The timer of
-        // message 2 was set before the one that reopens, so at 4 s there is no connection yet
-        let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
-        assert_eq!(starts, [6, 8]);
-        assert_eq!(GameParams { message: Bytes(0), ..Default::default() }.validate().unwrap_err().path, "message");
+    fn rates_may_be_asked_for() {
+        let p = GameParams { updates_per_s: Some(128.0), snapshots_per_s: Some(20.0), ..Default::default() };
+        let mut fake = Fake::new(&[0]);
+        fake.run(&mut p.build(), Time(Duration::from_secs(100).0));
+        let of = |side| fake.datagrams.iter().filter(|d| d.1 == side).count();
+        assert!((of(Side::Client) as f64 / 12_800.0 - 1.0).abs() < 0.03, "{}", of(Side::Client));
+        assert!((of(Side::Server) as f64 / 2_000.0 - 1.0).abs() < 0.03, "{}", of(Side::Server));
+        let bad = |p: GameParams| p.validate().unwrap_err().path;
+        assert_eq!(bad(GameParams { updates_per_s: Some(0.0), ..Default::default() }), "updates_per_s");
+        assert_eq!(bad(GameParams { snapshots_per_s: Some(f64::NAN), ..Default::default() }), "snapshots_per_s");
     }
 }

@@ -7,7 +7,8 @@
 //! | name | what | source |
 //! |---|---|---|
 //! | [`ftp`] | endless, repeated or bursty file transfers | CableLabs 2012 §3.2.1, ARRIS 2013 |
-//! | [`game`] | one TCP message every few seconds over one connection | ARRIS 2013 |
+//! | [`messages`] | one TCP message every few seconds over one connection | ARRIS 2013 |
+//! | [`game`] | a player and a server, UDP both ways | IEEE 802.11-18/2009 |
 //! | [`bittorrent`] | a member of a swarm | ARRIS 2013, BEP 3 |
 //! | [`video`] | adaptive-bitrate video | FESTIVE, CoNEXT 2012 |
 //! | [`short`] | small transfers that come and go | ARRIS 2013 |
@@ -37,6 +38,7 @@ pub mod burst;
 pub mod cbr;
 pub mod ftp;
 pub mod game;
+pub mod messages;
 pub mod ping;
 pub mod proshare;
 pub mod rpm;
@@ -56,10 +58,11 @@ pub use burst::{Burst, BurstParams};
 pub use cbr::{Cbr, CbrParams};
 pub use ftp::{Ftp, FtpParams};
 pub use game::{Game, GameParams};
+pub use messages::{Messages, MessagesParams};
 pub use ping::{Ping, PingParams};
 pub use proshare::{Proshare, ProshareParams};
 pub use rpm::{Load, Rpm, RpmParams};
 pub use short::{Short, ShortParams};
 pub use video::{Video, VideoParams};
-pub use voip::{Voip, VoipParams};
+pub use voip::{Speech, Voip, VoipParams};
 pub use web::{Web, WebParams};

@@ -6,6 +6,10 @@
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
+//! A frame is whole when its last datagram has arrived; it cannot be shown without one of them. The picture freezes while no whole
+//! frame comes for more than max(3 T, T + 150 ms), T = `frame_interval`: the rule of W3C webrtc-stats, freezeCount, with the interval
+//! of the sender in the place of a running mean.
+//!
 //! Audio and video start at random moments of their first interval, so that sessions do not tick together.
 //!
 //! Source: MMCN 1999 (six sessions of 210 kbit/s each). The sizes of the packets are ours: vary `packet`, or
@@ -15,10 +19,14 @@ use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most datagrams of a frame: a bound on what leaves at one moment.
 const MAX_PACKETS: u64 = 1000;
+
+/// Most frames that are under way at once; of older ones those that come are not counted.
+const TRACKED: usize = 1024;
 
 /// A video conference's audio and video in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +92,7 @@ impl Params for ProshareParams {
     }
 
     fn build(&self) -> Proshare {
-        Proshare { params: self.clone(), next: [Time::ZERO; 2], number: 0 }
+        Proshare { params: self.clone(), next: [Time::ZERO; 2], number: 0, picture: Picture::default() }
     }
 }
 
@@ -99,6 +107,62 @@ pub struct Proshare {
     /// When audio and video are due.
     next: [Time; 2],
     number: u64,
+    picture: Picture,
+}
+
+/// A frame under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Frame {
+    /// The numbers of its datagrams: from, and behind the last.
+    numbers: [u64; 2],
+    /// How many of them have not arrived.
+    missing: u64,
+}
+
+/// What the other side sees.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Picture {
+    /// Frames under way, oldest first.
+    frames: VecDeque<Frame>,
+    sent: u64,
+    whole: u64,
+    /// When the last whole frame came.
+    last: Option<Time>,
+    freezes: u64,
+    /// How long the picture stood still in them.
+    frozen: Duration,
+}
+
+impl Picture {
+    fn sent(&mut self, numbers: [u64; 2]) {
+        if self.frames.len() == TRACKED {
+            self.frames.pop_front();
+        }
+        self.frames.push_back(Frame { numbers, missing: numbers[1] - numbers[0] });
+        self.sent += 1;
+    }
+
+    fn arrived(&mut self, number: u64, now: Time, interval: Duration) {
+        let Some(i) = self.frames.iter().position(|f| (f.numbers[0]..f.numbers[1]).contains(&number)) else { return };
+        self.frames[i].missing -= 1;
+        if self.frames[i].missing > 0 {
+            return;
+        }
+        // a frame that comes after a later one is not shown any more
+        self.frames.drain(..=i);
+        self.whole += 1;
+        self.gap(now, interval);
+        self.last = Some(now);
+    }
+
+    /// Counts the time since the last whole frame if the picture froze in it.
+    fn gap(&mut self, now: Time, interval: Duration) {
+        let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
+        if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
+            self.freezes += 1;
+            self.frozen += gap;
+        }
+    }
 }
 
 impl Proshare {
@@ -127,6 +191,7 @@ impl Application for Proshare {
         } else {
             // bound: MAX_PACKETS, as validated
             let (mut left, packet) = (self.params.frame_size.0, self.params.packet.0);
+            self.picture.sent([self.number, self.number + left.div_ceil(packet)]);
             while left > 0 {
                 self.send(left.min(packet), host);
                 left -= left.min(packet);
@@ -138,8 +203,20 @@ impl Application for Proshare {
     fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
     fn received<H: Host>(&mut self, _: ConnId, _: Side, _: u64, _: &mut H) {}
     fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
-    fn counts(&self) -> bool {
-        false
+    fn datagram_received<H: Host>(&mut self, _: Side, number: u64, host: &mut H) {
+        self.picture.arrived(number, host.now(), self.params.frame_interval);
+    }
+
+    /// Frames that are on their way, or lost, at the end are in `frames_sent` alone.
+    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+        let mut p = self.picture.clone();
+        p.gap(now, self.params.frame_interval);
+        vec![
+            ("frames_sent", p.sent as f64),
+            ("frames_whole", p.whole as f64),
+            ("freezes", p.freezes as f64),
+            ("frozen_s", p.frozen.secs()),
+        ]
     }
 }
 
@@ -163,6 +240,34 @@ mod tests {
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
         }
         assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
+    }
+
+    /// Frames each 100 ms: the picture freezes when the next comes after more than 300 ms.
+    #[test]
+    fn a_picture_freezes_when_frames_are_missing() {
+        let ms = |n| Time(n * 1_000_000);
+        let mut p = Picture::default();
+        (0..20).for_each(|frame| p.sent([4 * frame, 4 * frame + 4]));
+        let whole = |p: &mut Picture, frame: u64, at: u64| {
+            (4 * frame..4 * frame + 4).for_each(|n| p.arrived(n, ms(at), Duration::from_millis(100)));
+        };
+        whole(&mut p, 0, 50);
+        // frame 1 lacks a datagram: 200 ms between whole frames are no freeze
+        (4..7).for_each(|n| p.arrived(n, ms(150), Duration::from_millis(100)));
+        whole(&mut p, 2, 250);
+        assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));
+        // what is left of frame 1 comes too late to be shown
+        p.arrived(7, ms(260), Duration::from_millis(100));
+        assert_eq!(p.whole, 2);
+        // 300 ms are not more than 300 ms; 301 ms are
+        whole(&mut p, 5, 550);
+        whole(&mut p, 8, 851);
+        assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
+        let app = Proshare { picture: p, ..ProshareParams::default().build() };
+        // until the end, too: 1000 ms more
+        let figures = app.figures(ms(1851)).into_iter().map(|(_, value)| value);
+        let expected = [20.0, 4.0, 2.0, 1.301];
+        assert!(figures.zip(expected).all(|(ours, value)| (ours - value).abs() < 1e-9));
     }
 
     #[test]

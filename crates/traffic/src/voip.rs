@@ -1,20 +1,40 @@
 //! A telephone call: G.711 with 20 ms of speech in a packet.
 //!
 //! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
-//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of CableLabs 2012. The call sends one way, without silence suppression;
-//! a conversation is two of them.
+//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of CableLabs 2012. The call sends without silence
+//! suppression, one way or both.
 //!
 //! The judgement (lost, late, E-model) is made by `measure::VoipMeter`, which takes [`VoipParams::late_after`] and
 //! [`VoipParams::network_delay`] from here.
 
 use crate::cbr::Spacing;
 use crate::demand::times;
-use crate::{Cbr, Demand, Direction, Params, cbr};
+use crate::{Cbr, Demand, Params, Side, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 
-/// A G.711 call in one direction.
+/// Which way speech goes, seen from the application's `from`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speech {
+    /// From the client (`from`) to the server (`to`).
+    #[default]
+    Up,
+    /// From the server (`to`) to the client (`from`).
+    Down,
+    /// Both: a stream each way, and a judgement of each.
+    Both,
+}
+
+impl Speech {
+    /// Which ends speak: the client, the server.
+    pub const fn speakers(self) -> [bool; 2] {
+        [!matches!(self, Self::Down), !matches!(self, Self::Up)]
+    }
+}
+
+/// A G.711 call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoipParams {
@@ -28,8 +48,8 @@ pub struct VoipParams {
     pub late_after: Duration,
     /// Delay of the network beyond the simulated one, added to the measured delay in the E-model only. Default 20ms.
     pub network_delay: Duration,
-    /// Which way the speech goes. Default `up`.
-    pub direction: Direction,
+    /// Which way the speech goes: `up`, `down` or `both`. Default `up`.
+    pub direction: Speech,
     /// Equipment impairment factor Ie of the codec, for G.107's E-model only; by G.113 Appendix I 0 for G.711, 11 for G.729A, 15
     /// for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
     pub ie: f64,
@@ -46,7 +66,7 @@ impl Default for VoipParams {
             count: None,
             late_after: Duration::from_millis(60),
             network_delay: Duration::from_millis(20),
-            direction: Direction::Up,
+            direction: Speech::Up,
             ie: 0.0,
             bpl: 4.3,
         }
@@ -79,7 +99,8 @@ impl Params for VoipParams {
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
-        Demand::datagrams(times(span, self.interval, self.count))
+        let streams = self.direction.speakers().iter().filter(|speaks| **speaks).count();
+        Demand::datagrams(streams as f64 * times(span, self.interval, self.count))
     }
 
     fn start_spread(&self) -> Duration {
@@ -90,7 +111,8 @@ impl Params for VoipParams {
         // "bits" per "rate" is just the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         Cbr {
-            side: self.direction.sender(),
+            side: if self.direction == Speech::Down { Side::Server } else { Side::Client },
+            both: self.direction == Speech::Both,
             size: self.size.0 as u16,
             spacing,
             arrivals: cbr::Arrivals::Constant,
@@ -119,6 +141,23 @@ mod tests {
         assert_eq!(fake.datagrams.len(), 30_000);
         assert_eq!(fake.datagrams.iter().map(|d| u64::from(d.2)).sum::<u64>(), 6_540_000);
         assert!(fake.datagrams.iter().enumerate().all(|(k, d)| d.0.0 == k as u64 * 20_000_000 && d.3 == k as u64));
+    }
+
+    #[test]
+    fn a_conversation_has_a_stream_each_way() {
+        let frames = |direction: Speech| {
+            let mut fake = Fake::new(&[0]);
+            fake.run(&mut VoipParams { direction, ..Default::default() }.build(), Time(Duration::from_secs(10).0));
+            [Side::Client, Side::Server].map(|side| fake.datagrams.iter().filter(|d| d.1 == side).count())
+        };
+        assert_eq!([Speech::Up, Speech::Down, Speech::Both].map(frames), [[500, 0], [0, 500], [500, 500]]);
+        // each numbers its own
+        let mut fake = Fake::new(&[0]);
+        fake.run(
+            &mut VoipParams { direction: Speech::Both, ..Default::default() }.build(),
+            Time(Duration::from_secs(1).0),
+        );
+        assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64 / 2));
     }
 
     #[test]

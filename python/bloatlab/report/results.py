@@ -80,7 +80,7 @@ def _subtitle(runs: Sequence[Run]) -> str:
 
 def _basis(runs: Sequence[Run]) -> str:
     latencies = [(run.label, run.summary.get("latency") or {}) for run in runs]
-    grades = [f"{label}: {of['grade']} ({of.get('scale', 'dslreports')})" for label, of in latencies if of.get("grade")]
+    grades = [f"{label}: {of['grade']} ({of.get('scale', 'p99')})" for label, of in latencies if of.get("grade")]
     return f"Grade of the delay that load adds: {', '.join(grades)}." if grades else ""
 
 

@@ -111,7 +111,7 @@ impl Core {
         self.arrived(row, direction, now, (length - header) as u64);
         self.echo_rtt = echo.then_some(delay);
         if now >= self.tally.warm_up
-            && let Some(voip) = &mut self.tally.apps[app].voip
+            && let Some(voip) = self.tally.apps[app].stream(direction)
         {
             voip.arrival(number, now - delay, now);
         }

@@ -1,7 +1,7 @@
 //! What a run hands over to be told of, and what it comes to.
 
 use crate::tally::Tally;
-use crate::{LinkMeter, Scale};
+use crate::{Compares, LinkMeter, Scale};
 use packet::{Backlog, DropReason, OpportunityCounts};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -182,11 +182,12 @@ impl LinkAccount<'_> {
         self.total.since(&self.before)
     }
 
-    /// What its queue is graded by: the mean wait of those that have left it. `None` where more wait at the end than have left: how
-    /// long they will wait nobody knows.
-    pub(super) fn graded(&self) -> Option<Duration> {
+    /// What its queue is graded by: the mean wait of those that have left it, or its 99th percentile. `None` where more wait at the
+    /// end than have left: how long they will wait is not known.
+    pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
-        (sojourn.count() >= u64::from(self.total.backlog.packets)).then(|| sojourn.mean())?
+        let known = sojourn.count() >= u64::from(self.total.backlog.packets);
+        known.then(|| if scale.compares == Compares::P99 { sojourn.percentile(99.0) } else { sojourn.mean() })?
     }
 }
 

@@ -1,8 +1,8 @@
 //! What load adds to the delay of a run, and its grade on the scale that the scenario chose.
 //!
 //! ```text
-//!   of a ping      mean round trip - least round trip, or on another scale what that compares
-//!   of a queue     mean sojourn; it has no round trips per minute
+//!   of a ping      99th percentile of the round trip - least round trip, or on another scale what that compares
+//!   of a queue     99th percentile of the sojourn, or on another scale its mean; it has no round trips per minute
 //!   of a run       of the ping that suffers most, or without pings of the longest queue;
 //!                  in round trips per minute of the responsiveness test, else of the slowest ping
 //! ```
@@ -19,8 +19,10 @@ const MINUTE: f64 = 60_000.0;
 
 /// What is said of a ping.
 pub(super) struct Judged<'a> {
-    /// What load adds to its round trip.
+    /// What load adds to its round trip in the mean.
     pub added: Option<Duration>,
+    /// What it adds to 99 of 100 at most.
+    pub p99: Option<Duration>,
     /// Round trips per minute, on a scale of them.
     rpm: Option<f64>,
     /// The grade of what the scale compares.
@@ -34,8 +36,11 @@ impl Grading {
 
     /// What load adds to these round trips, and its grade.
     pub(super) fn judge(&self, probes: &Probes) -> Judged<'_> {
-        let (scale, loaded) = (self.scale(), probes.loaded(&self.load));
+        let (scale, loaded, p99) = (self.scale(), probes.loaded(&self.load), probes.induced_p99());
         match scale.compares {
+            Compares::P99 => {
+                Judged { added: probes.induced(), p99, rpm: None, grade: p99.and_then(|d| scale.added(d)) }
+            }
             Compares::Added(idle) => {
                 let added = match idle {
                     Idle::Least => probes.induced(),
@@ -43,11 +48,11 @@ impl Grading {
                         loaded.and_then(|loaded| Some(loaded.saturating_sub(probes.unloaded(self.load.start)?)))
                     }
                 };
-                Judged { added, rpm: None, grade: added.and_then(|d| scale.added(d)) }
+                Judged { added, p99, rpm: None, grade: added.and_then(|d| scale.added(d)) }
             }
             Compares::Rpm => {
                 let rpm = loaded.map(|d| MINUTE / d.millis());
-                Judged { added: probes.induced(), rpm, grade: rpm.and_then(|rpm| scale.grade(rpm)) }
+                Judged { added: probes.induced(), p99, rpm, grade: rpm.and_then(|rpm| scale.grade(rpm)) }
             }
         }
     }
@@ -55,7 +60,7 @@ impl Grading {
     /// What the run is graded by: `latency` of the summary.
     pub(super) fn latency(&self, account: &Account<'_>) -> Value {
         let mut v = match self.scale().compares {
-            Compares::Added(_) => self.added(account),
+            Compares::Added(_) | Compares::P99 => self.added(account),
             Compares::Rpm => self.rpm(account),
         };
         if let Some(scale) = &self.scale {
@@ -69,17 +74,25 @@ impl Grading {
     }
 
     fn added(&self, account: &Account<'_>) -> Value {
-        let apps = &account.tally.apps;
-        let all = apps.iter().filter_map(|app| Some((self.judge(app.probes.as_ref()?).added?, "app", &*app.name)));
-        let queues = account.links.iter().filter_map(|l| Some((l.graded()?, "link", l.name)));
+        let high = self.scale().compares == Compares::P99;
+        let apps = account.tally.apps.iter().filter_map(|app| {
+            let judged = self.judge(app.probes.as_ref()?);
+            Some((if high { judged.p99? } else { judged.added? }, judged.added, judged.p99, "app", &*app.name))
+        });
+        let queues = account.links.iter().filter_map(|l| {
+            let sojourn = &l.meter?.sojourn;
+            Some((l.graded(self.scale())?, sojourn.mean(), sojourn.percentile(99.0), "link", l.name))
+        });
         // of equals the first in the order of names
-        let worst = |a: (Duration, _, _), b: (Duration, _, _)| if b.0 > a.0 { b } else { a };
-        let (behind, felt): (Vec<_>, Vec<_>) = all.partition(|(.., name)| self.background.contains(*name));
+        let worst = |a: (Duration, _, _, _, _), b: (Duration, _, _, _, _)| if b.0 > a.0 { b } else { a };
+        let (behind, felt): (Vec<_>, Vec<_>) = apps.partition(|(.., name)| self.background.contains(*name));
         let found = felt.into_iter().reduce(worst).or_else(|| behind.into_iter().reduce(worst));
         let found = found.or_else(|| queues.reduce(worst));
         json!({
-            "induced_ms": found.map(|(d, ..)| d.millis()), "grade": found.and_then(|(d, ..)| self.scale().added(d)),
-            "from": found.map(|(_, what, name)| format!("{what}.{name}")),
+            "induced_ms": found.and_then(|(_, mean, ..)| mean).map(Duration::millis),
+            "induced_p99_ms": found.and_then(|(_, _, p99, ..)| p99).map(Duration::millis),
+            "grade": found.and_then(|(d, ..)| self.scale().added(d)),
+            "from": found.map(|(.., what, name)| format!("{what}.{name}")),
         })
     }
 

@@ -1,14 +1,14 @@
 //! The summary: everything that fits on a page.
 //!
 //! ```text
-//!   fairness       Jain's index over the goodput of flows, both directions of each together
+//!   fairness       Jain's index over the goodput of flows that always have more to send, both directions of each together
 //! ```
 //!
 //! What load adds, and its grade: `graded.rs`.
 
 use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
 use crate::tally::{AppTally, Counts, Row};
-use crate::{Histogram, class, jain, variation};
+use crate::{Histogram, VoipMeter, class, jain, variation};
 use packet::{DropReason, OpportunityCounts};
 use serde_json::{Map, Value, json};
 use units::Duration;
@@ -35,6 +35,28 @@ fn class_json(ClassCounts { offered, delivered, dropped, marked }: &ClassCounts)
         class["marked_packets"] = json!({ "law": law, "step": step });
     }
     class
+}
+
+/// A stream of a call of which so many were sent and dropped. A packet that is still on its way at the end is neither lost nor late.
+fn voip_json(voip: &VoipMeter, sent: u64, dropped: u64) -> Value {
+    let settled = voip.arrived() + dropped;
+    let s = voip.summary(settled);
+    json!({
+        "sent": sent, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
+        "late_percent": s.late_percent, "plr_percent": s.plr_percent, "r": s.r, "mos": s.mos,
+        "burst_ratio": s.burst_ratio, "r_g107": s.r_g107, "mos_g107": s.mos_g107,
+        "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
+        "jitter_ms": ms(Some(s.jitter)),
+    })
+}
+
+/// What was lost and what came late of the datagrams of one direction, percent of those that arrived or were dropped.
+fn late_json(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
+    let (arrived, least) = (delay.count() as f64, delay.min().unwrap_or_default());
+    let settled = arrived + dropped as f64;
+    let late = arrived * (1.0 - delay.share_at_most(least + late_after));
+    let percent = |n: f64| (settled > 0.0).then(|| 100.0 * n / settled);
+    json!({ "lost_percent": percent(dropped as f64), "late_percent": percent(late.max(0.0)) })
 }
 
 /// What a service flow was granted in `time`, and what of it nobody used: against the grants, and against the `capacity` in bits that
@@ -93,10 +115,10 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Over the TCP flows of all applications: datagrams leave at a rate of their own, whatever the others get.
+    /// Over the flows that always have more to send: others leave at a rate of their own, whatever the network has for them.
     fn fairness(&self) -> Option<f64> {
-        let tcp = self.tally.apps.iter().filter(|app| app.datagrams == 0 && app.probes.is_none());
-        fairness(&tcp.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
+        let greedy = self.tally.apps.iter().filter(|app| app.greedy);
+        fairness(&greedy.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
     }
 
     fn link_summary(&self, link: &LinkAccount<'_>) -> Value {
@@ -129,7 +151,7 @@ impl Account<'_> {
         }
         if let Some(full) = link.meter {
             v["sojourn_ms"] = delay_json(&full.sojourn);
-            v["grade"] = json!(link.graded().and_then(|d| self.grading.scale().added(d)));
+            v["grade"] = json!(link.graded(self.grading.scale()).and_then(|d| self.grading.scale().added(d)));
             v["queue_packets"] = json!({ "mean": full.queue.mean(), "max": full.queue.max() });
         }
         v
@@ -159,6 +181,7 @@ impl Account<'_> {
         }
         let flows: Vec<u64> = rows.iter().map(goodput).collect();
         if let Some(index) = fairness(&flows) {
+            let index = app.greedy.then_some(index);
             let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));
             v["fairness"] = json!(index);
             let mean = mbit(flows.iter().sum(), self.measured()) / flows.len() as f64;
@@ -185,17 +208,15 @@ impl Account<'_> {
                 "max_s": files.max.map(Duration::secs), "cv": files.cv,
             });
         }
-        if let Some(voip) = &app.voip {
-            // a packet that is still on its way at the end is neither lost nor late
-            let settled = voip.arrived() + both(|d| d.dropped);
-            let s = voip.summary(settled);
-            v["voip"] = json!({
-                "sent": sent, "judged": settled, "received": s.arrived, "lost_percent": s.lost_percent,
-                "late_percent": s.late_percent, "plr_percent": s.plr_percent, "r": s.r, "mos": s.mos,
-                "burst_ratio": s.burst_ratio, "r_g107": s.r_g107, "mos_g107": s.mos_g107,
-                "r_loss_only": s.r_loss_only, "mos_loss_only": s.mos_loss_only, "delay_ms": delay_json(voip.delays()),
-                "jitter_ms": ms(Some(s.jitter)),
-            });
+        for (stream, (name, voip)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
+            // both speakers send at the same moments
+            let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
+            let dropped = if streams == 1 { both(dropped) } else { sum(stream, dropped) };
+            v[name] = voip_json(voip, sent / streams, dropped);
+        }
+        if let Some(late_after) = app.late_after {
+            let way = |i: usize| late_json(&app.delay[i], late_after, sum(i, |d| d.dropped));
+            v[app.kind] = json!({ "up": way(0), "down": way(1) });
         }
         if let Some(probes) = &app.probes {
             let judged = self.grading.judge(probes);
@@ -204,7 +225,7 @@ impl Account<'_> {
             v["ping"] = json!({
                 "sent": probes.count(), "answered": answered, "lost": lost,
                 "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
-                "induced_ms": ms(judged.added), "grade": judged.grade,
+                "induced_ms": ms(judged.added), "induced_p99_ms": ms(judged.p99), "grade": judged.grade,
             });
         }
         if let Some(probes) = app.probes.as_ref().filter(|_| app.one_by_one) {

@@ -16,7 +16,7 @@ macro_rules! laws {
             { $($more)* }
             law {
                 "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
-                    "Controlled delay: drops heads while the sojourn time stays above the target";
+                    "Controlled delay: drops heads while the sojourn is above the target";
                 "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
                     "CoDel whose count falls gradually, and BLUE against what does not respond";
                 "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",

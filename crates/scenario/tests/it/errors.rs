@@ -429,6 +429,7 @@ fn what_never_ends_is_refused() {
         "video = {}",
         "short = {}",
         "game = {}",
+        "messages = {}",
         "ping = {}",
         "burst = {}",
     ] {

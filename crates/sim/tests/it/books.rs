@@ -90,7 +90,7 @@ traffic.web = { servers = 1, pages = 5, page = { uniform = { html = "10KB", size
 from = "a"
 to = ["b"]
 stop = "100s"
-traffic.game = { interval = "500ms" }
+traffic.messages = { interval = "500ms" }
 [app.cbr]
 from = "a"
 to = ["b"]

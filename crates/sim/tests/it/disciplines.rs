@@ -18,7 +18,7 @@ fn scenario(queue: &str, beside: &str) -> String {
     )
 }
 
-const GAME: &str = "app.game = { from = 'home', to = ['net'], tcp = 'linux-6', traffic.game = {} }\n";
+const GAME: &str = "app.game = { from = 'home', to = ['net'], tcp = 'linux-6', traffic.messages = {} }\n";
 
 /// A call that is marked (87.2 kbit/s), and a blast that is not and does not respond.
 const DATAGRAMS: &str = "app.call = { from = 'home', to = ['net'], dscp = 46, traffic.voip = {} }\n\

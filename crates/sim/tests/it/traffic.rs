@@ -93,6 +93,40 @@ fn datagrams_go_down_the_line() {
     assert!((20.17..=20.98).contains(&delay), "{delay}");
 }
 
+/// Both speak, and a blast fills the queue from `a` to `b`: each way has its own judgement.
+#[test]
+fn a_call_both_ways_is_judged_twice() {
+    let apps = "[app.blast]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"20mbit\", size = 1000 }\n\
+                [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"both\" }\n";
+    let outcome = run(&line(10, apps));
+    let of = |stream: &str, key: &str| number(&outcome, &format!("apps.voip.{stream}.{key}"));
+    assert_eq!((of("voip", "sent"), of("voip_reverse", "sent")), (500.0, 500.0));
+    // the last frame is under way at the end; nothing else uses the way back
+    assert_eq!((of("voip_reverse", "judged"), of("voip_reverse", "plr_percent")), (499.0, 0.0));
+    assert!(of("voip_reverse", "mos") > 4.3, "{}", of("voip_reverse", "mos"));
+    assert!(of("voip", "plr_percent") > 40.0 && of("voip", "mos") < 1.5, "{}", of("voip", "plr_percent"));
+    // the drops of either way are its own
+    let lost = of("voip", "judged") * of("voip", "lost_percent") / 100.0;
+    assert!((lost - number(&outcome, "apps.voip.dropped_packets")).abs() < 1e-6, "{lost}");
+}
+
+/// A game beside a burst that fills its way up for 0.2 s: late is what waits more than 50 ms, down nothing is.
+#[test]
+fn a_game_is_late_one_way() {
+    let apps = "[app.game]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.game = {}\n\
+                [app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\n\
+                traffic.burst = { bytes = \"150KB\", transport = \"udp\" }\n";
+    let outcome = run(&line(10, apps));
+    let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
+    // 90 packets of 1500 B take 216 ms at 5 Mbit/s: packets of the first 166 ms wait more than 50, 166 / 18.29 of 547
+    let expected = 100.0 * 166.0 / 18.29 / 547.0;
+    assert!((of("up.late_percent") - expected).abs() < 0.6, "{} for {expected}", of("up.late_percent"));
+    assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
+    let packets = number(&outcome, "apps.game.packets_reverse");
+    assert!((packets / 661.0 - 1.0).abs() < 0.05, "{packets}");
+    assert!(number(&outcome, "apps.game.jitter_ms") > number(&outcome, "apps.game.jitter_ms_reverse"));
+}
+
 #[test]
 fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     // 250 packets of 1500 B in one moment: one is in service, 100 wait, 149 are dropped
@@ -103,7 +137,7 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
     assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
     assert_eq!(burst("dropped_packets"), 149.0);
-    // the last that fits has waited for 100 others: 101 x 2.4 ms + 20 ms; histogram to 1 %
+    // the last that fits has waited for 100 others: 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
     // 100 kB in 70 segments through windows of 10, 20, 40 and 80 segments: handshake 40.2 ms, then less than three
     // round trips of 42 ms beside 70 x 2.4 ms of sending

@@ -239,8 +239,8 @@ def _bulk(case: Case, setup: Setup) -> dict[str, Any] | None:
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
         case Bulk.BURSTY:
-            if free.bursty_schedule:  # a file every 30 s on one connection is the game's machine with larger messages
-                return {"game": {"message": free.burst_file, "interval": "30s"}}
+            if free.bursty_schedule:  # a file every 30 s on one connection: `messages`, of larger files
+                return {"messages": {"message": free.burst_file, "interval": "30s"}}
             return {"ftp": {"size": free.burst_file, "pause": "16s", "new_connection": free.files_new_connection}}
         case Bulk.MULTIPLE | Bulk.MULTIPLE_AND_UDP:
             pause, spread = free.file_pause, free.file_pause_spread

@@ -54,7 +54,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("scenario 3", "simultaneous FTPs", _LARGE, "app.ftp.traffic.ftp.flows"),
     Parameter("scenario 4", "UDP rate", _LARGE, "app.cbr.traffic.cbr.rate", "mbit"),
     Parameter(
-        "scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.game.message", "MB", lambda v: v * 1500 / 1460
+        "scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.messages.message", "MB", lambda v: v * 1500 / 1460
     ),
     Parameter("web", "object size", _CODEL, "app.web.traffic.web.page.uniform.size", "KB"),
     Parameter("web", "HTML size", _CODEL, "app.web.traffic.web.page.uniform.html", "KB"),

@@ -102,7 +102,7 @@ def apps(case: Case, seed: int) -> dict[str, AppDict]:
         made[ftp_name(case, rtt)] = _app(case, rtt, _files(case.sessions - colliding, stagger), start)
         if colliding:
             made[HIT] = {**_app(case, rtt, _files(1, stagger), start), "dscp": COLLISION_DSCP}
-    gamer = {"game": {"message": "10KB", "interval": "2s"}}
+    gamer = {"messages": {"message": "10KB", "interval": "2s"}}
     made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
     if colliding or case.gamer_dscp:
         made["gamer"]["dscp"] = COLLISION_DSCP if colliding else case.gamer_dscp

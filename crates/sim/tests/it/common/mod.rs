@@ -317,7 +317,7 @@ impl Dice {
                 "voip = {}",
                 "web = { servers = 1, think = \"100ms\", page = { uniform = { html = \"5KB\", size = \"4KB\", per_server = 10 } } }",
                 "web = { servers = 1, think = \"100ms\", page = { lognormal = { total = \"60KB\", draw = \"each_page\" } } }",
-                "game = { interval = \"300ms\" }",
+                "messages = { interval = \"300ms\" }",
             ]);
             writeln!(
                 text,

@@ -1,0 +1,194 @@
+//! Messages over TCP: one every few seconds over one connection, as a chat, a sensor or a slow game sends them.
+//!
+//! Source: ARRIS 2013, Simulation Baseline (its game: 10 KB every 2 s; the latency of its packets is what the document plots).
+//!
+//! Message k is written at start + k * interval, whether or not the one before has arrived. A message *starts* when it is
+//! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the
+//! latency of the message. The connection is opened at the start and kept; message 0 waits for the handshake.
+
+use crate::demand::times;
+use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Bytes, Duration, Problem, Time};
+
+/// Most messages that may be under way at once; later ones are not written (updates are given up, not memory).
+pub const MAX_UNDER_WAY: usize = 4096;
+
+/// TCP messages at a fixed interval from the client to its first server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MessagesParams {
+    /// Payload of a message in bytes. Default 10KB (10 000 bytes).
+    pub message: Bytes,
+    /// Time between messages. Default 2s.
+    pub interval: Duration,
+    /// Messages to send; without it, until the end. Default none.
+    pub count: Option<u64>,
+    /// What to do when the connection fails: `retry` (default: a new one, messages under way are forgotten) or `give_up`.
+    pub on_failure: OnFailure,
+}
+
+impl Default for MessagesParams {
+    fn default() -> Self {
+        Self { message: Bytes(10_000), interval: Duration::from_secs(2), count: None, on_failure: OnFailure::Retry }
+    }
+}
+
+impl Params for MessagesParams {
+    type App = Messages;
+
+    fn validate(&self) -> Result<(), Problem> {
+        if self.message.0 == 0 {
+            return Err(Problem::new("message", "0B is not valid; expected at least 1 byte"));
+        }
+        if self.interval.is_zero() {
+            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
+        }
+        if self.count == Some(0) {
+            return Err(Problem::new(
+                "count",
+                "0 is not valid; expected at least 1, or no count to send until the end",
+            ));
+        }
+        Ok(())
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        let messages = times(span, self.interval, self.count);
+        Demand {
+            direction: Some(Direction::Up),
+            connections: 1.0,
+            bytes: messages * self.message.0 as f64,
+            pieces: messages,
+        }
+    }
+
+    fn start_spread(&self) -> Duration {
+        self.interval
+    }
+
+    fn build(&self) -> Messages {
+        Messages { params: self.clone(), conn: None, start: Time::ZERO, next: 0, got: 0, under_way: VecDeque::new() }
+    }
+}
+
+/// Token of the timer that opens a new connection; the others are message numbers.
+const REOPEN: u64 = u64::MAX;
+
+/// The machine of [`MessagesParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Messages {
+    params: MessagesParams,
+    conn: Option<ConnId>,
+    start: Time,
+    /// Number of the next message.
+    next: u64,
+    /// Bytes of the oldest message under way that arrived.
+    got: u64,
+    /// Moments at which the messages under way were written, oldest first.
+    under_way: VecDeque<Time>,
+}
+
+impl Messages {
+    fn send<H: Host>(&mut self, host: &mut H) {
+        if let Some(conn) = self.conn
+            && self.under_way.len() < MAX_UNDER_WAY
+        {
+            host.write(conn, Side::Client, self.params.message.0);
+            self.under_way.push_back(host.now());
+        }
+        self.next += 1;
+        if self.params.count.is_none_or(|n| self.next < n) {
+            host.timer(self.start + self.params.interval * self.next, self.next);
+        }
+    }
+}
+
+impl Application for Messages {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.start = host.now();
+        self.conn = Some(host.open(0));
+        self.send(host);
+    }
+
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        if token == REOPEN {
+            self.conn = Some(host.open(0));
+        } else {
+            self.send(host);
+        }
+    }
+
+    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+        if self.conn != Some(conn) || side != Side::Server {
+            return;
+        }
+        self.got += bytes;
+        // bounded: every turn takes one message off the list
+        while self.got >= self.params.message.0 {
+            let Some(started) = self.under_way.pop_front() else { break };
+            self.got -= self.params.message.0;
+            host.file_done(started, self.params.message.0);
+        }
+    }
+
+    fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
+        if self.conn == Some(conn) {
+            self.conn = None;
+            self.got = 0;
+            self.under_way.clear();
+            if self.params.on_failure == OnFailure::Retry {
+                host.timer(host.now() + RETRY_AFTER, REOPEN);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    #[test]
+    fn a_message_every_two_seconds() {
+        let mut fake = Fake::new(&[50 * MS]);
+        fake.piece = 1460;
+        let mut app = MessagesParams::default().build();
+        fake.run(&mut app, Time(600 * S));
+        assert_eq!((fake.writes.len(), fake.files.len(), fake.opened.len()), (300, 300, 1));
+        // handshake 50 ms + 25 ms for the first, 25 ms for the others
+        assert_eq!(fake.files[0], (Time(0), Time(75 * MS), 10_000));
+        assert!(fake.files[1..].iter().enumerate().all(|(i, f)| {
+            let at = (i as u64 + 1) * 2 * S;
+            *f == (Time(at), Time(at + 25 * MS), 10_000)
+        }));
+        // 10 kB every 2 s: 40 kbit/s
+        assert_eq!(fake.writes.iter().map(|w| w.bytes).sum::<u64>() * 8 / 600, 40_000);
+    }
+
+    #[test]
+    fn messages_overlap_and_a_failure_forgets_them() {
+        // interval 10 ms, one way 25 ms: three under way
+        let mut fake = Fake::new(&[50 * MS]);
+        let params = MessagesParams {
+            interval: Duration::from_millis(10),
+            count: Some(5),
+            message: Bytes(10),
+            ..Default::default()
+        };
+        fake.run(&mut params.build(), Time(S));
+        assert_eq!(fake.files.len(), 5);
+        let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
+        fake.run(&mut MessagesParams::default().build(), Time(10 * S));
+        // the messages of 0 s and 2 s are forgotten; those of 4, 6 and 8 s arrive over the connection of 4 s. The timer of
+        // message 2 was set before the one that reopens, so at 4 s there is no connection yet
+        let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
+        assert_eq!(starts, [6, 8]);
+        assert_eq!(MessagesParams { message: Bytes(0), ..Default::default() }.validate().unwrap_err().path, "message");
+    }
+}
