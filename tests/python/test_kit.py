@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 import bloatlab
 from bloatlab import scenario as scenarios_of
@@ -34,6 +33,7 @@ from bloatlab.studies.scorecard import Band, Cell, Scorecard, Verdict, judge, sh
 from bloatlab.studies.tolerance import Tolerance
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
+from bloatlab.terminal import Console
 
 NAME = "buffers"
 #: Packets of bandwidth-delay product: 10 Mbit/s and 96 ms, 1500 bytes.

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import polars as pl
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
@@ -28,7 +27,7 @@ from bloatlab.studies.registry import PUBLICATIONS, Options
 from bloatlab.studies.scorecard import Origin, Scorecard
 from bloatlab.sweep import At, Gathered, Grid, Measure, Point, gather, watch
 from bloatlab.tables import TextTable, counted
-from bloatlab.terminal import show, wrapped
+from bloatlab.terminal import Console, show, wrapped
 
 REPORT = "report.html"
 
