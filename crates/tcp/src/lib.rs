@@ -54,7 +54,7 @@ pub use endpoint::Endpoint;
 pub use params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
     InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueCut, PragueRtt, ReceiveWindow, Recovery,
-    Reduction, Rmem, TcpParams, Undo,
+    Reduction, Rmem, RttSource, TcpParams, Undo,
 };
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

@@ -3,7 +3,7 @@
 use crate::params::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, HyStart, IdleRestart,
     InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueCut, PragueRtt, ReceiveWindow, Recovery,
-    Reduction, TcpParams, Undo,
+    Reduction, RttSource, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -138,6 +138,7 @@ fn linux_6() -> TcpParams {
         min_rto_bounds: MinRto::Variation,
         max_rto: Duration::from_secs(120),
         backoff_doublings: 16,
+        rtt_source: RttSource::SendTime,
         rtt_from_every_ack: false,
         damped_rttvar: true,
         backoff_until_new_data: false,
@@ -206,6 +207,7 @@ fn ns2() -> TcpParams {
         idle_restart: IdleRestart::Restart,
         clock_granularity: Duration::from_millis(10),
         timer_tick: Duration::ZERO,
+        rtt_source: RttSource::Echo,
         damped_rttvar: false,
         quantise_rtt: true,
         min_rto_bounds: MinRto::Total,
@@ -315,6 +317,7 @@ fn rfc() -> TcpParams {
         frto: false,
         idle_restart: IdleRestart::Restart,
         timer_tick: Duration::ZERO,
+        rtt_source: RttSource::Echo,
         damped_rttvar: false,
         min_rto: Duration::from_secs(1),
         min_rto_bounds: MinRto::Total,

@@ -24,7 +24,7 @@ mod store;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use entry::{EVER, Entry, FIN, LOST, Piece, RETX, SACKED, Taken, Watch};
+use entry::{EVER, Entry, FIN, LOST, Piece, RETX, SACKED, Sent, Taken, Watch};
 use std::collections::VecDeque;
 
 /// Entries that the board holds itself; with more, all are in the ring.
@@ -95,7 +95,6 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn ack(&mut self, una: u64, watch: &mut impl Watch) -> Taken {
         let mut taken = Taken::default();
-        let mut clean = true;
         while let Some(&e) = self.get(0) {
             let size = e.size();
             if self.base + size > una {
@@ -104,9 +103,12 @@ impl Scoreboard {
             self.pop_front();
             self.base += size;
             self.pipe -= e.in_pipe();
-            clean &= e.flags & (SACKED | EVER) == 0;
             watch.acknowledged(&e);
-            taken.sent = Some(e.sent);
+            taken.resent |= e.has(EVER);
+            taken.passed |= e.has(SACKED);
+            if e.flags & (SACKED | EVER) == 0 {
+                Sent::add(&mut taken.once, e.sent);
+            }
             taken.segments += 1;
             if e.has(SACKED) {
                 taken.segments -= 1;
@@ -118,9 +120,6 @@ impl Scoreboard {
             self.lost_to = self.lost_to.saturating_sub(1);
             self.rtx = self.rtx.saturating_sub(1);
             self.high = self.high.saturating_sub(1);
-        }
-        if !clean {
-            taken.sent = None;
         }
         taken
     }

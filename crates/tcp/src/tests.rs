@@ -5,6 +5,7 @@ mod hostile;
 mod net;
 mod offload;
 mod property;
+mod rtt;
 mod rack;
 mod script;
 mod undo;

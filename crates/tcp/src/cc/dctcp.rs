@@ -1,10 +1,12 @@
 //! DCTCP: the window comes down by how many are marked, not by that one was.
 //!
 //! ```text
-//! each round:  alpha <- (1 - g) alpha + g M,   M = share of what was acknowledged that was marked,  g = 1/16, alpha 1 at first
-//! a mark:      cwnd <- cwnd (1 - alpha / 2), once per round                     growth, and the answer to a loss: Reno's
+//! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
+//! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth, and the answer to a loss: Reno's
 //!
-//! linux:  alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
+//! rfc8257:  a window ends when SND.UNA is above what SND.NXT was at its begin; M of bytes; the cut is made there, with the new alpha
+//! linux:  a window ends with the last byte that had been sent at its begin;  the cut begins at the first mark, with the alpha before;
+//!         alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
 //!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: nothing below alpha = 2/cwnd;  the window gets there in a round of the
 //!         sender's `reduction`, and does not grow in it
 //! ```
@@ -17,6 +19,7 @@
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
 use super::reno::Reno;
 use crate::params::{DctcpForm, TcpParams};
+use crate::stats::State;
 use packet::Reading;
 
 /// g.   Source: RFC 8257 §4.2.
@@ -37,8 +40,10 @@ pub(crate) struct Dctcp {
     /// Delivered in this round, and marked: bytes, or Linux' segments.
     delivered: u64,
     marked: u64,
-    /// This round has had its cut.
-    cut: bool,
+    /// RFC 8257's DCTCP.WindowEnd.
+    window_end: u64,
+    /// RFC 8257: this ACK ends a window that had marks.
+    due: bool,
 }
 
 impl Dctcp {
@@ -49,7 +54,7 @@ impl Dctcp {
             DctcpForm::Rfc8257 => (1.0 - GAIN) * self.alpha + GAIN * self.marked as f64 / self.delivered as f64,
             DctcpForm::Linux => self.update_whole() / f64::from(ONE),
         };
-        (self.delivered, self.marked, self.cut) = (0, 0, false);
+        (self.delivered, self.marked) = (0, 0);
     }
 
     fn update_whole(&self) -> f64 {
@@ -75,33 +80,40 @@ impl Dctcp {
 impl Control for Dctcp {
     const NEEDS: Needs = Needs { every_ack: true, ecn: true, ..Needs::NONE };
 
-    /// As RFC 8257 has it, the window goes on growing in the round after a cut: the cut is made here.
+    /// As RFC 8257 has it, the window grows until it is cut, and after: the cut is made here.
     fn needs(p: &TcpParams) -> Needs {
         Needs { answers_marks: p.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
     }
 
     fn new(p: &TcpParams) -> Self {
-        Self { form: p.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, cut: false }
+        Self { form: p.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
     }
 
     fn hear(&mut self, _: &TcpParams, s: &AckSample) {
         if self.form == DctcpForm::Rfc8257 {
             self.delivered += s.delivered;
             self.marked += s.ce_bytes;
-        } else {
-            self.delivered += u64::from(s.segments);
-            self.marked += u64::from(s.ce_packets);
+            let ended = s.una > self.window_end;
+            // a loss in the same window has had its answer
+            self.due = ended && self.marked > 0 && s.state == State::Open;
+            if ended {
+                self.window_end = s.next;
+                self.update();
+            }
+            return;
         }
+        self.delivered += u64::from(s.segments);
+        self.marked += u64::from(s.ce_packets);
         if s.round_ended {
             self.update();
         }
     }
 
     fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
-        if self.form == DctcpForm::Linux || !s.marked || self.cut {
+        if !self.due {
             return Reno.on_ack(p, w, s);
         }
-        self.cut = true;
+        self.due = false;
         let cwnd = self.reduced(w.cwnd);
         Window { cwnd, ssthresh: cwnd }.into()
     }
@@ -133,9 +145,9 @@ mod tests {
     fn round(p: &TcpParams, c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
-        let s =
-            AckSample { segments, ce_packets: marked, delivered, ce_bytes, round_ended: true, ..AckSample::default() };
-        c.hear(p, &s);
+        let una = c.window_end + 1;
+        let s = AckSample { segments, ce_packets: marked, delivered, ce_bytes, una, next: una, ..AckSample::default() };
+        c.hear(p, &AckSample { round_ended: true, ..s });
     }
 
     #[test]
@@ -179,6 +191,54 @@ mod tests {
         }
         // a loss halves
         assert_eq!(c.on_congestion(&p, Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
+    }
+
+    /// RFC 8257 §3.3 by hand: ten segments of 1000 bytes in each window, acknowledged one by one.
+    #[test]
+    fn a_window_is_cut_at_its_end_by_the_new_alpha() {
+        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        let mut w = Window { cwnd: 10.0, ssthresh: 2.0 };
+        (c.alpha, c.window_end) = (0.5, 10_001);
+        let mut cuts = vec![];
+        for n in 1..=33 {
+            // the third, the fourth and the twelfth are marked
+            let marked = matches!(n, 3 | 4 | 12);
+            let una = 1 + n * 1000;
+            let s = AckSample {
+                una,
+                next: una + 10_000,
+                credit: 1.0,
+                delivered: 1000,
+                ce_bytes: 1000 * u64::from(marked),
+                marked,
+                cwnd_limited: true,
+                ..AckSample::default()
+            };
+            c.hear(&p, &s);
+            let before = w.cwnd;
+            w.follow(&c.on_ack(&p, w, &s));
+            if w.cwnd < before {
+                cuts.push((n, w.cwnd / before));
+            }
+        }
+        // the first window ends with the ACK above 10 001, the eleventh:  M = 2/11,  alpha = 15/16 1/2 + 1/16 2/11 = 0.480114;
+        // the second one, to 21 001, with the 22nd:  M = 1/11,  alpha = 0.455788;  the third had no marks
+        assert_eq!(cuts.iter().map(|cut| cut.0).collect::<Vec<_>>(), [11, 22]);
+        for ((_, left), alpha) in cuts.iter().zip([0.480_114, 0.455_788]) {
+            assert!((left - (1.0 - alpha / 2.0)).abs() < 1e-6, "{left} {alpha}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_lost_something_is_not_cut_for_its_marks_too() {
+        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        for (state, cut) in [(State::Open, true), (State::Recovery, false), (State::Loss, false)] {
+            let una = c.window_end + 1;
+            let s = AckSample { state, una, next: una, delivered: 1000, ce_bytes: 1000, ..AckSample::default() };
+            c.hear(&p, &s);
+            let w = Window { cwnd: 10.0, ssthresh: 2.0 };
+            assert_eq!(c.on_ack(&p, w, &s).cwnd < 10.0, cut, "{state:?}");
+        }
     }
 
     /// The mean window of many round trips; `marks` says of each segment whether it is marked.

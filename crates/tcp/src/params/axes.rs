@@ -198,6 +198,19 @@ pub enum CwndValidation {
     Full,
 }
 
+/// Where a round trip is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSource {
+    /// The echoed time stamp of an ACK of new data. Without time stamps, when the newest segment left that it acknowledges, if none of
+    /// them was sent twice or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+    Echo,
+    /// When the oldest segment left that is newly acknowledged and was sent once, unless one sent twice is acknowledged, too. Else when
+    /// the oldest one left that is newly SACKed and was sent once, whether anything is acknowledged or not. Only then the echo.
+    /// Source: Linux, tcp_ack_update_rtt.
+    SendTime,
+}
+
 /// What the minimum RTO bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

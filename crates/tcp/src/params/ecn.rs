@@ -54,7 +54,7 @@ pub enum EctOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DctcpForm {
-    /// As described: shares of bytes, cuts at once, growth in every round.   Source: RFC 8257 §3.
+    /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
     Rfc8257,
     /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
     Linux,

@@ -7,7 +7,7 @@ mod window;
 
 pub use axes::{
     Bbr3Form, CongestionControl, CubicForm, CwndValidation, HyStart, IdleRestart, InitialWindow, LossDetection, MinRto,
-    Pacing, PragueCut, PragueRtt, Recovery, Reduction, Undo,
+    Pacing, PragueCut, PragueRtt, Recovery, Reduction, RttSource, Undo,
 };
 pub use ecn::{DctcpForm, EcnFeedback, Ect, EctOn};
 pub use ledbat::LedbatParams;
@@ -188,6 +188,8 @@ pub struct TcpParams {
     pub max_rto: Duration,
     /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
     pub backoff_doublings: u8,
+    /// Where a round trip is read.
+    pub rtt_source: RttSource,
     /// Every ACK gives a round trip, duplicates too: the receiver echoes the newest time stamp it got, out of order or not (ns-2's
     /// sinks), instead of that of the segment which it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
     pub rtt_from_every_ack: bool,

@@ -65,11 +65,35 @@ impl Piece {
     }
 }
 
+/// When the first and the last of some segments left, microseconds modulo 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) oldest: u32,
+    pub(crate) newest: u32,
+}
+
+impl Sent {
+    /// One more segment, which left at `sent`.
+    #[inline]
+    pub(crate) fn add(span: &mut Option<Self>, sent: u32) {
+        let Self { oldest, newest } = span.unwrap_or(Self { oldest: sent, newest: sent });
+        let later = |a: u32, b: u32| (a.wrapping_sub(b) as i32) > 0;
+        *span = Some(Self {
+            oldest: if later(oldest, sent) { sent } else { oldest },
+            newest: if later(sent, newest) { sent } else { newest },
+        });
+    }
+}
+
 /// What a cumulative ACK took off the board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send time of the newest one, if none of them was SACKed before or sent twice (Karn).
-    pub(crate) sent: Option<u32>,
+    /// Send times of those that were sent once and not SACKed before.
+    pub(crate) once: Option<Sent>,
+    /// One of them was sent twice: the ACK may tell of either (Karn).
+    pub(crate) resent: bool,
+    /// One of them had been SACKed before.
+    pub(crate) passed: bool,
     /// Bytes of them that had been SACKed before.
     pub(crate) sacked: u64,
     /// How many of them had not.

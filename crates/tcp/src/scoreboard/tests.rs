@@ -87,9 +87,11 @@ fn three_contiguous_segments_are_more_than_two_mss() {
     assert_eq!(b.next_lost(), None);
     assert_eq!(b.next_hole(), None);
     // SACKed segments give no sample, nor do retransmitted ones
-    assert_eq!(b.ack(4001, &mut ()), Taken { sent: None, sacked: 3000, segments: 1 });
+    let resent = Taken { once: None, resent: true, passed: true, sacked: 3000, segments: 1 };
+    assert_eq!(b.ack(4001, &mut ()), resent);
     assert_eq!(b.pipe(), 6000);
-    assert_eq!(b.ack(6001, &mut ()), Taken { sent: Some(5), sacked: 0, segments: 2 });
+    let once = Some(Sent { oldest: 4, newest: 5 });
+    assert_eq!(b.ack(6001, &mut ()), Taken { once, segments: 2, ..Taken::default() });
     b.check(3, MSS, false);
 }
 

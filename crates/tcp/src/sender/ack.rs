@@ -3,15 +3,16 @@
 use super::{Cx, Sender};
 use crate::cc::control::AckSample;
 use crate::feedback::{EcnUse, echoes};
-use crate::params::{CwndValidation, Recovery, TcpParams};
+use crate::params::{CwndValidation, Recovery, RttSource, TcpParams};
 use crate::receiver::Receiver;
+use crate::scoreboard::entry::Sent;
 use crate::segment::{Event, Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
 /// What an ACK has taken off the board.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Took {
     /// Bytes newly acknowledged cumulatively.
     acked: u64,
@@ -21,8 +22,13 @@ struct Took {
     segments: u32,
     /// SACK told of something new.
     sacked: bool,
-    /// The round trip that it measured.
-    rtt_us: Option<u32>,
+    /// Send times of what it newly acknowledges and was sent once, and whether it acknowledges anything that was sent twice.
+    once: Option<Sent>,
+    resent: bool,
+    /// Some of what it acknowledges had been SACKed before.
+    passed: bool,
+    /// Send times of what it newly SACKs and was sent once.
+    sacked_once: Option<Sent>,
 }
 
 impl Sender {
@@ -40,6 +46,7 @@ impl Sender {
         let mut took = self.take_cumulative(cx, segment);
         self.detection.cumulative_part_done();
         self.take_selective(cx, segment, &mut took);
+        let rtt_us = self.measure(p, now, segment.ts_ecr, &took);
         let waits = self.detect(p, now, took.acked);
         self.judge_probe(p, segment, took.acked > 0 || took.delivered > 0);
         if self.doubt {
@@ -48,7 +55,7 @@ impl Sender {
         if took.acked == 0 && took.delivered == 0 && !echoes(segment) {
             return self.restart_timer(p, now, took.acked);
         }
-        let mut sample = self.sample(p, now, took, flight_before);
+        let mut sample = self.sample(p, now, took, rtt_us, flight_before);
         if cx.rx.ecn != EcnUse::Off {
             self.count_marks(cx.rx, segment, took, &mut sample);
         }
@@ -66,11 +73,11 @@ impl Sender {
             self.consult(cx, &sample);
             self.on_ece(cx, &sample);
         } else {
-            self.sample_rates(now, &mut sample);
+            self.sample_rates(p, now, &mut sample);
             self.advance(cx, &sample, took.acked, took.delivered);
             self.on_ece(cx, &sample);
         }
-        self.set_pace(p, took.rtt_us);
+        self.set_pace(p, rtt_us);
         if !waits {
             self.restart_timer(p, now, took.acked);
         }
@@ -87,11 +94,8 @@ impl Sender {
     fn take_cumulative<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment) -> Took {
         let (p, now) = (cx.p, cx.now);
         let acked = segment.ack.saturating_sub(self.una);
-        let mut took = Took { acked, delivered: acked, segments: 0, sacked: false, rtt_us: None };
+        let mut took = Took { acked, delivered: acked, ..Took::default() };
         if acked == 0 {
-            if p.rtt_from_every_ack && segment.ts_ecr != 0 {
-                self.sample_rtt(p, micros(now).wrapping_sub(segment.ts_ecr));
-            }
             return took;
         }
         self.una = segment.ack;
@@ -104,10 +108,7 @@ impl Sender {
             // duplicate ACKs have told of all but the hole
             took.delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
         }
-        took.rtt_us = self.measure(p, now, segment.ts_ecr, taken.sent);
-        if p.backoff_until_new_data {
-            self.rtt.acknowledged(self.una);
-        }
+        (took.once, took.resent, took.passed) = (taken.once, taken.resent, taken.passed);
         if self.una == self.next && p.silence_from_ack() {
             self.last_active = now;
         }
@@ -128,7 +129,8 @@ impl Sender {
                 if p.dsack {
                     self.on_duplicate(p, segment, cx.stats.retransmits);
                 }
-                let (newly, segments) = self.take_blocks(p, segment);
+                let (newly, segments, once) = self.take_blocks(p, segment);
+                took.sacked_once = once;
                 took.segments += segments;
                 took.sacked = newly > 0;
                 took.delivered += newly;
@@ -140,8 +142,8 @@ impl Sender {
         }
     }
 
-    /// Bytes and segments that the blocks newly tell of.
-    fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32) {
+    /// Bytes and segments that the blocks newly tell of, and when those left that were sent once.
+    fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32, Option<Sent>) {
         let (una, next) = (self.una, self.next);
         let (board, mut watch) = self.watched_board();
         let mut newly = 0;
@@ -150,26 +152,49 @@ impl Sender {
                 newly += board.sack(b.start, b.end, p.mss, &mut watch);
             }
         }
-        let segments = watch.sacked;
+        let (segments, once) = (watch.sacked, watch.once);
         // a FIN alone has no bytes, and may be the last that a loss is told by
         if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
-        (newly, segments)
+        (newly, segments, once)
     }
 
-    /// A round-trip sample: by echo, or by the newest segment's send time under Karn's rule. What the controller gets is the
-    /// newest segment's if there is one, without the time that the receiver held the ACK for it (as Linux has it).
+    /// The round trip that an ACK measures, where the axis reads it. What the controller gets is that of the newest segment, without
+    /// the time that the receiver held the ACK for it.
     #[inline]
-    fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, sent: Option<u32>) -> Option<u32> {
-        let from = if p.timestamps && ts_ecr != 0 { Some(ts_ecr) } else { sent };
-        let us = micros(now).wrapping_sub(from?);
-        let newest = sent.map_or(us, |sent| micros(now).wrapping_sub(sent));
-        self.sample_rtt(p, us);
-        if let Some(rack) = self.detection.rack() {
-            rack.note_rtt(newest);
+    fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, took: &Took) -> Option<u32> {
+        let age = |sent: u32| micros(now).wrapping_sub(sent);
+        let echo = (p.timestamps && ts_ecr != 0).then(|| age(ts_ecr));
+        let acked = took.once.filter(|_| !took.resent);
+        let (oldest, newest) = match p.rtt_source {
+            RttSource::Echo if took.acked == 0 => {
+                if let Some(us) = echo.filter(|_| p.rtt_from_every_ack) {
+                    self.sample_rtt(p, us);
+                }
+                return None;
+            }
+            RttSource::Echo => {
+                let newest = acked.filter(|_| !took.passed).map(|sent| age(sent.newest));
+                (echo.or(newest), newest)
+            }
+            RttSource::SendTime => {
+                let sacked = took.sacked_once;
+                (acked.or(sacked).map(|sent| age(sent.oldest)), sacked.or(acked).map(|sent| age(sent.newest)))
+            }
+        };
+        let echo = echo.filter(|_| took.acked > 0);
+        let measured = oldest.or(echo).map(|us| (us, newest.unwrap_or(us)));
+        if let Some((us, newest)) = measured {
+            self.sample_rtt(p, us);
+            if let Some(rack) = self.detection.rack() {
+                rack.note_rtt(newest);
+            }
         }
-        Some(newest)
+        if p.backoff_until_new_data && took.acked > 0 {
+            self.rtt.acknowledged(self.una);
+        }
+        measured.map(|(_, newest)| newest)
     }
 
     /// A round trip of so many microseconds.
@@ -202,7 +227,8 @@ impl Sender {
         &mut self,
         p: &TcpParams,
         now: Time,
-        Took { acked, delivered, rtt_us, .. }: Took,
+        Took { acked, delivered, .. }: Took,
+        rtt_us: Option<u32>,
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.mss);

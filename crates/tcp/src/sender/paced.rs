@@ -6,9 +6,9 @@ use crate::cc::control::{AckSample, Drive};
 use crate::delivery::Sampler;
 use crate::detection::Detection;
 use crate::offload::Offload;
-use crate::params::TcpParams;
+use crate::params::{RttSource, TcpParams};
 use crate::scoreboard::Scoreboard;
-use crate::scoreboard::entry::{EVER, Entry, Watch};
+use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
 use packet::Flags;
@@ -18,8 +18,9 @@ use units::{Duration, Time};
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
-    /// Segments that were SACKed.
+    /// Segments that were SACKed, and the send times of those that were sent once.
     pub(super) sacked: u32,
+    pub(super) once: Option<Sent>,
 }
 
 impl Watch for Watchers<'_> {
@@ -35,6 +36,9 @@ impl Watch for Watchers<'_> {
     fn sacked(&mut self, at: usize, e: &Entry) {
         self.detection.sacked(at, e);
         self.sacked += 1;
+        if !e.has(EVER) {
+            Sent::add(&mut self.once, e.sent);
+        }
         if let Some(rates) = &mut self.rates {
             rates.on_sacked(at, e.bytes(), e.has(EVER));
         }
@@ -46,7 +50,7 @@ impl Sender {
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.path.as_mut().and_then(|path| path.rates.as_mut());
-        (&mut self.board, Watchers { detection: &mut self.detection, rates, sacked: 0 })
+        (&mut self.board, Watchers { detection: &mut self.detection, rates, sacked: 0, once: None })
     }
 
     /// Does what the controller says.
@@ -96,11 +100,14 @@ impl Sender {
 
     /// What an ACK says of delivery rates.
     #[inline]
-    pub(super) fn sample_rates(&mut self, now: Time, s: &mut AckSample) {
+    pub(super) fn sample_rates(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(path) = &mut self.path
             && let Some(rates) = &mut path.rates
         {
             (s.delivered, s.rate) = rates.on_ack(now);
+            if let (Some(rate), RttSource::SendTime) = (&mut s.rate, p.rtt_source) {
+                rate.rtt_us = s.rtt_us;
+            }
             s.total_delivered = rates.delivered();
             s.held_back = path.pacer.held_back(now);
         }
@@ -111,7 +118,7 @@ impl Sender {
     pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, sample: &AckSample) {
         let in_flight = self.in_flight();
         let mut s = AckSample { in_flight, state: self.state, window_filled: self.limited, ..*sample };
-        self.sample_rates(cx.now, &mut s);
+        self.sample_rates(cx.p, cx.now, &mut s);
         let d = self.cc.on_ack(cx.p, self.window, &s);
         self.follow(&d);
         if let Some(path) = &mut self.path

@@ -1,0 +1,69 @@
+//! Which segment a round trip is measured by. Four full segments leave at 0, 1, 2 and 3 ms; an ACK comes at 50 ms.
+
+use crate::*;
+use packet::Flags;
+use units::{Duration, Time};
+
+fn ms(ms: u64) -> Time {
+    Time(ms * 1_000_000)
+}
+
+/// SRTT in ms after an ACK of all segments below `below`, of those from `.0` to below `.1` selectively, that echoes the
+/// time stamp of `echo` ms; `again`: the first one was sent again, at 46 ms.
+fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
+    let p = TcpParams {
+        rtt_source: source,
+        handshake: false,
+        timer_tick: Duration::ZERO,
+        initial_rto: Duration::from_millis(46),
+        loss_detection: LossDetection::Dupthresh,
+        undo: Undo::None,
+        frto: false,
+        ..TcpParams::preset("linux-6").unwrap()
+    };
+    p.validate().unwrap();
+    let (mss, mut sent) = (u64::from(p.mss), Vec::<Segment>::new());
+    let mut end = Endpoint::new(&p, p.first_window());
+    end.connect(&p, Time::ZERO, &mut sent);
+    (0..4).for_each(|n| end.write(&p, ms(n), mss, &mut sent));
+    assert_eq!(sent.len(), 4);
+    if again {
+        end.on_timer(&p, end.deadline(), &mut sent);
+        assert_eq!((sent.len(), sent[4].seq), (5, 1), "the timeout sends the first one again");
+    }
+    let byte = |segment: u64| 1 + segment * mss;
+    let mut ack = Segment {
+        ack: byte(below),
+        has_ack: true,
+        flags: Flags::PURE_ACK,
+        ts_val: 50_000,
+        ts_ecr: echo * 1000,
+        ..Segment::default()
+    };
+    if let Some((from, to)) = sack {
+        ack.flags = ack.flags.with(Flags::SACK);
+        ack.sack.push(SackBlock { start: byte(from), end: byte(to) });
+    }
+    end.on_segment(&p, ms(50), &ack, &mut sent);
+    end.probe(&p).srtt.0 / 1_000_000
+}
+
+#[test]
+fn the_oldest_segment_tells_or_the_echo() {
+    use RttSource::{Echo, SendTime};
+    // the ACK of the first was filtered away: the one that is left echoes the third
+    assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
+    // SACK alone: of the third and the fourth, the third
+    assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
+    // what is acknowledged comes before what is SACKed
+    assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
+}
+
+#[test]
+fn a_segment_sent_twice_tells_nothing() {
+    use RttSource::{Echo, SendTime};
+    // the ACK may be of either: the echo tells which
+    assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
+    // the SACKed one was sent once
+    assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);
+}
