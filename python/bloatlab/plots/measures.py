@@ -97,10 +97,11 @@ def step_of(frame: pl.DataFrame) -> float:
 
 
 def recorded(run: Run) -> list[str]:
-    """Links with a series, the one whose packets waited longest first."""
+    """Links of the summary with a series, the one whose packets waited longest first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
-    return sorted(names, key=lambda name: -((run.links.get(name, {}).get("sojourn_ms") or {}).get("mean") or 0.0))
+    known = [name for name in names if name in run.links]  # tables of an edited folder may name others
+    return sorted(known, key=lambda name: -((run.links[name].get("sojourn_ms") or {}).get("mean") or 0.0))
 
 
 def busy(run: Run) -> list[str]:
