@@ -112,18 +112,24 @@ def wrapped(text: str, width: int) -> list[str]:
                 line = word
             else:
                 line = f"{line} {word}" if line else word
-            while cell_len(line) > width:
-                line, rest = _broken(line, width)
-                found.append(line)
-                line = rest
+            if cell_len(line) > width:
+                *full, line = _broken(line, width)
+                found += full
         found.append(line)
     return found
 
 
-def _broken(word: str, width: int) -> tuple[str, str]:
-    """The part of a word that fits, at least one character of it, and the rest."""
-    fits = next((n for n in range(1, len(word)) if cell_len(word[: n + 1]) > width), len(word))
-    return word[:fits], word[fits:]
+def _broken(word: str, width: int) -> list[str]:
+    """A word in pieces of at most `width` cells, at least one character each, in one pass over it."""
+    pieces: list[str] = []
+    start = wide = 0
+    for place, character in enumerate(word):
+        cells = cell_len(character)
+        if wide + cells > width and place > start:
+            pieces.append(word[start:place])
+            start, wide = place, 0
+        wide += cells
+    return [*pieces, word[start:]]
 
 
 def _wide(text: str) -> int:

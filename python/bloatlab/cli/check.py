@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.cli.runs import running, store_at
 from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
+from bloatlab.files import write
 from bloatlab.results import ResultError
 from bloatlab.sweep import declared, watch
 from bloatlab.tables import counted
@@ -75,7 +76,7 @@ def command(
                 raise BadInput(str(error)) from None
             done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
     if junit_to is not None:
-        writing(junit_to, lambda: files.write(junit_to, junit(done)))
+        writing(junit_to, lambda: write(junit_to, junit(done)))
     out = Console()
     for one in done:
         show(table(one), out)

@@ -26,9 +26,9 @@ from pathlib import Path
 
 from bloatlab.scenario import Scenario
 from bloatlab.sweep import journal, parts
-from bloatlab.sweep.journal import DiskFull, Journal, Record
+from bloatlab.sweep.journal import Damaged, DiskFull, Journal, Record
 from bloatlab.sweep.measured import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
-from bloatlab.sweep.parts import Damaged, Part, line
+from bloatlab.sweep.parts import Part, line
 from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
