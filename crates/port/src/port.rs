@@ -95,12 +95,13 @@ impl Port {
         self.line.flight.arrive(now)
     }
 
-    /// The same as [`Port::work`], if the port is not beyond `last` already.
+    /// The same as [`Port::work`], if the port is not beyond `last` already; an idle link counts what it could have sent.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
         if last > self.line.now {
             self.work(last, env);
         }
+        self.server.count_idle(last);
     }
 
     /// When [`Port::poll`] next has something to do; [`Time::NEVER`] if idle.

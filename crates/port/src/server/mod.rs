@@ -203,6 +203,13 @@ impl Server {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
 
+    /// Counts the opportunities that an idle link let pass before `now`, so that no later count has to.
+    pub fn count_idle(&mut self, now: Time) {
+        if let Self::Opportunities(link) = self {
+            link.count_idle(now);
+        }
+    }
+
     /// A link with a rate and nothing else.
     #[inline]
     pub fn is_plain(&self) -> bool {

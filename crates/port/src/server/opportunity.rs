@@ -93,6 +93,13 @@ impl Opportunities {
         self.asleep = self.empty && self.waiting == 0 && self.under_way.is_none();
     }
 
+    /// As [`Opportunities::pass`], while nothing waits; otherwise `tick` counts.
+    pub(crate) fn count_idle(&mut self, now: Time) {
+        if self.asleep {
+            self.pass(now);
+        }
+    }
+
     /// Counts the opportunities that passed unused before `now`.
     ///
     /// Bound: one turn for each.

@@ -57,7 +57,7 @@ fn scales_of_grades() {
     assert_eq!(
         refused("wavform"),
         [
-            "grade.scale: unknown scale \"wavform\"; did you mean \"waveform\"? (known: dslreports, waveform, vrecipes, rpm)"
+            "grade.scale: unknown scale \"wavform\"; did you mean \"waveform\"? (known: p99, dslreports, waveform, vrecipes, rpm)"
         ]
     );
     assert_eq!(
