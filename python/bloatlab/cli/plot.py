@@ -28,7 +28,7 @@ def command(
     of: str | None = None,
     x: str | None = None,
     columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
-    title: str = "",
+    title: str | None = None,
     labels: Annotated[tuple[str, ...], Parameter(name="--label", negative=())] = (),
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
@@ -79,7 +79,7 @@ def command(
     if not results:
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
     place = output or Path(f"{_stem(results[0])}-{kind or 'plot'}.svg")
-    draw(results, place, Asked(width, of, x, columns, title, labels, xlim, ylim, log), kind)
+    draw(results, place, Asked(width, of, x, columns, title or "", labels, xlim, ylim, log), kind)
     sys.stderr.write(f"drawn in {place}\n")
     return 0
 
