@@ -30,8 +30,8 @@ def command(
     columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
     title: str | None = None,
     labels: Annotated[tuple[str, ...], Parameter(name="--label", negative=())] = (),
-    xlim: tuple[float, float] | None = None,
-    ylim: tuple[float, float] | None = None,
+    xlim: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
+    ylim: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
     log: Log | None = None,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
 ) -> int:
