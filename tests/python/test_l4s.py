@@ -242,7 +242,7 @@ GOLDEN: dict[str, float] = {
     "20 Mbit/s, 1 each | L: 99th percentile of wait": 1.1495,
     "20 Mbit/s, 1 each | C: 99th percentile of wait": 24.394,
     "20 Mbit/s, 10 each | L: 99th percentile of wait": 4.0019,
-    "20 Mbit/s, 10 each | C: 99th percentile of wait": 31.324,
+    "20 Mbit/s, 10 each | C: 99th percentile of wait": 30.210,
     "50 Mbit/s, 4 each | L: 99th percentile of wait": 0.72077,
     "50 Mbit/s, 4 each | C: 99th percentile of wait": 22.722,
     "100 Mbit/s, 1 alone | L: 99th percentile of wait": 1.094,

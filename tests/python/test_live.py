@@ -339,11 +339,12 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no PID namespace of its own: {error}")
     words = [*unshare, *COMMAND, str(lab), "-q", "--set", "duration=60s", "--"]
-    inside = subprocess.Popen([*words, "sh", "-c", "echo ready; sleep 5; echo done"], stdout=subprocess.PIPE, text=True)
-    assert inside.stdout is not None
-    assert inside.stdout.readline() == "ready\n"
-    live.clean()
-    assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode == 0
-    # its command has gone on to its end
-    assert inside.stdout.readline() == "done\n"
-    assert inside.wait(60) == 0
+    words += ["sh", "-c", "echo ready; sleep 5; echo done"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as inside:
+        assert inside.stdout is not None
+        assert inside.stdout.readline() == "ready\n"
+        live.clean()
+        assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode == 0
+        # its command has gone on to its end
+        assert inside.stdout.readline() == "done\n"
+        assert inside.wait(60) == 0

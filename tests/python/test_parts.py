@@ -184,8 +184,13 @@ def test_a_sender_knows_its_handshake_and_tells_its_state():
     assert (sender.deadline_ns, sender.lost_segments) == (127 * MS, 0)
     assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
     assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
-    # without one, RACK's window is 0 and the first SACK is a loss
+    # without a handshake the ACK itself brings a round trip, from the segment it selects
     sender = parts.tcp_sender("linux-6", rtt=None)
+    first, second, *_ = sender.write(0, 10_000)
+    assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)]) == []
+    assert sender.srtt_ms == 100.0
+    # one that reads echoes only has none yet: RACK's window is 0 and the first SACK is a loss
+    sender = parts.tcp_sender("linux-6", rtt=None, rtt_source="echo")
     first, second, *_ = sender.write(0, 10_000)
     assert [s.seq for s in sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)])] == [first.seq]
     with pytest.raises(ScenarioError, match="rtt"):
