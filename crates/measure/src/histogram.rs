@@ -153,10 +153,17 @@ impl Histogram {
             return Some(Duration(if p <= 0.0 { self.min } else { self.max }));
         }
         let mut seen = 0;
-        for (low, high, n) in self.bins() {
-            seen += n;
-            if seen >= rank {
-                return Some(self.middle(low, high));
+        for (first, page) in self.filled() {
+            let here: u64 = page.iter().sum();
+            if seen + here < rank {
+                seen += here;
+                continue;
+            }
+            for (i, n) in page.iter().enumerate() {
+                seen += n;
+                if seen >= rank {
+                    return Some(self.middle(Duration(edge(first + i)), Duration(edge(first + i + 1))));
+                }
             }
         }
         Some(Duration(self.max))
@@ -199,14 +206,15 @@ impl Histogram {
 
     /// The bins that hold something: lower edge, upper edge (exclusive) and number of values, in rising order.
     pub fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
-        let full = |(number, page): (usize, &'a Option<Box<[u64; PAGE]>>)| Some((number * PAGE, page.as_deref()?));
-        self.pages
-            .iter()
-            .enumerate()
-            .filter_map(full)
+        self.filled()
             .flat_map(|(first, page)| page.iter().enumerate().map(move |(i, &n)| (first + i, n)))
             .filter(|(_, n)| *n > 0)
             .map(|(i, n)| (Duration(edge(i)), Duration(edge(i + 1)), n))
+    }
+
+    /// Pages that hold values, each with the number of its first bin.
+    fn filled(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> {
+        self.pages.iter().enumerate().filter_map(|(number, page)| Some((number * PAGE, page.as_deref()?)))
     }
 
     /// The middle of a bin, within [min, max].
