@@ -74,15 +74,19 @@ impl Spec {
             at(&own, "avpkt").and_then(Value::as_str).and_then(|b| b.parse().ok()).map_or(FRAME, |b: Bytes| b.0);
         let mut line = Line { said, rate, packet };
         line.said.words.push_str(grammar.tc);
+        let sayable = |field: &str, value: &Value| {
+            grammar.words().any(|w| w.field == field && w.kind != Kind::Own && w.sets(value))
+        };
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
-                line.word(word, value);
+                // a value without a word leaves Linux's default, which the words say
+                let default = at(&linux, word.field).filter(|_| !sayable(word.field, value));
+                line.word(word, default.unwrap_or(value));
             }
         }
         for (field, value) in leaves(&own) {
-            let sayable = grammar.words().any(|w| w.field == field && w.kind != Kind::Own && w.sets(&value));
             let same = at(&linux, &field).unwrap_or(&Value::Null) == &value;
-            if !sayable && !same {
+            if !sayable(&field, &value) && !same {
                 line.said.unsaid.push(if field == version {
                     format!("{field} = {value} here; Linux runs its own version of {}", grammar.tc)
                 } else {
