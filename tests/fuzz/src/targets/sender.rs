@@ -146,7 +146,8 @@ impl Bench {
         if segment.len == 0 {
             return;
         }
-        assert!(u64::from(segment.len) <= u64::from(self.p.mss), "{} bytes in a segment", segment.len);
+        let most = if self.p.tso { 65_536 } else { u64::from(self.p.mss) };
+        assert!(u64::from(segment.len) <= most, "{} bytes in a segment", segment.len);
         assert!(start >= 1 && stop <= self.written + 1, "bytes {start}..{stop} of {} written", self.written);
         assert!(stop <= self.acked + self.window, "bytes up to {stop}: beyond the peer's window");
         assert!(start <= self.sent_to, "a gap: {start} after {}", self.sent_to);
