@@ -267,12 +267,11 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 
 /// The kernel's congestion control that a stack asks for.   Errors: what of it only the simulator has.
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
-    let kernel = tcp::TcpParams {
-        congestion_control: stack.congestion_control,
-        ecn: stack.ecn,
-        hystart: stack.hystart,
-        ..tcp::TcpParams::default()
-    };
+    let kernel = tcp::TcpParams::default().with(|p| {
+        p.control.congestion_control = stack.control.congestion_control;
+        p.control.hystart = stack.control.hystart;
+        p.ecn.ecn = stack.ecn.ecn;
+    });
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();
     let cc = tree(stack)["congestion_control"].as_str().unwrap_or_default().to_owned();
     let (a, b) = (tree(stack), tree(&kernel));
@@ -285,7 +284,7 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
         .collect();
     let simulated = cc.starts_with("cubic-");
     if differs.is_empty() && !simulated {
-        *ecn |= stack.ecn;
+        *ecn |= stack.ecn.ecn;
         return Ok(cc);
     }
     let what = if simulated { format!("congestion control {cc}") } else { differs.join(", ") };

@@ -316,7 +316,7 @@ struct Outbox<'a> {
 impl Io for Outbox<'_> {
     fn send(&mut self, segment: &Segment) {
         let Segment { seq, len, retransmission, .. } = *segment;
-        self.sent.push(SentSegment { seq, length: len, size: self.stack.wire_size(segment), retransmission });
+        self.sent.push(SentSegment { seq, length: len, size: self.stack.wire.packet_size(segment), retransmission });
     }
     fn event(&mut self, _: Event) {}
 }
@@ -372,11 +372,11 @@ impl TcpSender {
             read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
-        stack.handshake = false;
+        stack.opening.handshake = false;
         // it has no host that could hold back what it sends
-        stack.tsq = false;
-        stack.timestamps = false;
-        let mut end = Endpoint::new(&stack, stack.most_window());
+        stack.pacing.tsq = false;
+        stack.wire.timestamps = false;
+        let mut end = Endpoint::new(&stack, stack.receiver.most_window());
         if let Some(rtt) = rtt {
             end.assume_round_trip(&stack, Time::ZERO, rtt);
         }
@@ -491,6 +491,6 @@ impl TcpSender {
     /// Largest payload of a segment, bytes.
     #[getter]
     fn mss(&self) -> u32 {
-        self.stack.mss
+        self.stack.wire.mss
     }
 }

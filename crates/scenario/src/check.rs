@@ -214,7 +214,7 @@ impl Scenario {
         if let (Ok(client), Ok(server)) =
             (self.stack(&app.tcp), self.stack(app.tcp_server.as_ref().unwrap_or(&app.tcp)))
             && (client.reads_ack_time() || server.reads_ack_time())
-            && !(client.timestamps && server.timestamps)
+            && !(client.wire.timestamps && server.wire.timestamps)
         {
             let message = "one end runs ledbat, which needs `timestamps` at both: the other's clock is in its ACKs";
             problems.push(Problem::new("tcp_server", message));

@@ -66,6 +66,7 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
         return size;
     }
     let stacks = app.stacks.map(|i| &network.stacks[usize::from(i)]);
-    let full = |stack: &tcp::TcpParams| stack.wire_size(&tcp::Segment::default()) as u64 + u64::from(stack.mss);
+    let full =
+        |stack: &tcp::TcpParams| stack.wire.packet_size(&tcp::Segment::default()) as u64 + u64::from(stack.wire.mss);
     Bytes(stacks.map(full).into_iter().max().unwrap_or_default())
 }

@@ -132,7 +132,7 @@ impl Scenario {
         let start = app.start.0.min(self.duration.0);
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
-        let segment = u64::from(client.mss.min(server.mss));
+        let segment = u64::from(client.wire.mss.min(server.wire.mss));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, self.duration)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
         let demand = app.traffic.demand(span, round);
@@ -165,8 +165,8 @@ impl Scenario {
 
 /// The most that a stack lets its peer send at once.
 fn window(stack: &TcpParams) -> u64 {
-    let clamp = stack.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.mss));
-    stack.most_window().min(clamp).max(u64::from(stack.mss))
+    let clamp = stack.window.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.wire.mss));
+    stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
 }
 
 /// The highest rate that a link ever has; none if serialisation takes no time.

@@ -117,7 +117,7 @@ impl<S: Sink> World<S> {
             tasks,
         };
         world.core.tally.warm_up = Time(scenario.record.warm_up.0);
-        world.core.tally.known.ce_packets = world.core.stacks.iter().any(|stack| stack.ecn);
+        world.core.tally.known.ce_packets = world.core.stacks.iter().any(|stack| stack.ecn.ecn);
         world.add_apps(scenario, &network.apps)?;
         world.core.conns = pages::table(world.core.tally.rows.len());
         world.core.net.events.push(world.next_sample, Target::Clock);
@@ -200,7 +200,7 @@ fn core<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Core<S> {
         conns: Vec::new(),
         paths: Vec::new(),
         free_slots: Vec::new(),
-        headers: stacks.iter().map(|stack| stack.wire_size(&Segment::default())).collect(),
+        headers: stacks.iter().map(|stack| stack.wire.packet_size(&Segment::default())).collect(),
         stacks,
         apps: Vec::new(),
         app_events: VecDeque::new(),

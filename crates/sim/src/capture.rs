@@ -166,18 +166,18 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     let mut options = Options::new();
     if syn {
         // ours is what options leave of it
-        let stamp = if stack.timestamps { 12 } else { 0 };
-        options.mss((stack.mss + stamp).min(65_535) as u16);
+        let stamp = if stack.wire.timestamps { 12 } else { 0 };
+        options.mss((stack.wire.mss + stamp).min(65_535) as u16);
     }
-    if syn && stack.recovery == Recovery::Sack {
+    if syn && stack.detection.recovery == Recovery::Sack {
         options.put(&[4, 2]);
     }
-    if stack.timestamps {
+    if stack.wire.timestamps {
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
     let window = segment.window().map_or(stack.first_window(), u64::from);
     // a window is never scaled in a SYN, nor where no SYN could agree on it
-    let shift = if stack.handshake { stack.window_scale() as u8 } else { 0 };
+    let shift = if stack.opening.handshake { stack.receiver.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);
     } else {

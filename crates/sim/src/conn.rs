@@ -160,7 +160,11 @@ impl<S: Sink> Wire<'_, S> {
         let (now, path) = (self.net.now(), self.path);
         let form = Form::of(segment, path.ack_time);
         // all others stand for themselves only
-        let size = if form == Form::Whole { self.stack.wire_size(segment) } else { self.stack.segment_size(segment) };
+        let size = if form == Form::Whole {
+            self.stack.wire.packet_size(segment)
+        } else {
+            self.stack.wire.segment_size(segment)
+        };
         let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
         if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {

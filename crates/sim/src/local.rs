@@ -39,7 +39,7 @@ impl Local {
 
 /// The nodes where a sender counts what is in its device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
-    let counts = |stack: u16| network.stacks[usize::from(stack)].tsq;
+    let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {
         let here = counts(app.stacks[0]).then_some(app.from);
         let there = app.to.iter().copied().filter(move |_| counts(app.stacks[1]));

@@ -105,7 +105,7 @@ impl<S: Sink> Core<S> {
         self.net.flows.set(flow, tuple);
         let stacks =
             [first_path, first_path + 1].map(|path| &self.stacks[usize::from(self.paths[usize::from(path)].stack)]);
-        if stacks.iter().any(|stack| stack.tso) {
+        if stacks.iter().any(|stack| stack.pacing.tso) {
             self.net.flows.set_frames(flow, stacks.map(TcpParams::frame));
         }
         if S::PROBES {

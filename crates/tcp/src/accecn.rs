@@ -44,7 +44,7 @@ pub(crate) fn code(ecn: Ecn) -> u8 {
 
 /// What a server makes of a SYN with these ECN bits.   Source: RFC 9768 §3.1.2, §3.1.3.
 pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
-    match (p.ecn, p.ecn_feedback, ace) {
+    match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) | (true, _, 0) => EcnUse::Off,
         (true, EcnFeedback::Accecn, 0b011) => fallback(p),
         (true, EcnFeedback::Accecn, _) => EcnUse::Accurate,
@@ -54,7 +54,7 @@ pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
 
 /// What a client makes of a SYN-ACK with these ECN bits.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
 pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
-    match (p.ecn, p.ecn_feedback, ace) {
+    match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) => EcnUse::Off,
         (true, EcnFeedback::Accecn, 0b000 | 0b111) => EcnUse::Off,
         (true, EcnFeedback::Accecn, 0b001 | 0b101) => fallback(p),
@@ -65,7 +65,7 @@ pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
 
 /// What a client's SYN asks for.
 pub(crate) fn request(p: &TcpParams) -> u8 {
-    match (p.ecn, p.ecn_feedback) {
+    match (p.ecn.ecn, p.ecn.ecn_feedback) {
         (false, _) => 0b000,
         (true, EcnFeedback::Accecn) => 0b111,
         (true, _) => 0b011,
@@ -74,7 +74,7 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
 
 /// Without a handshake: what this side does is what the other does.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
-    if p.ecn && p.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn) }
+    if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
 /// The other side knows RFC 3168's only.
@@ -261,8 +261,11 @@ mod tests {
 
     #[test]
     fn the_codes_of_the_handshake() {
-        let accecn = TcpParams { ecn: true, ecn_feedback: EcnFeedback::Accecn, ..TcpParams::default() };
-        let old = TcpParams { ecn: true, ..TcpParams::default() };
+        let accecn = TcpParams::default().with(|p| {
+            p.ecn.ecn = true;
+            p.ecn.ecn_feedback = EcnFeedback::Accecn;
+        });
+        let old = TcpParams::default().with(|p| p.ecn.ecn = true);
         let none = TcpParams::default();
         use EcnUse::{Accurate, Classic, Off};
         // by what the SYN says: 0 to 7

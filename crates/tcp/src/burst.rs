@@ -48,16 +48,16 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
         return None;
     }
     let ratio = if cwnd < (ssthresh / 2.0).floor() { RATIO.0 } else { RATIO.1 };
-    Some(ratio * segments * f64::from(p.mss) / srtt.secs())
+    Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
 /// Segments of a burst at this rate (none: as many as there may be), over a path of at least this round trip.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
-    let segments = bytes.min(f64::from(MOST)) as u32 / p.mss;
-    let most = if p.tso { (u32::from(u16::MAX) / u32::from(p.frame().max(1))).max(1) } else { u32::MAX };
-    segments.max(LEAST).min(p.gso_max_segs).min(most)
+    let segments = bytes.min(f64::from(MOST)) as u32 / p.wire.mss;
+    let most = if p.pacing.tso { (u32::from(u16::MAX) / u32::from(p.frame().max(1))).max(1) } else { u32::MAX };
+    segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
 /// An ACK is waited for if it is due within this (since October 2025, in 6.12's and 6.6's later releases, too).
@@ -119,7 +119,7 @@ impl Bursts {
     /// Whether there is enough, before a burst of `segments`; `again`: to repair a loss. Remembers that something waits.
     pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
         let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
-        let most = if p.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
+        let most = if p.pacing.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
         let limit = (2 * segments * u64::from(p.frame())).max(rate).min(most) << u32::from(again);
         self.throttled |= self.local >= limit;
         self.local >= limit
@@ -132,7 +132,7 @@ impl Bursts {
 
     /// Whether a burst waits for more room.
     pub(crate) fn waits(&self, p: &TcpParams, s: &Sight) -> bool {
-        let whole = u64::from(self.size(p)) * u64::from(p.mss);
+        let whole = u64::from(self.size(p)) * u64::from(p.wire.mss);
         let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);
         s.room < whole && s.room < s.window / WIN_DIVISOR && s.now.since(self.last) <= RECENT && !late
     }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn params() -> TcpParams {
-        TcpParams { gso_max_segs: 65_535, ..TcpParams::preset("linux-6").unwrap() }
+        TcpParams::preset("linux-6").unwrap().with(|p| p.pacing.gso_max_segs = 65_535)
     }
 
     #[test]
@@ -170,20 +170,20 @@ mod tests {
         // a slow flow has two, a fast one 64 KB: 45 of 1448
         assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
         assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
-        let single = TcpParams { gso_max_segs: 1, ..p.clone() };
+        let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);
         assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
-        let three = TcpParams { gso_max_segs: 3, ..p.clone() };
+        let three = p.clone().with(|p| p.pacing.gso_max_segs = 3);
         assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
         // a packet has 65535 bytes with the headers of all: 43 of 1500, 7 of 9000
-        let tso = TcpParams { tso: true, ..p };
+        let tso = p.with(|p| p.pacing.tso = true);
         assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
-        assert_eq!(autosize(&TcpParams { mss: 8948, ..tso.clone() }, Some(1e9), 20_000), 7);
-        assert_eq!(autosize(&TcpParams { mss: 64_000, ..tso }, Some(1e9), 20_000), 1);
+        assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000), 7);
+        assert_eq!(autosize(&tso.with(|p| p.wire.mss = 64_000), Some(1e9), 20_000), 1);
     }
 
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
-        let p = TcpParams { tsq: true, ..params() };
+        let p = params().with(|p| p.pacing.tsq = true);
         // 60 Mbit/s in a round trip of 20 ms: bursts of 5 segments, 1500 bytes each; 7324 bytes are less than two of them
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
@@ -200,14 +200,14 @@ mod tests {
         // 100 Gbit/s: 12.2 MB in a millisecond, but 4 MB without pacing
         b.rate = Some(12.5e9);
         assert_eq!([(4 << 20) - 1, 4 << 20].map(|local| full(&mut b, local, 43, false)), [false, true]);
-        assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&TcpParams { paced: true, ..p.clone() }, 43, false));
+        assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&p.clone().with(|p| p.pacing.paced = true), 43, false));
         assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
     /// Two segments of 1000 at a time; 20 ms; the oldest left 19.5 ms ago, the last one 0.5 ms ago; a window of 10.
     #[test]
     fn a_burst_waits_for_its_second_segment() {
-        let p = TcpParams { mss: 1000, ..params() };
+        let p = params().with(|p| p.wire.mss = 1000);
         let mut b = Bursts::new();
         b.sampled(20_000);
         b.rate = Some(1e5);

@@ -28,7 +28,7 @@ pub(crate) enum Detection {
 
 impl Detection {
     pub(crate) fn new(p: &TcpParams) -> Self {
-        match p.loss_detection {
+        match p.detection.loss_detection {
             LossDetection::Dupthresh => Self::Dupack,
             LossDetection::ForwardAck => Self::Fack(Box::default()),
             LossDetection::RackTlp => Self::Rack(Box::new(Rack::new())),
@@ -67,8 +67,8 @@ impl Detection {
     #[inline]
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, p: &TcpParams) {
         match self {
-            Self::Dupack => drop(board.mark_lost(p.dupthresh, p.mss, false)),
-            Self::Fack(fack) => fack.mark_lost(board, p.dupthresh, p.mss),
+            Self::Dupack => drop(board.mark_lost(p.detection.dupthresh, p.wire.mss, false)),
+            Self::Fack(fack) => fack.mark_lost(board, p.detection.dupthresh, p.wire.mss),
             Self::Rack(_) => {}
         }
     }

@@ -55,7 +55,7 @@ impl Endpoint {
         if self.rx.phase != Phase::Listen {
             return;
         }
-        if p.handshake {
+        if p.opening.handshake {
             self.rx.phase = Phase::SynSent;
             self.send_syn(p, now, io);
         } else {
@@ -172,7 +172,7 @@ impl Endpoint {
     /// What has arrived was the end of something: the application reads it, and the ACK leaves.
     #[cold]
     fn heed_push(&mut self, p: &TcpParams) {
-        if p.ack_pushed {
+        if p.receiver.ack_pushed {
             self.rx.set_ack_now();
         }
     }
@@ -180,11 +180,11 @@ impl Endpoint {
     /// Data arrives that left at `ts_val`: was there a pause before?
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
-        if p.quick_acks_return
+        if p.quirks.quick_acks_return
             && let Some(us) = self.rx.pause_us(ts_val)
-            && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p.max_rto)
+            && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p.rto.max_rto)
         {
-            self.rx.quicken(p.quick_acks);
+            self.rx.quicken(p.receiver.quick_acks);
         }
     }
 
@@ -211,7 +211,7 @@ impl Endpoint {
                 Phase::Established if self.tx.timer_is_rack() => {
                     self.tx.on_rack_timer(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
                 }
-                Phase::Established if p.retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) => {
+                Phase::Established if p.rto.retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) => {
                     self.fail(io);
                     return;
                 }
@@ -233,13 +233,13 @@ impl Endpoint {
 
     /// What a trace sees.
     pub fn probe(&self, p: &TcpParams) -> Probe {
-        let bytes = |segments: f64| (segments * f64::from(p.mss)) as u64;
+        let bytes = |segments: f64| (segments * f64::from(p.wire.mss)) as u64;
         Probe {
             // where windows are whole, the fraction is only credit towards the next segment
-            cwnd_bytes: bytes(if p.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
+            cwnd_bytes: bytes(if p.quirks.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,
-            rto: self.tx.rtt.rto(p.max_rto),
+            rto: self.tx.rtt.rto(p.rto.max_rto),
             in_flight: self.tx.in_flight(),
             state: self.tx.state,
             model: self.tx.cc.model(),
@@ -366,7 +366,7 @@ impl Endpoint {
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
-        if p.ack_after_delivery && !s.flags.any(Flags::SACK.with(Flags::ECE)) {
+        if p.quirks.ack_after_delivery && !s.flags.any(Flags::SACK.with(Flags::ECE)) {
             io.send_after_delivery(&s);
         } else {
             io.send(&s);
@@ -384,7 +384,7 @@ impl Endpoint {
         }
         self.rx.quiet = self.tx.is_quiet() && self.tx.rto_at == Time::NEVER;
         if self.tx.done(p) && !self.rx.is_closed() {
-            if !p.handshake {
+            if !p.opening.handshake {
                 // without FIN nobody knows whether the peer is done: this side stays able to receive
                 self.rx.set_closed();
                 io.event(Event::Closed);
@@ -404,7 +404,7 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         let rack = self.tx.detection.as_rack();
-        self.tx.board.check(p.dupthresh, p.mss, rack.is_some());
+        self.tx.board.check(p.detection.dupthresh, p.wire.mss, rack.is_some());
         if let Some(rack) = rack {
             rack.check(&self.tx.board);
         }

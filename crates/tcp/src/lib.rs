@@ -47,14 +47,14 @@ mod stats;
 mod tests;
 mod timer;
 mod undo;
-mod validate;
 
 pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
 pub use endpoint::Endpoint;
 pub use params::{
-    Bbr3Form, CongestionControl, CubicForm, CwndValidation, DctcpForm, EcnFeedback, Ect, EctOn, HyStart, IdleRestart,
-    InitialWindow, LedbatParams, LossDetection, MinRto, Pacing, PragueCut, PragueRtt, ReceiveWindow, Recovery,
-    Reduction, Rmem, RttSource, TcpParams, Undo,
+    Bbr3Form, CongestionControl, ControlParams, CubicForm, CwndValidation, DctcpForm, DetectionParams, EcnFeedback,
+    EcnParams, Ect, EctOn, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection, MinRto, OpeningParams,
+    Pacing, PacingParams, PragueCut, PragueRtt, Quirks, ReceiveWindow, ReceiverParams, Recovery, Reduction,
+    ReductionParams, Rmem, RtoParams, RttSource, TcpParams, Undo, WindowParams, WireParams,
 };
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

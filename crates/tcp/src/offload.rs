@@ -36,8 +36,8 @@ impl<'a, I: Io> Offload<'a, I> {
     #[cold]
     pub(crate) fn flush(&mut self) {
         let mut run = std::mem::take(&mut self.run);
-        if run.len > self.p.mss {
-            run.gso_size = self.p.mss as u16;
+        if run.len > self.p.wire.mss {
+            run.gso_size = self.p.wire.mss as u16;
             run.flags = run.flags.with(Flags::GSO);
         }
         if run.len > 0 {
@@ -46,7 +46,7 @@ impl<'a, I: Io> Offload<'a, I> {
     }
 
     fn joins(&self, s: &Segment) -> bool {
-        let (run, mss) = (&self.run, self.p.mss);
+        let (run, mss) = (&self.run, self.p.wire.mss);
         let segments = run.len / mss;
         let cwr = s.flags.has(Flags::CWR) && !s.flags.has(Flags::ACE);
         run.len > 0

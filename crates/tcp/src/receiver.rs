@@ -115,14 +115,14 @@ struct Rare {
 
 impl Receiver {
     pub(crate) fn new(p: &TcpParams) -> Self {
-        let tuned = p.receive_window.is_auto();
+        let tuned = p.receiver.receive_window.is_auto();
         Self {
             next: 0,
             ack_at: Time::NEVER,
             since_ack: 0,
             ts_recent: 0,
             unacked: 0,
-            quick: p.quick_acks as u8,
+            quick: p.receiver.quick_acks as u8,
             held: 0,
             tells: if tuned { WINDOW } else { 0 },
             fin: Fin::None,
@@ -234,14 +234,14 @@ impl Receiver {
         if self.ecn != EcnUse::Off {
             self.hear_mark(p, now, segment, io);
         }
-        if p.rtt_from_every_ack {
+        if p.quirks.rtt_from_every_ack {
             self.ts_recent = segment.ts_val;
         }
-        if end <= self.next || end > self.next + p.receive_window.bound() {
+        if end <= self.next || end > self.next + p.receiver.receive_window.bound() {
             stats.duplicates_received += 1;
             self.note_duplicate(p, start, end);
-            if p.quick_acks_return {
-                self.quicken(p.quick_acks);
+            if p.quirks.quick_acks_return {
+                self.quicken(p.receiver.quick_acks);
             }
             self.set_ack_now();
             return;
@@ -366,17 +366,21 @@ impl Receiver {
     #[inline]
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
-        let due = if p.short_segments_wait {
+        let due = if p.quirks.short_segments_wait {
             // of a peer that sends smaller ones by plan, these are the full ones
-            let full = if p.congestion_control == CongestionControl::Prague { p.mss.min(len) } else { p.mss };
-            u64::from(self.since_ack) >= u64::from(p.ack_every) * u64::from(full)
+            let full = if p.control.congestion_control == CongestionControl::Prague {
+                p.wire.mss.min(len)
+            } else {
+                p.wire.mss
+            };
+            u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
-            u32::from(self.unacked) >= p.ack_every
+            u32::from(self.unacked) >= p.receiver.ack_every
         };
         if due || self.quick > 0 {
             self.set_ack_now();
         } else if self.ack_at == Time::NEVER {
-            self.ack_at = p.expiry(now, p.delayed_ack);
+            self.ack_at = p.rto.expiry(now, p.receiver.delayed_ack);
         }
     }
 
@@ -385,7 +389,7 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;
         segment.ack = self.next;
-        if p.timestamps {
+        if p.wire.timestamps {
             segment.ts_val = micros(now);
             segment.ts_ecr = self.ts_recent;
         }
@@ -416,7 +420,11 @@ impl Receiver {
     /// The next ACK reports that `[start, end)` came twice; what lies above the window did not come at all.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
-        if p.dsack && p.sack_blocks() > 0 && start < end && end <= self.next + p.receive_window.bound() {
+        if p.receiver.dsack
+            && p.sack_blocks() > 0
+            && start < end
+            && end <= self.next + p.receiver.receive_window.bound()
+        {
             self.many.get_or_insert_default().duplicate = SackBlock { start, end };
             self.tells |= DUPLICATE;
         }

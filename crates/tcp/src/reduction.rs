@@ -39,8 +39,8 @@ pub(crate) struct Shrink {
 impl Shrink {
     /// A congestion event just set `w.ssthresh`, a share of `base` segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
-        *self = Self { flight: narrow((base * f64::from(p.mss)) as u64).max(1), ..Self::default() };
-        match p.reduction {
+        *self = Self { flight: narrow((base * f64::from(p.wire.mss)) as u64).max(1), ..Self::default() };
+        match p.reduction.reduction {
             Reduction::Instant => w.cwnd = w.ssthresh,
             Reduction::HeldRateHalving => {
                 self.sndcnt = w.cwnd as u32;
@@ -52,19 +52,19 @@ impl Shrink {
 
     /// An ACK told of `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
-        let mss = f64::from(p.mss);
-        match p.reduction {
+        let mss = f64::from(p.wire.mss);
+        match p.reduction.reduction {
             Reduction::Instant => {}
             Reduction::RateHalving => {
                 let in_flight = (pipe as f64 / mss).floor();
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
-            Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.mss) + 1)),
+            Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.wire.mss) + 1)),
             // what delivers nothing changes nothing
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;
-                self.sndcnt = narrow(self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.mss), safe));
+                self.sndcnt = narrow(self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.wire.mss), safe));
                 w.cwnd = ((pipe + u64::from(self.sndcnt)) as f64 / mss).max(1.0);
             }
         }
@@ -84,7 +84,7 @@ impl Shrink {
 
     /// A timer found so many bytes lost: what is in flight falls, the window stays.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
-        match p.reduction {
+        match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
             _ => self.on_ack(p, w, 0, pipe, false),
         }
@@ -104,14 +104,14 @@ impl Shrink {
     /// Held rate halving's bound of what is in flight, bytes.
     #[inline]
     pub(crate) fn held(&self, p: &TcpParams) -> u64 {
-        u64::from(self.sndcnt) * u64::from(p.mss)
+        u64::from(self.sndcnt) * u64::from(p.wire.mss)
     }
 
     /// A segment of `size` was sent during the reduction; `pipe` is what is in flight with it.
     #[inline]
     pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
-        if p.reduction == Reduction::HeldRateHalving {
-            self.sndcnt = self.sndcnt.min(narrow((pipe / u64::from(p.mss)).saturating_sub(1).max(1)));
+        if p.reduction.reduction == Reduction::HeldRateHalving {
+            self.sndcnt = self.sndcnt.min(narrow((pipe / u64::from(p.wire.mss)).saturating_sub(1).max(1)));
             return;
         }
         self.out += size;
@@ -120,7 +120,7 @@ impl Shrink {
 
     /// The reduction is over.
     pub(crate) fn end(&mut self, p: &TcpParams, w: &mut Window) {
-        w.cwnd = match p.reduction {
+        w.cwnd = match p.reduction.reduction {
             Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,
             Reduction::RateHalving => w.cwnd.min(w.ssthresh),
             Reduction::Prr => w.ssthresh,
@@ -135,7 +135,10 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn params(reduction: Reduction) -> TcpParams {
-        TcpParams { mss: MSS as u32, reduction, ..TcpParams::preset("linux-6").unwrap() }
+        TcpParams::preset("linux-6").unwrap().with(|p| {
+            p.wire.mss = MSS as u32;
+            p.reduction.reduction = reduction;
+        })
     }
 
     #[test]

@@ -29,15 +29,15 @@ pub(crate) struct Rtt {
 
 impl Rtt {
     pub(crate) fn new(p: &TcpParams) -> Self {
-        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.initial_rto, backoff: 0, sent_to: 0 }
+        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.rto.initial_rto, backoff: 0, sent_to: 0 }
     }
 
     /// A measured round trip in microseconds.
     #[inline]
     pub(crate) fn sample(&mut self, p: &TcpParams, us: u32) {
         let mut r = u64::from(us) * 1_000;
-        if p.quantise_rtt {
-            let g = p.clock_granularity.0;
+        if p.quirks.quantise_rtt {
+            let g = p.rto.clock_granularity.0;
             r = ((r + g / 2) / g).max(1) * g;
         }
         if self.srtt.is_zero() {
@@ -46,7 +46,7 @@ impl Rtt {
             self.rttvar = Duration(r / 2);
         } else {
             let off = self.srtt.0.abs_diff(r);
-            self.rttvar = if p.damped_rttvar && r < self.srtt.0 && off > self.rttvar.0 {
+            self.rttvar = if p.quirks.damped_rttvar && r < self.srtt.0 && off > self.rttvar.0 {
                 Duration(self.rttvar.0 + (off - self.rttvar.0) / 32)
             } else {
                 Duration((3 * self.rttvar.0 + off) / 4)
@@ -54,12 +54,12 @@ impl Rtt {
             self.srtt = Duration((7 * self.srtt.0 + r) / 8).max(Duration(1));
         }
         let four = self.rttvar * 4;
-        self.base = match p.min_rto_bounds {
-            MinRto::Total => (self.srtt + four.max(p.clock_granularity)).max(p.min_rto),
-            MinRto::Variation => self.srtt + four.max(p.min_rto),
+        self.base = match p.rto.min_rto_bounds {
+            MinRto::Total => (self.srtt + four.max(p.rto.clock_granularity)).max(p.rto.min_rto),
+            MinRto::Variation => self.srtt + four.max(p.rto.min_rto),
         }
-        .min(p.max_rto);
-        if !p.backoff_until_new_data {
+        .min(p.rto.max_rto);
+        if !p.quirks.backoff_until_new_data {
             self.backoff = 0;
         }
     }
@@ -86,7 +86,7 @@ impl Rtt {
     /// The timer expired when all below `next` had been sent.   Source: RFC 6298 §5.5.
     pub(crate) fn back_off(&mut self, p: &TcpParams, next: u64) {
         self.sent_to = next as u32;
-        self.backoff = (self.backoff + 1).min(p.backoff_doublings);
+        self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
     /// The handshake is over and gave no sample: backoff of the SYN ends, and a lost SYN means at least 3 s.
@@ -107,29 +107,29 @@ mod tests {
     #[test]
     fn rfc_6298_by_hand() {
         let mut p = TcpParams::preset("rfc").unwrap();
-        p.clock_granularity = Duration::from_millis(1);
+        p.rto.clock_granularity = Duration::from_millis(1);
         let mut r = Rtt::new(&p);
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
         // R = 400 ms: SRTT 400, RTTVAR 200, RTO 400 + 800 = 1200
         r.sample(&p, 400_000);
-        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
+        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
         // R = 480: RTTVAR 150 + 20 = 170, SRTT 350 + 60 = 410, RTO 410 + 680 = 1090
         r.sample(&p, 480_000);
-        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
+        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
         r.back_off(&p, 1);
-        assert_eq!(r.rto(p.max_rto), Duration::from_millis(2180));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(2180));
         for _ in 0..9 {
             r.back_off(&p, 1);
         }
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(60));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(60));
         // A sample ends the backoff. 410 again: RTTVAR 127.5, RTO 410 + 510 = 920, bounded below by 1 s.
         r.sample(&p, 410_000);
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
     }
 
     #[test]
     fn a_backed_off_timeout_waits_for_new_data() {
-        let p = TcpParams { backoff_until_new_data: true, ..TcpParams::preset("rfc").unwrap() };
+        let p = TcpParams::preset("rfc").unwrap().with(|p| p.quirks.backoff_until_new_data = true);
         let mut r = Rtt::new(&p);
         r.sample(&p, 400_000);
         // all below 5000 had been sent
@@ -137,14 +137,14 @@ mod tests {
         r.sample(&p, 400_000);
         r.acknowledged(5000);
         // SRTT 400, RTTVAR 150: 1 s, twice
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(2));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(2));
         r.acknowledged(5001);
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(1));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
     }
 
     #[test]
     fn a_falling_round_trip_moves_a_damped_variation_by_an_eighth() {
-        let p = TcpParams { damped_rttvar: true, ..TcpParams::preset("rfc").unwrap() };
+        let p = TcpParams::preset("rfc").unwrap().with(|p| p.quirks.damped_rttvar = true);
         let of = |second: u32| {
             let mut r = Rtt::new(&p);
             r.sample(&p, 800_000);
@@ -163,13 +163,13 @@ mod tests {
         let mut r = Rtt::new(&p);
         // 20 ms: 4 * 10 ms < 200 ms, so RTO = 20 + 200
         r.sample(&p, 20_000);
-        assert_eq!(r.rto(p.max_rto), Duration::from_millis(220));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(220));
 
         let p = TcpParams::preset("ns2-reno").unwrap();
         let mut r = Rtt::new(&p);
         // 54 ms is 5 ticks of 10 ms; RTO = 50 + 100 = 150, at least 200
         r.sample(&p, 54_000);
-        assert_eq!((r.srtt, r.rto(p.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
+        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
         let mut r = Rtt::new(&p);
         // less than a tick counts as one
         r.sample(&p, 100);
@@ -182,6 +182,6 @@ mod tests {
         let mut r = Rtt::new(&p);
         r.back_off(&p, 1);
         r.after_syn(true);
-        assert_eq!(r.rto(p.max_rto), Duration::from_secs(3));
+        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(3));
     }
 }

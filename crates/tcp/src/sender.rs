@@ -61,10 +61,11 @@ pub(crate) struct Path {
 impl Path {
     /// For a flow that needs any of it.
     fn new(p: &TcpParams, rates: bool) -> Option<Box<Self>> {
-        let bursts = (p.paced || p.gso_max_segs > 1 || p.ack_pushed || p.tsq).then(Bursts::new);
+        let bursts =
+            (p.pacing.paced || p.pacing.gso_max_segs > 1 || p.receiver.ack_pushed || p.pacing.tsq).then(Bursts::new);
         (rates || bursts.is_some()).then(|| {
             let rates = rates.then(Sampler::default);
-            Box::new(Self { rates, pacer: Pacer::new(p.pacing), segment: 0, bursts })
+            Box::new(Self { rates, pacer: Pacer::new(p.pacing.pacing), segment: 0, bursts })
         })
     }
 }
@@ -129,7 +130,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
-        let ssthresh = p.initial_ssthresh.unwrap_or(f64::INFINITY);
+        let ssthresh = p.opening.initial_ssthresh.unwrap_or(f64::INFINITY);
         let cc = Controller::new(p);
         let mut sender = Self {
             una: 0,
@@ -188,7 +189,7 @@ impl Sender {
     pub(crate) fn open(&mut self, p: &TcpParams) {
         self.una = 1;
         self.next = self.next.max(1);
-        if self.timeouts > 0 && p.syn_loss_restricts {
+        if self.timeouts > 0 && p.opening.syn_loss_restricts {
             self.window.cwnd = 1.0;
         }
         self.rtt.after_syn(self.timeouts > 0);
@@ -236,7 +237,7 @@ impl Sender {
 
     /// Everything written is acknowledged, and so is the FIN if there is one.
     pub(crate) fn done(&self, p: &TcpParams) -> bool {
-        self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.handshake)
+        self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.opening.handshake)
     }
 
     /// Payload bytes that have left at least once.
@@ -252,7 +253,7 @@ impl Sender {
     #[inline]
     pub(crate) fn cwnd_bytes(&self, p: &TcpParams) -> u64 {
         let cwnd = self.window.cwnd as u64;
-        cwnd.min(u64::from(p.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.mss)
+        cwnd.min(u64::from(p.window.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.wire.mss)
     }
 
     /// Bytes believed to be in the network.

@@ -21,7 +21,7 @@ fn preset(name: &str) -> TcpParams {
 }
 /// Linux' stack without its timer wheel.
 fn exact() -> TcpParams {
-    TcpParams { timer_tick: Duration::ZERO, ..preset("linux-6") }
+    preset("linux-6").with(|p| p.rto.timer_tick = Duration::ZERO)
 }
 fn pass(_: usize, _: usize, _: &Segment) -> Fate {
     Fate::Pass
@@ -45,19 +45,19 @@ fn presets_are_valid_and_round_trip() {
     assert!(TcpParams::preset("vegas").is_none());
     assert!(serde_json::from_str::<TcpParams>("{\"mms\": 3}").is_err());
     let p: TcpParams = serde_json::from_str("{\"congestion_control\": \"cubic-2.6.22\", \"min_rto\": \"1s\"}").unwrap();
-    let e = TcpParams { mss: 0, ..p.clone() }.validate().unwrap_err();
+    let e = p.clone().with(|p| p.wire.mss = 0).validate().unwrap_err();
     assert_eq!(e.path, "mss");
-    let e = TcpParams { max_rto: Duration::from_millis(1), ..p }.validate().unwrap_err();
+    let e = p.with(|p| p.rto.max_rto = Duration::from_millis(1)).validate().unwrap_err();
     assert_eq!(e.path, "max_rto");
     // what only RACK can take back is refused with another detection
-    let p = TcpParams { loss_detection: LossDetection::Dupthresh, ..preset("linux-6") };
+    let p = preset("linux-6").with(|p| p.detection.loss_detection = LossDetection::Dupthresh);
     let e = p.validate().unwrap_err();
     let needs = "is not valid with loss_detection = \"dupthresh\": it needs \"rack-tlp\"; expected";
     assert_eq!((e.path.as_str(), e.message), ("undo", format!("\"linux\" {needs} undo = \"none\"")));
-    let p = TcpParams { undo: Undo::None, ..p };
+    let p = p.with(|p| p.detection.undo = Undo::None);
     let e = p.validate().unwrap_err();
     assert_eq!((e.path.as_str(), e.message), ("frto", format!("true {needs} frto = false")));
-    TcpParams { frto: false, ..p }.validate().unwrap();
+    p.with(|p| p.detection.frto = false).validate().unwrap();
 }
 
 #[test]
@@ -67,24 +67,31 @@ fn wire_sizes_of_the_sources() {
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
     let data = Segment { len: 1460, ..Segment::default() };
-    assert_eq!((full.wire_size(&syn), full.wire_size(&ack)), (50, 50));
+    assert_eq!((full.wire.packet_size(&syn), full.wire.packet_size(&ack)), (50, 50));
     let cubic = preset("ns2-cubic-2.6.22");
-    assert_eq!(cubic.wire_size(&data), 1510);
+    assert_eq!(cubic.wire.packet_size(&data), 1510);
     let reno = preset("ns2-reno");
-    assert_eq!((reno.wire_size(&data), reno.wire_size(&ack)), (1500, 40));
+    assert_eq!((reno.wire.packet_size(&data), reno.wire.packet_size(&ack)), (1500, 40));
     // Linux: SYN 60, ACK 52, data 1500, ACK with one SACK block 64
     let linux = preset("linux-6");
-    assert_eq!((linux.wire_size(&syn), linux.wire_size(&ack)), (60, 52));
-    assert_eq!(linux.wire_size(&Segment { len: 1448, ..data }), 1500);
+    assert_eq!((linux.wire.packet_size(&syn), linux.wire.packet_size(&ack)), (60, 52));
+    assert_eq!(linux.wire.packet_size(&Segment { len: 1448, ..data }), 1500);
     let mut sack = ack;
     sack.sack.push(SackBlock { start: 1, end: 2 });
-    assert_eq!(linux.wire_size(&sack), 64);
+    assert_eq!(linux.wire.packet_size(&sack), 64);
 }
 
 #[test]
 fn initial_windows() {
     // RFC 3390: MSS 1460 -> 4380 / 1460 = 3; RFC 5681: 3; RFC 6928: 10; small MSS 536: RFC 3390 gives 4
-    let w = |iw, mss| TcpParams { initial_window: iw, mss, ..preset("rfc") }.initial_window_segments();
+    let w = |iw, mss| {
+        preset("rfc")
+            .with(|p| {
+                p.opening.initial_window = iw;
+                p.wire.mss = mss;
+            })
+            .initial_window_segments()
+    };
     assert_eq!(w(InitialWindow::Rfc3390, 1460), 3.0);
     assert_eq!(w(InitialWindow::Rfc3390, 536), 4.0);
     assert_eq!(w(InitialWindow::Rfc5681, 1460), 3.0);
@@ -115,7 +122,7 @@ fn a_connection_that_never_opens_fails() {
     n.run(200.0);
     assert!(n.has(0, Event::Failed));
     // before 6.5: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
-    let mut n = Net::new(&TcpParams { syn_linear_timeouts: 0, ..exact() }, 10, |_, _, _| Fate::Drop);
+    let mut n = Net::new(&exact().with(|p| p.opening.syn_linear_timeouts = 0), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(126.0);
     assert_eq!(n.times(0, |_| true), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);
@@ -128,13 +135,12 @@ fn a_connection_that_never_opens_fails() {
 #[test]
 fn handshake_request_answer_and_end() {
     // 10 ms one way: SYN 0, SYN-ACK 10, ACK and request 20, answer at 30
-    let p = TcpParams {
-        nagle: false,
-        fin_after_data: false,
-        bare_handshake_ack: false,
-        short_segments_wait: false,
-        ..preset("ns2-fulltcp-sack")
-    };
+    let p = preset("ns2-fulltcp-sack").with(|p| {
+        p.window.nagle = false;
+        p.quirks.fin_after_data = false;
+        p.quirks.bare_handshake_ack = false;
+        p.quirks.short_segments_wait = false;
+    });
     let mut n = Net::new(&p, 10, pass);
     n.answer = Some((250, 4000));
     n.connect(250, false);
@@ -166,7 +172,7 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     assert_eq!(first, [0, 250]);
     // the 1080 bytes wait for both ACKs; so would they with a larger window
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
-    let wide = TcpParams { initial_window: InitialWindow::Segments(4), ..preset("ns2-fulltcp-sack") };
+    let wide = preset("ns2-fulltcp-sack").with(|p| p.opening.initial_window = InitialWindow::Segments(4));
     let mut m = Net::new(&wide, 10, pass);
     m.answer = Some((250, 4000));
     m.connect(250, false);
@@ -191,7 +197,7 @@ fn one_way_agents_start_at_once_and_send_no_fin() {
 
 #[test]
 fn slow_start_doubles_and_avoidance_adds_one() {
-    let p = TcpParams { initial_ssthresh: Some(16.0), ..preset("ns2-reno") };
+    let p = preset("ns2-reno").with(|p| p.opening.initial_ssthresh = Some(16.0));
     let mut n = Net::new(&p, 50, pass);
     n.connect(u64::MAX, false);
     n.run(0.999);
@@ -207,7 +213,7 @@ fn slow_start_doubles_and_avoidance_adds_one() {
 
 /// Drops the data segments with these numbers (offsets in segments) at their first transmission.
 fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
-    let mss = u64::from(p.mss);
+    let mss = u64::from(p.wire.mss);
     move |from, _, s| {
         let lost = from == 0 && !s.retransmission && s.len > 0 && list.contains(&((s.seq - 1) / mss));
         if lost { Fate::Drop } else { Fate::Pass }
@@ -217,8 +223,11 @@ fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segmen
 #[test]
 fn fast_retransmit_halves_once_for_a_window() {
     for (recovery, timeouts) in [(Recovery::Sack, 0), (Recovery::Newreno, 0), (Recovery::Reno, 1)] {
-        let p = TcpParams { recovery, initial_window: InitialWindow::Segments(20), ..preset("ns2-reno") };
-        let p = TcpParams { initial_ssthresh: Some(20.0), ..p };
+        let p = preset("ns2-reno").with(|p| {
+            p.detection.recovery = recovery;
+            p.opening.initial_window = InitialWindow::Segments(20);
+        });
+        let p = p.with(|p| p.opening.initial_ssthresh = Some(20.0));
         let mut n = Net::new(&p, 50, lose(&p, &[3, 7, 11]));
         n.connect(200 * 1460, true);
         n.run(60.0);
@@ -236,8 +245,11 @@ fn fast_retransmit_halves_once_for_a_window() {
 #[test]
 fn newreno_repairs_one_hole_per_round_trip_and_sack_all_at_once() {
     for (recovery, span) in [(Recovery::Newreno, 0.2), (Recovery::Sack, 0.0)] {
-        let p = TcpParams { recovery, initial_window: InitialWindow::Segments(20), ..preset("ns2-reno") };
-        let p = TcpParams { initial_ssthresh: Some(20.0), ..p };
+        let p = preset("ns2-reno").with(|p| {
+            p.detection.recovery = recovery;
+            p.opening.initial_window = InitialWindow::Segments(20);
+        });
+        let p = p.with(|p| p.opening.initial_ssthresh = Some(20.0));
         let mut n = Net::new(&p, 50, lose(&p, &[1, 2, 3]));
         n.connect(100 * 1460, true);
         n.run(60.0);
@@ -252,13 +264,15 @@ fn limited_transmit_sends_on_the_first_two_duplicates() {
     // window 3: without RFC 3042 a loss of the first leaves two duplicates, hence a timeout
     for (limited_transmit, timeouts) in [(true, 0), (false, 1)] {
         for recovery in [Recovery::Sack, Recovery::Newreno] {
-            let p = TcpParams { limited_transmit, recovery, ..preset("ns2-reno") };
-            let p = TcpParams {
-                initial_window: InitialWindow::Segments(3),
-                initial_ssthresh: Some(3.0),
-                window_clamp: Some(3),
-                ..p
-            };
+            let p = preset("ns2-reno").with(|p| {
+                p.detection.limited_transmit = limited_transmit;
+                p.detection.recovery = recovery;
+            });
+            let p = p.with(|p| {
+                p.opening.initial_window = InitialWindow::Segments(3);
+                p.opening.initial_ssthresh = Some(3.0);
+                p.window.window_clamp = Some(3);
+            });
             let mut n = Net::new(&p, 50, lose(&p, &[0]));
             n.connect(30 * 1460, true);
             n.run(60.0);
@@ -304,7 +318,10 @@ fn a_full_last_segment_with_its_fin_fits_a_window_of_one() {
 
 #[test]
 fn repeated_timeouts_double_up_to_the_cap_and_then_fail() {
-    let p = TcpParams { retries: Some(9), max_rto: Duration::from_secs(10), ..preset("ns2-reno") };
+    let p = preset("ns2-reno").with(|p| {
+        p.rto.retries = Some(9);
+        p.rto.max_rto = Duration::from_secs(10);
+    });
     let mut n = Net::new(&p, 50, |from, _, s| if from == 0 && s.seq > 1 { Fate::Drop } else { Fate::Pass });
     n.connect(30 * 1460, false);
     n.run(500.0);
@@ -317,7 +334,7 @@ fn repeated_timeouts_double_up_to_the_cap_and_then_fail() {
 
 #[test]
 fn delayed_acks_halve_the_acks() {
-    let p = TcpParams { quick_acks: 0, ..exact() };
+    let p = exact().with(|p| p.receiver.quick_acks = 0);
     let mut n = Net::new(&p, 10, pass);
     n.connect(1000 * 1448, true);
     n.run(20.0);
@@ -334,7 +351,10 @@ fn delayed_acks_halve_the_acks() {
 fn acks_at_once_return_after_a_pause() {
     // twenty segments: 16 ACKs at once, then one for two; a second later, longer than the receiver's RTO of 20 + 200 ms, again
     for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
-        let p = TcpParams { quick_acks_return, initial_window: InitialWindow::Segments(20), ..exact() };
+        let p = exact().with(|p| {
+            p.quirks.quick_acks_return = quick_acks_return;
+            p.opening.initial_window = InitialWindow::Segments(20);
+        });
         let mut n = Net::new(&p, 10, pass);
         n.connect(0, false);
         let mut acks = [0; 2];
@@ -352,7 +372,7 @@ fn acks_at_once_return_after_a_pause() {
 #[test]
 fn silence_restarts_the_window() {
     for (idle_restart, segments) in [(IdleRestart::Off, 32), (IdleRestart::Restart, 2), (IdleRestart::Decay, 8)] {
-        let p = TcpParams { idle_restart, ..preset("ns2-reno") };
+        let p = preset("ns2-reno").with(|p| p.window.idle_restart = idle_restart);
         let mut n = Net::new(&p, 50, pass);
         // 2 + 4 + 8 + 16 segments acknowledged: window 32
         n.connect(30 * 1460, false);
@@ -370,7 +390,7 @@ fn silence_restarts_the_window() {
 fn silence_after_an_ack_is_a_round_trip_shorter() {
     // the last ACK comes at 0.3 s, 100 ms after the last segment; RTO 0.3 s (test above)
     let sent = |idle_restart, silent_ms: u64| {
-        let p = TcpParams { idle_restart, ..preset("ns2-reno") };
+        let p = preset("ns2-reno").with(|p| p.window.idle_restart = idle_restart);
         let mut n = Net::new(&p, 50, pass);
         n.connect(30 * 1460, false);
         n.run(0.5);
@@ -390,8 +410,12 @@ fn silence_after_an_ack_is_a_round_trip_shorter() {
 #[test]
 fn ecn_reduces_once_per_window_and_loses_nothing() {
     for reduction in [Reduction::Instant, Reduction::RateHalving, Reduction::Prr] {
-        let p = TcpParams { ecn: true, reduction, initial_ssthresh: Some(20.0), ..preset("rfc") };
-        let mss = u64::from(p.mss);
+        let p = preset("rfc").with(|p| {
+            p.ecn.ecn = true;
+            p.reduction.reduction = reduction;
+            p.opening.initial_ssthresh = Some(20.0);
+        });
+        let mss = u64::from(p.wire.mss);
         // two segments of one window are marked
         let mut n = Net::new(&p, 50, move |from, _, s| {
             let i = (s.seq.max(1) - 1) / mss;
@@ -411,8 +435,12 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
     // two segments of one window are marked: the echo ends with them, not with CWR; one reduction all the same
-    let p = TcpParams { ecn: true, ecn_feedback: EcnFeedback::Dctcp, initial_ssthresh: Some(20.0), ..preset("rfc") };
-    let mss = u64::from(p.mss);
+    let p = preset("rfc").with(|p| {
+        p.ecn.ecn = true;
+        p.ecn.ecn_feedback = EcnFeedback::Dctcp;
+        p.opening.initial_ssthresh = Some(20.0);
+    });
+    let mss = u64::from(p.wire.mss);
     let mut n = Net::new(&p, 50, move |from, _, s| {
         let i = (s.seq.max(1) - 1) / mss;
         if from == 0 && s.len > 0 && (i == 300 || i == 302) { Fate::Mark } else { Fate::Pass }

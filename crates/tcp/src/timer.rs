@@ -10,7 +10,7 @@
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
-use crate::params::TcpParams;
+use crate::params::RtoParams;
 use units::{Duration, Time};
 
 /// Ticks that the lowest level reaches; every further level reaches eight times as far, in buckets eight times as wide.
@@ -18,7 +18,7 @@ const REACH: u64 = 63;
 /// The wheel of HZ 1000 has nine levels.
 const LEVELS: u32 = 9;
 
-impl TcpParams {
+impl RtoParams {
     /// When a timer that is set now for `wait` expires.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Duration) -> Time {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_further_away_the_later() {
-        let linux = TcpParams::preset("linux-6").unwrap();
+        let linux = RtoParams::default();
         let at = |now_us: u64, wait_us: u64| {
             linux.expiry(Time(now_us * 1000), Duration::from_micros(wait_us)).0 as f64 / 1e6
         };
@@ -64,7 +64,7 @@ mod tests {
         // 32 s away: 4096
         assert_eq!(at(0, 32_300_000), 32_768.0);
         // exact
-        let exact = TcpParams { timer_tick: Duration::ZERO, ..linux.clone() };
+        let exact = RtoParams { timer_tick: Duration::ZERO, ..linux.clone() };
         assert_eq!(exact.expiry(Time(10_300), Duration::from_micros(7)), Time(17_300));
     }
 }

@@ -15,7 +15,7 @@
 //! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it tells of.
 
 use crate::cc::control::Window;
-use crate::params::{LossDetection, TcpParams, Undo as UndoAxis};
+use crate::params::{TcpParams, Undo as UndoAxis};
 use crate::segment::{SackBlock, Segment};
 
 /// What is known of the last recovery or timeout.
@@ -47,12 +47,9 @@ pub(crate) struct Evidence {
 }
 
 impl Undo {
-    /// The detections it can live with: they tell what was sent only once, and take back what they called lost.
-    pub(crate) const LIVES_WITH: &[LossDetection] = &[LossDetection::RackTlp];
-
     /// The stack keeps books.
     pub(crate) fn is_kept(p: &TcpParams) -> bool {
-        p.undo != UndoAxis::None || p.frto
+        p.detection.undo != UndoAxis::None || p.detection.frto
     }
 
     /// Something is to be judged.
@@ -88,10 +85,10 @@ impl Undo {
 
     /// What the ACK that echoes `ts_ecr` makes of it. Nothing is judged without a marker.   Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
-        if p.undo != UndoAxis::Linux || self.marker.is_none() {
+        if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {
             return Evidence::default();
         }
-        let echo = if p.timestamps { ts_ecr } else { 0 };
+        let echo = if p.wire.timestamps { ts_ecr } else { 0 };
         let before = |first: u32| (echo.wrapping_sub(first) as i32) < 0;
         Evidence { told: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
     }

@@ -48,7 +48,7 @@ fn the_good_text_is_good_and_its_canonical_form_is_a_fixed_point() {
     let again = read::scenario(&canonical, Format::Json, &[]).unwrap();
     assert_eq!(again, scenario);
     assert_eq!(again.canonical(), canonical);
-    assert_eq!(scenario.stack("mine").unwrap().ack_every, 1);
+    assert_eq!(scenario.stack("mine").unwrap().receiver.ack_every, 1);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use crate::params::TcpParams;
 
 /// What is left of the window: `beta`, or else `usual`, and `beta_ecn` after a mark.
 pub(super) fn left(p: &TcpParams, w: Window, kind: Congestion, usual: f64) -> f64 {
-    match p.beta_ecn {
+    match p.control.beta_ecn {
         Some(beta_ecn) if kind == Congestion::Ecn && !w.slow_start() => beta_ecn,
-        _ => p.beta.unwrap_or(usual),
+        _ => p.control.beta.unwrap_or(usual),
     }
 }
 
@@ -31,14 +31,17 @@ mod tests {
 
     #[test]
     fn a_mark_takes_less_than_a_loss() {
-        let reno = TcpParams { beta_ecn: Some(0.8), ..TcpParams::preset("reno").unwrap() };
+        let reno = TcpParams::preset("reno").unwrap().with(|p| p.control.beta_ecn = Some(0.8));
         assert_eq!(cut(&reno, 50.0), [80.0, 50.0]);
         // in slow start a mark is a loss; without beta_ecn it always is
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
-        assert_eq!(cut(&TcpParams { beta_ecn: None, ..reno }, 50.0), [50.0, 50.0]);
+        assert_eq!(cut(&reno.with(|p| p.control.beta_ecn = None), 50.0), [50.0, 50.0]);
         // 100 * 717 / 1024 = 70.02, whole
         for (cubic_form, loss) in [(CubicForm::Rfc9438, 70.0), (CubicForm::Linux, 70.0)] {
-            let p = TcpParams { beta_ecn: Some(0.85), cubic_form, ..TcpParams::default() };
+            let p = TcpParams::default().with(|p| {
+                p.control.beta_ecn = Some(0.85);
+                p.control.cubic_form = cubic_form;
+            });
             assert_eq!(cut(&p, 50.0), [85.0, loss]);
         }
     }
@@ -48,7 +51,10 @@ mod tests {
     #[test]
     fn the_window_gains_what_the_law_says() {
         let mean = |beta_ecn| {
-            let p = TcpParams { beta_ecn, whole_segments: false, ..TcpParams::preset("reno").unwrap() };
+            let p = TcpParams::preset("reno").unwrap().with(|p| {
+                p.control.beta_ecn = beta_ecn;
+                p.quirks.whole_segments = false;
+            });
             let (mut c, mut w) = (Controller::new(&p), Window { cwnd: 20.0, ssthresh: 10.0 });
             let (mut segments, mut rounds, mut next) = (0.0, 0.0, 0.0);
             while rounds < 20_000.0 {

@@ -76,15 +76,15 @@ impl Cubic {
         if self.epoch_start == Time::NEVER {
             self.begin_epoch(p, w, s.now);
         }
-        let beta = p.beta.unwrap_or(BETA);
+        let beta = p.control.beta.unwrap_or(BETA);
         let t = s.now.since(self.epoch_start).secs();
-        let target = w_cubic(p.cubic_c, t + s.srtt.secs(), self.k, self.w_max).clamp(w.cwnd, 1.5 * w.cwnd);
+        let target = w_cubic(p.control.cubic_c, t + s.srtt.secs(), self.k, self.w_max).clamp(w.cwnd, 1.5 * w.cwnd);
         let cwnd = w.cwnd;
         w.cwnd += credit * (target - cwnd) / cwnd;
-        if p.tcp_friendliness {
+        if p.control.tcp_friendliness {
             let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * credit / cwnd;
-            if w_cubic(p.cubic_c, t, self.k, self.w_max) < self.w_est {
+            if w_cubic(p.control.cubic_c, t, self.k, self.w_max) < self.w_est {
                 w.cwnd = w.cwnd.max(self.w_est);
             }
         }
@@ -99,7 +99,7 @@ impl Cubic {
             self.k = 0.0;
             self.after_rto = false;
         } else {
-            self.k = k(p.cubic_c, self.w_max, w.cwnd);
+            self.k = k(p.control.cubic_c, self.w_max, w.cwnd);
         }
     }
 
@@ -107,7 +107,7 @@ impl Cubic {
     pub(super) fn ssthresh(&mut self, p: &TcpParams, beta: f64, base: f64) -> f64 {
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;
-        self.w_max = if p.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
+        self.w_max = if p.control.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
         (base * beta).max(2.0)
     }
 }
@@ -122,7 +122,7 @@ impl Control for Cubic {
             epoch_start: Time::NEVER,
             after_rto: false,
             hystart: HyStart::new(),
-            start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))),
+            start: (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))),
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
     use units::Duration;
 
     fn params() -> TcpParams {
-        TcpParams { cubic_form: CubicForm::Rfc9438, ..TcpParams::preset("linux-6").unwrap() }
+        TcpParams::preset("linux-6").unwrap().with(|p| p.control.cubic_form = CubicForm::Rfc9438)
     }
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn the_window_follows_the_closed_form() {
         let mut p = params();
-        p.hystart = HyStartAxis::Off;
-        p.tcp_friendliness = false;
+        p.control.hystart = HyStartAxis::Off;
+        p.control.tcp_friendliness = false;
         let mut c = Cubic::new(&p);
         let mut w = Window { cwnd: 1000.0, ssthresh: 500.0 };
         w.ssthresh = c.ssthresh(&p, BETA, w.cwnd);

@@ -126,7 +126,7 @@ impl Cubic2622 {
             self.begin_epoch(p, cwnd, now);
         }
         let t = Curve::seconds(jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64);
-        let target = self.curve.at(p.cubic_c, t);
+        let target = self.curve.at(p.control.cubic_c, t);
         let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
         if self.delay_min > 0.0 && t >= self.curve.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
@@ -136,8 +136,8 @@ impl Cubic2622 {
         if self.loss_cwnd == 0 {
             cnt = CNT_BEFORE_LOSS;
         }
-        if p.tcp_friendliness {
-            cnt = cnt.min(self.reno.keep_up(p.beta.unwrap_or(BETA), cwnd as u32));
+        if p.control.tcp_friendliness {
+            cnt = cnt.min(self.reno.keep_up(p.control.beta.unwrap_or(BETA), cwnd as u32));
         }
         self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
@@ -145,18 +145,18 @@ impl Cubic2622 {
     fn begin_epoch(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
         self.epoch_start = now;
         self.reno = RenoEstimate { acked: 1, window: cwnd as u32 };
-        self.curve = Curve::new(p.cubic_c, self.last_max, cwnd);
+        self.curve = Curve::new(p.control.cubic_c, self.last_max, cwnd);
     }
 
     /// A congestion event at a window of `base`; gives ssthresh.
     fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.beta.unwrap_or(BETA);
+        let beta = p.control.beta.unwrap_or(BETA);
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         // ns-2's agent clears the fraction of the window at every loss
         self.cwnd_cnt = 0;
         self.last_max =
-            if p.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+            if p.control.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         self.loss_cwnd = cwnd as u32;
         (cwnd * beta).floor().max(2.0)
     }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn before_the_first_loss_one_segment_per_fifty_acks() {
-        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let p = params().with(|p| p.control.tcp_friendliness = false);
         let mut c = Cubic2622::fresh();
         let mut w = Window { cwnd: 200.0, ssthresh: 200.0 };
         c.delayed_ack = 16;
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn growth_past_the_plateau_is_sixteen_per_tenth_of_a_second() {
-        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let p = params().with(|p| p.control.tcp_friendliness = false);
         let mut c = Cubic2622::fresh();
         let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
         c.loss_cwnd = 1;

@@ -15,7 +15,7 @@ pub(crate) enum CubicForms {
 
 impl Control for CubicForms {
     fn new(p: &TcpParams) -> Self {
-        match p.cubic_form {
+        match p.control.cubic_form {
             CubicForm::Rfc9438 => Self::Rfc9438(Cubic::new(p)),
             CubicForm::Linux => Self::Linux(CubicLinux::new(p)),
         }

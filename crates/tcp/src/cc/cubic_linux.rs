@@ -119,8 +119,8 @@ impl CubicLinux {
         if self.epoch_start == Time::NEVER || since > 0 {
             self.follow_curve(p, cwnd, now, acked, least_rtt);
         }
-        if p.tcp_friendliness {
-            self.cnt = self.cnt.min(self.reno.keep_up(p.beta.unwrap_or(BETA), cwnd as u32));
+        if p.control.tcp_friendliness {
+            self.cnt = self.cnt.min(self.reno.keep_up(p.control.beta.unwrap_or(BETA), cwnd as u32));
         }
         self.cnt = self.cnt.max(LEAST);
     }
@@ -130,10 +130,10 @@ impl CubicLinux {
         if self.epoch_start == Time::NEVER {
             self.epoch_start = now;
             self.reno = RenoEstimate { acked, window: cwnd as u32 };
-            self.curve = Curve::new(p.cubic_c, self.last_max, cwnd);
+            self.curve = Curve::new(p.control.cubic_c, self.last_max, cwnd);
         }
         let t = jiffies(now) - jiffies(self.epoch_start) + least_rtt;
-        let target = self.curve.at(p.cubic_c, Curve::seconds(t));
+        let target = self.curve.at(p.control.cubic_c, Curve::seconds(t));
         self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd } as u32;
         if self.last_max == 0.0 {
             self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
@@ -146,14 +146,14 @@ impl CubicLinux {
         self.epoch_start = Time::NEVER;
         self.cwnd_cnt = 0;
         self.last_max =
-            if p.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+            if p.control.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         (cwnd * beta).floor().max(2.0)
     }
 }
 
 impl Control for CubicLinux {
     fn new(p: &TcpParams) -> Self {
-        let start = (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p)));
+        let start = (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p)));
         Self { start, ..Self::fresh() }
     }
 
@@ -199,7 +199,7 @@ mod tests {
     use units::Duration;
 
     fn params() -> TcpParams {
-        TcpParams { hystart: HyStartAxis::Off, ..TcpParams::preset("linux-6").unwrap() }
+        TcpParams::preset("linux-6").unwrap().with(|p| p.control.hystart = HyStartAxis::Off)
     }
 
     fn sample(now: Time, rtt_us: u32) -> AckSample {
@@ -243,7 +243,7 @@ mod tests {
         // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
         // RFC 9438 raises its slope to 1 there: 11 round trips to 20, then 39 more
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
-        let rfc = TcpParams { cubic_form: crate::params::CubicForm::Rfc9438, ..p };
+        let rfc = p.with(|p| p.control.cubic_form = crate::params::CubicForm::Rfc9438);
         let mut c = super::super::cubic::Cubic::new(&rfc);
         let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&rfc, 0.7, 20.0) };
         for i in 0..50 {
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_window_steps_where_the_curve_does() {
-        let p = TcpParams { tcp_friendliness: false, ..params() };
+        let p = params().with(|p| p.control.tcp_friendliness = false);
         let mut c = CubicLinux::fresh();
         let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(&p, BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
@@ -266,7 +266,7 @@ mod tests {
             c.grow_by_ack(&p, &mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
             t += 1;
         }
-        let target = c.curve.at(p.cubic_c, 1.1);
+        let target = c.curve.at(p.control.cubic_c, 1.1);
         assert_eq!(target, 88.0);
         // an ACK a millisecond is 100 a round trip, more than the window: it has come to the target of the moment
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);

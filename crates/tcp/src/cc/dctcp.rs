@@ -82,11 +82,11 @@ impl Control for Dctcp {
 
     /// As RFC 8257 has it, the window grows until it is cut, and after: the cut is made here.
     fn needs(p: &TcpParams) -> Needs {
-        Needs { answers_marks: p.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
+        Needs { answers_marks: p.control.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
     }
 
     fn new(p: &TcpParams) -> Self {
-        Self { form: p.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
+        Self { form: p.control.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
     }
 
     fn hear(&mut self, _: &TcpParams, s: &AckSample) {
@@ -136,7 +136,11 @@ mod tests {
     use units::Rng;
 
     fn dctcp(form: DctcpForm) -> (TcpParams, Dctcp) {
-        let p = TcpParams { dctcp_form: form, mss: 1000, whole_segments: false, ..TcpParams::preset("dctcp").unwrap() };
+        let p = TcpParams::preset("dctcp").unwrap().with(|p| {
+            p.control.dctcp_form = form;
+            p.wire.mss = 1000;
+            p.quirks.whole_segments = false;
+        });
         let c = Dctcp::new(&p);
         (p, c)
     }

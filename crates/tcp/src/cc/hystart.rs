@@ -71,7 +71,7 @@ impl HyStart {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
-        if p.hystart == Axis::Hystart && w.slow_start() && !self.found {
+        if p.control.hystart == Axis::Hystart && w.slow_start() && !self.found {
             self.watch(p, w, s);
         }
     }
@@ -97,7 +97,7 @@ impl HyStart {
     fn late(&mut self, p: &TcpParams, s: &AckSample) -> bool {
         if s.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = s.now;
-            let part = if p.paced { 1 } else { 2 };
+            let part = if p.pacing.paced { 1 } else { 2 };
             if s.now.since(self.round_start) * part > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
                 return true;
             }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
-        let p = TcpParams { paced: true, ..TcpParams::default() };
+        let p = TcpParams::default().with(|p| p.pacing.paced = true);
         let (mut h, mut w) = (HyStart::new(), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
         // 40 ms + 1 ms: not yet at 40 ms, but at 42
         (0..=20).for_each(|i| h.on_ack(&p, &mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));

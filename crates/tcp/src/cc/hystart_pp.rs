@@ -63,7 +63,7 @@ fn rtt_thresh(last_round: u32) -> u32 {
 
 impl HyStartPp {
     pub(super) fn new(p: &TcpParams) -> Self {
-        let limit = if p.paced { f64::INFINITY } else { L };
+        let limit = if p.pacing.paced { f64::INFINITY } else { L };
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_paces_counts_every_segment() {
-        let p = TcpParams { paced: true, ..TcpParams::default() };
+        let p = TcpParams::default().with(|p| p.pacing.paced = true);
         let (mut h, mut w) = (HyStartPp::new(&p), Window { cwnd: 10.0, ssthresh: NONE });
         h.on_ack(&mut w, &AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() }, 20.0);
         assert_eq!(w.cwnd, 30.0);

@@ -75,7 +75,7 @@ impl Ledbat {
 
     fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
         let Some(delay) = s.one_way_us else { return };
-        let l = &p.ledbat;
+        let l = &p.control.ledbat;
         let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(l, s.now, delay)));
         let mut credit = s.credit;
         if l.slow_start && w.slow_start() {
@@ -89,12 +89,12 @@ impl Ledbat {
         w.cwnd += l.gain * off_target * credit / w.cwnd;
         // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
         let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
-        let flight = s.flight_before as f64 / f64::from(p.mss);
+        let flight = s.flight_before as f64 / f64::from(p.wire.mss);
         w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
     }
 
     fn ssthresh(p: &TcpParams, base: f64) -> f64 {
-        (base * p.beta.unwrap_or(BETA)).max(MIN_CWND)
+        (base * p.control.beta.unwrap_or(BETA)).max(MIN_CWND)
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn params() -> TcpParams {
-        TcpParams { mss: 1000, ..TcpParams::preset("ledbat").unwrap() }
+        TcpParams::preset("ledbat").unwrap().with(|p| p.wire.mss = 1000)
     }
 
     #[test]
@@ -181,14 +181,14 @@ mod tests {
         let p = params();
         let mut l = Ledbat::default();
         // 30 ms in minute 0, 50 ms from then on (the path has changed): ten minutes later 50 is the base
-        assert_eq!(l.queuing_delay(&p.ledbat, Time(0), 30_000), 0);
+        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {
-                l.queuing_delay(&p.ledbat, Time(minute * MINUTE), 50_000);
+                l.queuing_delay(&p.control.ledbat, Time(minute * MINUTE), 50_000);
             });
-            assert_eq!(l.queuing_delay(&p.ledbat, Time(minute * MINUTE), 50_000), 20_000);
+            assert_eq!(l.queuing_delay(&p.control.ledbat, Time(minute * MINUTE), 50_000), 20_000);
         }
-        assert_eq!(l.queuing_delay(&p.ledbat, Time(10 * MINUTE), 50_000), 0);
+        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(10 * MINUTE), 50_000), 0);
         assert_eq!(l.base.len(), 10);
     }
 
@@ -198,17 +198,17 @@ mod tests {
         let mut l = Ledbat::default();
         // the receiver's clock is 10 s behind: delays of 30 and 40 ms are "negative"
         let at = |ms: i64| ((ms - 10_000) * 1000) as u32;
-        assert_eq!(l.queuing_delay(&p.ledbat, Time(0), at(30)), 0);
+        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), at(30)), 0);
         (0..3).for_each(|_| {
-            l.queuing_delay(&p.ledbat, Time(0), at(40));
+            l.queuing_delay(&p.control.ledbat, Time(0), at(40));
         });
-        assert_eq!(l.queuing_delay(&p.ledbat, Time(0), at(40)), 10_000);
+        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), at(40)), 10_000);
     }
 
     #[test]
     fn slow_start_doubles_until_the_target() {
         let mut p = params();
-        p.ledbat.slow_start = true;
+        p.control.ledbat.slow_start = true;
         let (mut l, mut w) = (Ledbat::default(), Window { cwnd: 4.0, ssthresh: f64::INFINITY });
         // the flight before the ACK is the whole window: one more segment for each acknowledged
         for i in 0..4 {

@@ -39,7 +39,7 @@ macro_rules! dispatch {
 
         impl Controller {
             pub(crate) fn new(p: &TcpParams) -> Self {
-                match p.congestion_control {
+                match p.control.congestion_control {
                     $(CongestionControl::$Name => Self::$Name(Box::new(<$machine>::new(p))),)*
                 }
             }
@@ -128,7 +128,7 @@ macro_rules! dispatch {
         impl TcpParams {
             /// What the controller asks of the sender.
             pub(crate) fn controller_needs(&self) -> Needs {
-                match self.congestion_control {
+                match self.control.congestion_control {
                     $(CongestionControl::$Name => <$machine as Control>::needs(self),)*
                 }
             }

@@ -193,8 +193,8 @@ impl Control for Prague {
 
     fn new(p: &TcpParams) -> Self {
         Self {
-            mss: f64::from(p.mss),
-            transition: match p.prague_rtt {
+            mss: f64::from(p.wire.mss),
+            transition: match p.control.prague_rtt {
                 PragueRtt::Scaled => TRANSITION,
                 PragueRtt::ScaledLate => LATE_TRANSITION,
                 PragueRtt::Own => u32::MAX,
@@ -210,11 +210,11 @@ impl Control for Prague {
             cut: false,
             cut_sent: 0,
             cut_at: Time::ZERO,
-            by_marks: p.prague_cut == PragueCut::Marks,
+            by_marks: p.control.prague_cut == PragueCut::Marks,
             before_loss: None,
             counted: true,
             pacing_rate: None,
-            segment: f64::from(p.mss),
+            segment: f64::from(p.wire.mss),
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn prague() -> (TcpParams, Prague) {
-        let p = TcpParams { mss: 1500, ..TcpParams::preset("prague").unwrap() };
+        let p = TcpParams::preset("prague").unwrap().with(|p| p.wire.mss = 1500);
         let c = Prague::new(&p);
         (p, c)
     }
@@ -382,7 +382,7 @@ mod tests {
         let got = f.rate(60.0, even(0.02));
         assert!((got / 196.0 - 1.0).abs() < 0.1, "{got}");
         // late is 500 rounds
-        let p = TcpParams { prague_rtt: PragueRtt::ScaledLate, ..TcpParams::preset("prague").unwrap() };
+        let p = TcpParams::preset("prague").unwrap().with(|p| p.control.prague_rtt = PragueRtt::ScaledLate);
         assert_eq!(Prague::new(&p).transition, 500);
     }
 

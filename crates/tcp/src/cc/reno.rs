@@ -41,9 +41,9 @@ impl Control for Reno {
             credit = w.grow_in_slow_start(credit);
         }
         if credit > 0.0 {
-            w.cwnd += credit / if p.whole_segments { w.cwnd.floor() } else { w.cwnd };
+            w.cwnd += credit / if p.quirks.whole_segments { w.cwnd.floor() } else { w.cwnd };
             let whole = w.cwnd.round();
-            if p.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
+            if p.quirks.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
                 w.cwnd = whole;
             }
         }
@@ -65,7 +65,7 @@ pub(crate) struct RenoFlow {
 
 impl Control for RenoFlow {
     fn new(p: &TcpParams) -> Self {
-        Self { start: (p.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))) }
+        Self { start: (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))) }
     }
 
     #[inline]
@@ -101,7 +101,7 @@ mod tests {
         // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 + 1/w^2
         // for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
-            let p = TcpParams { whole_segments, ..p.clone() };
+            let p = p.clone().with(|p| p.quirks.whole_segments = whole_segments);
             let mut w = Window { cwnd: 5.0, ssthresh: 5.0 };
             let mut n = 0;
             while w.cwnd < 10.0 {

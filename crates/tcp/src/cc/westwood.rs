@@ -67,7 +67,7 @@ impl Control for Westwood {
     }
 
     fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        let fits = self.bwe * f64::from(self.rtt_min_us) * 1e-6 / f64::from(p.mss);
+        let fits = self.bwe * f64::from(self.rtt_min_us) * 1e-6 / f64::from(p.wire.mss);
         let ssthresh = if self.bwe == 0.0 { 0.5 * base } else { fits };
         Window { ssthresh: ssthresh.max(LEAST), ..w }.into()
     }
@@ -89,7 +89,7 @@ mod tests {
     use units::Duration;
 
     fn params() -> TcpParams {
-        TcpParams { mss: 1000, ..TcpParams::preset("reno").unwrap() }
+        TcpParams::preset("reno").unwrap().with(|p| p.wire.mss = 1000)
     }
 
     /// An ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at a round trip of 100 ms.

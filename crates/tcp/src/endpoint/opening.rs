@@ -14,7 +14,7 @@ impl Endpoint {
     pub(super) fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
         let syn = segment.flags.has(Flags::SYN);
         match self.rx.phase {
-            Phase::Listen if !p.handshake => {
+            Phase::Listen if !p.opening.handshake => {
                 self.establish_at_once(p, now, io);
                 true
             }
@@ -36,7 +36,7 @@ impl Endpoint {
                     self.rx.counts().on_syn_ack(segment.ecn, segment.flags.ace());
                 }
                 self.established(p, now, segment.ts_ecr, io);
-                if p.bare_handshake_ack {
+                if p.quirks.bare_handshake_ack {
                     self.send_ack(p, now, io);
                 } else {
                     // data that is waiting carries the ACK; otherwise a pure one does
@@ -80,7 +80,7 @@ impl Endpoint {
     fn established(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, io: &mut impl Io) {
         let from = match ts_ecr {
             0 if self.tx.timeouts > 0 => None,
-            ecr if p.timestamps && ecr != 0 => Some(ecr),
+            ecr if p.wire.timestamps && ecr != 0 => Some(ecr),
             _ => Some(self.rx.syn_sent),
         };
         if let Some(from) = from {
@@ -99,11 +99,11 @@ impl Endpoint {
         self.rx.syn_sent = micros(now);
         self.tx.next = 1;
         self.transmit_syn(p, now, false, io);
-        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
+        self.tx.rto_at = p.rto.expiry(now, self.syn_wait(p));
     }
 
     fn syn_wait(&self, p: &TcpParams) -> Duration {
-        self.tx.rtt.rto(p.max_syn_rto)
+        self.tx.rtt.rto(p.opening.max_syn_rto)
     }
 
     fn transmit_syn(&mut self, p: &TcpParams, now: Time, again: bool, io: &mut impl Io) {
@@ -117,12 +117,12 @@ impl Endpoint {
                 EcnUse::Accurate => self.rx.counts().answer(),
             });
         } else {
-            if p.timestamps {
+            if p.wire.timestamps {
                 s.ts_val = micros(now);
             }
             s.flags = s.flags.with_ace(accecn::request(p));
         }
-        if p.capable() == EctOn::All && if answer { self.rx.ecn != EcnUse::Off } else { p.ecn } {
+        if p.capable() == EctOn::All && if answer { self.rx.ecn != EcnUse::Off } else { p.ecn.ecn } {
             s.ecn = p.codepoint();
         }
         s.retransmission = again;
@@ -132,8 +132,8 @@ impl Endpoint {
 
     pub(super) fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         // a SYN-ACK's wait always doubles
-        let linear = if self.rx.phase == Phase::SynSent { p.syn_linear_timeouts } else { 0 };
-        if p.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
+        let linear = if self.rx.phase == Phase::SynSent { p.opening.syn_linear_timeouts } else { 0 };
+        if p.opening.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
             self.fail(io);
             return;
         }
@@ -143,6 +143,6 @@ impl Endpoint {
             self.tx.rtt.back_off(p, self.tx.next);
         }
         self.transmit_syn(p, now, true, io);
-        self.tx.rto_at = p.expiry(now, self.syn_wait(p));
+        self.tx.rto_at = p.rto.expiry(now, self.syn_wait(p));
     }
 }

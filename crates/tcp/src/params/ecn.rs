@@ -1,7 +1,47 @@
-//! What a stack does by ECN: one enum for each choice.
+//! What a stack does by ECN.
 
+use super::group::{group, no};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Problem;
+
+/// Bytes of a whole AccECN option, padded.
+const ACCECN_BYTES: u32 = 12;
+
+group! {
+    /// What a stack does by ECN.
+    pub struct EcnParams {
+        /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
+        pub ecn: bool = false,
+        /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.
+        pub ect: Option<Ect> = None,
+        /// Which packets are ECN-capable. Absent: `all` for dctcp and prague, `established` with `ecn_feedback = "accecn"` (Linux), else
+        /// `data`.
+        pub ect_on: Option<EctOn> = None,
+        /// What its ACKs tell of CE marks.
+        pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
+        /// Segments carry AccECN's counters of bytes, too: 12 bytes of options, which the payload lacks (1436 bytes in 1500). They tell of
+        /// marks where an ACK stands for more than seven segments. Needs `ecn_feedback = "accecn"`.   Source: RFC 9768 §3.2.3.
+        pub accecn_option: bool = false,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        if self.accecn_option && self.ecn_feedback != EcnFeedback::Accecn {
+            return no(
+                "accecn_option",
+                "true is not valid without ecn_feedback = \"accecn\"; expected false",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl EcnParams {
+    /// Bytes that AccECN's option takes from the payload of every segment.
+    pub(crate) fn option_bytes(&self) -> u32 {
+        if self.ecn && self.accecn_option { ACCECN_BYTES } else { 0 }
+    }
+}
 
 /// What a receiver tells of CE marks, where `ecn` is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,14 +88,4 @@ pub enum EctOn {
     Established,
     /// All: SYN and SYN-ACK, too.   Source: Linux with DCTCP; draft-ietf-tcpm-generalized-ecn.
     All,
-}
-
-/// Whose DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DctcpForm {
-    /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
-    Rfc8257,
-    /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
-    Linux,
 }

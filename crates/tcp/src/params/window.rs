@@ -1,128 +1,70 @@
-//! How large the receiver's window is.
+//! What may be sent, and when the window may grow.
 
+use super::group::{group, no};
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
-use std::fmt;
-use units::Bytes;
+use serde::{Deserialize, Serialize};
+use units::Problem;
 
-/// The receiver's window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceiveWindow {
-    /// Bytes; of one that is tuned, more than it can be.
-    bytes: Bytes,
-    auto: bool,
-}
-
-impl ReceiveWindow {
-    /// It grows with what the application reads in a round trip.   Source: Fisk & Feng 2001; Linux' tcp_moderate_rcvbuf.
-    pub const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
-
-    /// A constant one.
-    pub const fn fixed(bytes: Bytes) -> Self {
-        Self { bytes, auto: false }
+group! {
+    /// What may be sent, and when the window may grow.
+    pub struct WindowParams {
+        /// Largest window used in segments (ns-2's `window_`); absent: the receiver's.
+        pub window_clamp: Option<u32> = None,
+        /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
+        // Linux counts every segment that an ACK covers
+        pub abc_limit: u32 = 1 << 16,
+        /// Whether the window grows only if it is used.
+        pub cwnd_validation: CwndValidation = CwndValidation::Round,
+        /// What happens after silence.
+        pub idle_restart: IdleRestart = IdleRestart::Decay,
+        /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
+        pub nagle: bool = false,
     }
 
-    /// Whether it is tuned.
-    #[inline]
-    pub const fn is_auto(self) -> bool {
-        self.auto
-    }
-
-    /// What is farther than this from the next byte expected was never allowed, bytes.
-    #[inline]
-    pub(crate) const fn bound(self) -> u64 {
-        self.bytes.0
-    }
-}
-
-/// The largest window, bytes.
-pub(crate) const MOST: u64 = 1 << 31;
-
-const VALID: &str = "\"auto\", or a size such as \"6291456B\", \"600KB\" (1000 bytes each) or \"64KiB\"";
-
-impl Serialize for ReceiveWindow {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.auto { s.serialize_str("auto") } else { self.bytes.serialize(s) }
-    }
-}
-
-impl<'de> Deserialize<'de> for ReceiveWindow {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl V {
-            fn bytes<E: de::Error>(bytes: impl de::IntoDeserializer<'static, E>) -> Result<ReceiveWindow, E> {
-                Bytes::deserialize(bytes.into_deserializer()).map(ReceiveWindow::fixed)
-            }
+    fn validate(&self) -> Result<(), Problem> {
+        if self.window_clamp == Some(0) {
+            return no("window_clamp", "0 is not valid; expected at least 1 segment, or nothing");
         }
-        impl Visitor<'_> for V {
-            type Value = ReceiveWindow;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(VALID)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ReceiveWindow, E> {
-                if text == "auto" {
-                    return Ok(ReceiveWindow::AUTO);
-                }
-                let valid = |_| E::custom(format!("\"{}\" is not valid; expected {VALID}", units::shown(text)));
-                text.parse().map(ReceiveWindow::fixed).map_err(valid)
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
-            fn visit_u64<E: de::Error>(self, v: u64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
+        if self.abc_limit == 0 {
+            return no("abc_limit", "0 is not valid; expected at least 1");
         }
-        d.deserialize_any(V)
+        Ok(())
     }
 }
 
-impl JsonSchema for ReceiveWindow {
-    fn schema_name() -> Cow<'static, str> {
-        "ReceiveWindow".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": VALID,
-            "anyOf": [
-                { "type": "string", "pattern": "^(auto|[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB))$" },
-                { "type": "integer", "minimum": 0 },
-            ]
-        })
+impl WindowParams {
+    /// Silence begins with an ACK, not with the last segment sent.
+    #[inline]
+    pub(crate) fn silence_from_ack(&self) -> bool {
+        matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
     }
 }
 
-/// Memory of a receive buffer that is tuned. Half of it is payload, the rest what the system needs besides (tcp_adv_win_scale 1).
-///
-/// Source: Linux' tcp_rmem; ip-sysctl.   Departs: its minimum, which only memory pressure needs, is left out.
+/// When the window has been used enough to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Rmem {
-    /// What a connection begins with: half of it, but at most 65535 bytes, is its first window.
-    pub default: Bytes,
-    /// What it may grow to.
-    pub max: Bytes,
+#[serde(rename_all = "kebab-case")]
+pub enum CwndValidation {
+    /// Always.   Source: ns-2's one-way agents and FullTcp.
+    Off,
+    /// In rounds that it limited; in slow start half of it is enough.   Source: RFC 7661; Linux.
+    Round,
+    /// When what was in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
+    Full,
 }
 
-impl Default for Rmem {
-    fn default() -> Self {
-        Self { default: Bytes(131_072), max: Bytes(6_291_456) }
-    }
-}
-
-impl Rmem {
-    /// What of so much memory is payload.
-    pub(crate) fn payload(memory: u64) -> u64 {
-        memory / 2
-    }
-
-    /// How much memory so much payload takes.
-    pub(crate) fn memory(payload: u64) -> u64 {
-        payload.saturating_mul(2)
-    }
+/// What happens to the window after silence longer than one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// Nothing.
+    Off,
+    /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
+    Restart,
+    /// Halved for every RTO of silence, not below the initial window; ssthresh remembers 3/4 of it.   Source: RFC 2861; Linux.
+    Decay,
+    /// cwnd = initial window, when an RTO has passed since the ACK that left nothing outstanding, not since the last
+    /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer goes on running in silence.
+    InitialAfterAck,
+    /// cwnd = 1 segment, by the same clock.   Source: ns-2's other one-way agents (`restart_bugfix_`).
+    OneAfterAck,
 }

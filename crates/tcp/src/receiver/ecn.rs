@@ -38,7 +38,8 @@ impl Receiver {
     /// Takes in whether a segment was marked.
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
-            let changes = self.counts().changes(segment.ecn) && p.congestion_control == CongestionControl::Dctcp;
+            let changes =
+                self.counts().changes(segment.ecn) && p.control.congestion_control == CongestionControl::Dctcp;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
                 if changes && self.unacked > 0 {
                     self.tell_before(p, now, io);
@@ -47,10 +48,10 @@ impl Receiver {
             }
             return;
         }
-        let (echo, mark) = p.ecn_feedback.hear(self.tells & ECHO != 0, segment);
+        let (echo, mark) = p.ecn.ecn_feedback.hear(self.tells & ECHO != 0, segment);
         match mark {
             Mark::Same => {}
-            Mark::Begins if p.quick_acks_return => self.quicken(QUICK_AFTER_CE),
+            Mark::Begins if p.quirks.quick_acks_return => self.quicken(QUICK_AFTER_CE),
             Mark::Begins => {}
             Mark::Changes => {
                 if self.unacked > 0 {
@@ -59,7 +60,7 @@ impl Receiver {
                 self.set_ack_now();
             }
         }
-        if p.ack_cwr && segment.flags.has(Flags::CWR) {
+        if p.quirks.ack_cwr && segment.flags.has(Flags::CWR) {
             self.set_ack_now();
         }
         self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
@@ -82,8 +83,8 @@ impl Receiver {
         }
         if self.tells & COUNTS != 0 {
             let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() };
-            let room = OPTIONS[0] - if p.timestamps { OPTIONS[1] } else { 0 } - sack.min(OPTIONS[0] - OPTIONS[1]);
-            self.counts().stamp(segment, p.accecn_option.then_some(room));
+            let room = OPTIONS[0] - if p.wire.timestamps { OPTIONS[1] } else { 0 } - sack.min(OPTIONS[0] - OPTIONS[1]);
+            self.counts().stamp(segment, p.ecn.accecn_option.then_some(room));
         }
     }
 }

@@ -53,8 +53,9 @@ pub(crate) struct Space {
 impl Space {
     pub(super) fn new(p: &TcpParams) -> Self {
         let told = p.first_window();
-        let memory = if p.receive_window.is_auto() { p.receive_memory().default.0 } else { Rmem::memory(told) };
-        let before = told.min(FIRST_SEGMENTS * u64::from(p.mss)).max(1);
+        let memory =
+            if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(told) };
+        let before = told.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
         let (edge, looked, timed) = (0, (0, 0), (0, 0));
         Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
@@ -86,17 +87,17 @@ impl Space {
         above: (u64, u64),
     ) {
         let (held, span) = above;
-        self.measure(now, segment, next, p.mss);
-        if !p.receive_window.is_auto() {
+        self.measure(now, segment, next, p.wire.mss);
+        if !p.receiver.receive_window.is_auto() {
             return;
         }
-        let max = p.receive_memory().max.0;
+        let max = p.receiver.memory().max.0;
         if segment.seq > next {
             self.grow(self.before, span, max);
         }
         if segment.len >= TELLS && segment.seq + u64::from(segment.len) > old {
             let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.told);
-            self.told += room.min(2 * u64::from(segment.len.max(p.mss)));
+            self.told += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
         }
         self.look(now, next, max);
     }
@@ -104,7 +105,7 @@ impl Space {
     /// The window, from `next` on, with `held` bytes above a hole.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
         let free = Rmem::payload(self.memory).saturating_sub(held).min(self.told);
-        self.edge = self.edge.max(next + free.next_multiple_of(1 << p.window_scale()));
+        self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 

@@ -49,7 +49,7 @@ fn rfc_2018_order() {
     }
     assert_eq!(blocks(&mut r, &p), []);
     assert_eq!(r.received(), 8 * 500);
-    let p = TcpParams { timestamps: false, ..p };
+    let p = p.with(|p| p.wire.timestamps = false);
     for i in [9, 11, 13, 15, 17] {
         r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
     }
@@ -58,7 +58,7 @@ fn rfc_2018_order() {
 
 #[test]
 fn rfc_2883_duplicates() {
-    let p = TcpParams { dsack: true, ..TcpParams::preset("rfc").unwrap() };
+    let p = TcpParams::preset("rfc").unwrap().with(|p| p.receiver.dsack = true);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(0);
     let mut arrive = |r: &mut Receiver, list: &[u64]| {
@@ -88,13 +88,16 @@ fn rfc_2883_duplicates() {
 #[test]
 fn every_second_segment_or_the_timer_or_a_hole() {
     let timer_tick = units::Duration::ZERO;
-    let p = TcpParams { quick_acks: 0, timer_tick, ..TcpParams::preset("linux-6").unwrap() };
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+        p.receiver.quick_acks = 0;
+        p.rto.timer_tick = timer_tick;
+    });
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(0);
     let now = Time(1_000_000);
     r.on_data(&p, now, &data(0), &mut st, &mut io);
     assert!(!r.ack_now());
-    assert_eq!(r.ack_at, now + p.delayed_ack);
+    assert_eq!(r.ack_at, now + p.receiver.delayed_ack);
     r.on_data(&p, now, &data(1), &mut st, &mut io);
     assert!(r.ack_now());
     r.stamp(&p, now, &mut Segment::default());
@@ -109,7 +112,7 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
     // RFC 7323 §4.3: with a delayed ACK, the stamp of the earlier segment; with a hole, the last one in order.
-    let p = TcpParams { quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
     let mut ecr = |r: &mut Receiver, list: &[(u64, u32)]| {
@@ -128,7 +131,10 @@ fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
 #[test]
 fn acks_at_once_return_after_a_mark_and_a_duplicate() {
     for (returns, want) in [(true, [0, 1, 3, 5, 6, 8, 0, 9, 11].as_slice()), (false, &[0, 1, 3, 5, 7, 0, 10])] {
-        let p = TcpParams { quick_acks: 2, quick_acks_return: returns, ..TcpParams::preset("linux-6").unwrap() };
+        let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+            p.receiver.quick_acks = 2;
+            p.quirks.quick_acks_return = returns;
+        });
         let mut r = Receiver::new(&p);
         r.open(0);
         r.ecn = EcnUse::Classic;
@@ -157,7 +163,10 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
         }
         fn event(&mut self, _: Event) {}
     }
-    let p = TcpParams { quick_acks: 0, ecn_feedback: EcnFeedback::Dctcp, ..TcpParams::preset("linux-6").unwrap() };
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+        p.receiver.quick_acks = 0;
+        p.ecn.ecn_feedback = EcnFeedback::Dctcp;
+    });
     let (mut r, mut acks) = (Receiver::new(&p), Acks::default());
     r.open(0);
     r.ecn = EcnUse::Classic;
@@ -200,7 +209,10 @@ fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
     for (congestion_control, want) in
         [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
     {
-        let p = TcpParams { congestion_control, quick_acks: 0, ..TcpParams::preset("linux-6").unwrap() };
+        let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+            p.control.congestion_control = congestion_control;
+            p.receiver.quick_acks = 0;
+        });
         let mut r = Receiver::new(&p);
         r.open(0);
         r.ecn = EcnUse::Accurate;

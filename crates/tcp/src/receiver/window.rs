@@ -63,7 +63,7 @@ impl Receiver {
         let (next, held) = (self.next, self.above_the_hole().0);
         let Some(space) = self.space() else { return };
         segment.set_window(space.window(p, next, held));
-        if p.timestamps {
+        if p.wire.timestamps {
             segment.ts_ecr = space.newest(segment.ts_ecr);
         }
     }

@@ -86,7 +86,7 @@ impl Sender {
     /// An ACK that others have overtaken still tells what lies above the hole (Linux; RFC 9293 §3.10.7.4 lets it be ignored).
     #[cold]
     fn old_ack_tells(&self, p: &TcpParams, segment: &Segment) -> bool {
-        p.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
+        p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
     /// The cumulative part.
@@ -104,12 +104,13 @@ impl Sender {
         // an ACK that ends within a segment that was SACKed brings less than that segment
         took.delivered = acked.saturating_sub(taken.sacked);
         took.segments = taken.segments;
-        if self.state == State::Recovery && p.recovery != Recovery::Sack {
+        if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
             // duplicate ACKs have told of all but the hole
-            took.delivered = acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.mss)));
+            took.delivered =
+                acked.saturating_sub(u64::from(self.board.dup_bytes)).max(acked.min(u64::from(p.wire.mss)));
         }
         (took.once, took.resent, took.passed) = (taken.once, taken.resent, taken.passed);
-        if self.una == self.next && p.silence_from_ack() {
+        if self.una == self.next && p.window.silence_from_ack() {
             self.last_active = now;
         }
         self.timeouts = 0;
@@ -124,9 +125,9 @@ impl Sender {
     #[inline]
     fn take_selective<I: Io>(&mut self, cx: &mut Cx<'_, I>, segment: &Segment, took: &mut Took) {
         let p = cx.p;
-        if p.recovery == Recovery::Sack {
+        if p.detection.recovery == Recovery::Sack {
             if segment.flags.has(Flags::SACK) {
-                if p.dsack {
+                if p.receiver.dsack {
                     self.on_duplicate(p, segment, cx.stats.retransmits);
                 }
                 let (newly, segments, once) = self.take_blocks(p, segment);
@@ -138,7 +139,7 @@ impl Sender {
             }
         } else if took.acked == 0 && segment.flags.has(Flags::PURE_ACK) && self.next > self.una {
             self.dupacks += 1;
-            (took.delivered, took.segments) = (u64::from(p.mss), 1);
+            (took.delivered, took.segments) = (u64::from(p.wire.mss), 1);
         }
     }
 
@@ -149,7 +150,7 @@ impl Sender {
         let mut newly = 0;
         for b in segment.sack.as_slice() {
             if b.end > una && b.end <= next && b.start < b.end {
-                newly += board.sack(b.start, b.end, p.mss, &mut watch);
+                newly += board.sack(b.start, b.end, p.wire.mss, &mut watch);
             }
         }
         let (segments, once) = (watch.sacked, watch.once);
@@ -165,11 +166,11 @@ impl Sender {
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, took: &Took) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
-        let echo = (p.timestamps && ts_ecr != 0).then(|| age(ts_ecr));
+        let echo = (p.wire.timestamps && ts_ecr != 0).then(|| age(ts_ecr));
         let acked = took.once.filter(|_| !took.resent);
-        let (oldest, newest) = match p.rtt_source {
+        let (oldest, newest) = match p.rto.rtt_source {
             RttSource::Echo if took.acked == 0 => {
-                if let Some(us) = echo.filter(|_| p.rtt_from_every_ack) {
+                if let Some(us) = echo.filter(|_| p.quirks.rtt_from_every_ack) {
                     self.sample_rtt(p, us);
                 }
                 return None;
@@ -191,7 +192,7 @@ impl Sender {
                 rack.note_rtt(newest);
             }
         }
-        if p.backoff_until_new_data && took.acked > 0 {
+        if p.quirks.backoff_until_new_data && took.acked > 0 {
             self.rtt.acknowledged(self.una);
         }
         measured.map(|(_, newest)| newest)
@@ -231,11 +232,11 @@ impl Sender {
         rtt_us: Option<u32>,
         flight_before: u64,
     ) -> AckSample {
-        let mss = f64::from(p.mss);
+        let mss = f64::from(p.wire.mss);
         // nearly always one full segment: no division
-        let segments = |bytes: u64| if bytes == u64::from(p.mss) { 1.0 } else { bytes as f64 / mss };
+        let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(acked);
-        let cwnd_limited = match p.cwnd_validation {
+        let cwnd_limited = match p.window.cwnd_validation {
             CwndValidation::Off => true,
             CwndValidation::Round => {
                 self.limited || self.window.slow_start() && self.window.cwnd * mss < 2.0 * f64::from(self.max_flight)
@@ -251,7 +252,7 @@ impl Sender {
         AckSample {
             now,
             acked: news,
-            credit: if delivered == acked { news } else { segments(delivered) }.min(f64::from(p.abc_limit)),
+            credit: if delivered == acked { news } else { segments(delivered) }.min(f64::from(p.window.abc_limit)),
             delivered,
             lost: flight_before.saturating_sub(delivered).saturating_sub(in_flight),
             rtt_us,
@@ -272,15 +273,15 @@ impl Sender {
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {
             self.rto_at = Time::NEVER;
-        } else if acked > 0 || p.any_ack_restarts_timer {
-            if self.state == State::Recovery && p.recovery == Recovery::Newreno {
+        } else if acked > 0 || p.quirks.any_ack_restarts_timer {
+            if self.state == State::Recovery && p.detection.recovery == Recovery::Newreno {
                 if self.partial_seen {
                     return;
                 }
                 self.partial_seen = true;
             }
             if self.detection.as_rack().is_none() {
-                self.rto_at = p.expiry(now, self.rtt.rto(p.max_rto));
+                self.rto_at = p.rto.expiry(now, self.rtt.rto(p.rto.max_rto));
             } else if !self.arm_probe(p, now, true) {
                 self.rearm_rto(p, now);
             }

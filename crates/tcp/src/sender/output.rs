@@ -29,17 +29,21 @@ impl Sender {
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
         match self.state {
             _ if self.cc.owns_window() => self.in_flight() + size <= self.cwnd_bytes(p),
-            State::Recovery | State::Cwr if p.reduction == Reduction::Prr => self.shrink.has_room(size),
-            State::Recovery | State::Cwr if p.reduction == Reduction::HeldRateHalving => {
+            State::Recovery | State::Cwr if p.reduction.reduction == Reduction::Prr => self.shrink.has_room(size),
+            State::Recovery | State::Cwr if p.reduction.reduction == Reduction::HeldRateHalving => {
                 self.in_flight() + size <= self.cwnd_bytes(p).max(self.shrink.held(p))
             }
             // what is SACKed makes room by itself
-            State::Open if self.dupacks > 0 && self.detection.sacked_makes_room() && p.limited_transmit => {
+            State::Open if self.dupacks > 0 && self.detection.sacked_makes_room() && p.detection.limited_transmit => {
                 self.in_flight() + size <= self.cwnd_bytes(p)
             }
             State::Open if self.dupacks > 0 => {
                 // RFC 3042: two segments beyond the window, one per duplicate ACK
-                let extra = if p.limited_transmit { u64::from(self.dupacks.min(2)) * u64::from(p.mss) } else { 0 };
+                let extra = if p.detection.limited_transmit {
+                    u64::from(self.dupacks.min(2)) * u64::from(p.wire.mss)
+                } else {
+                    0
+                };
                 self.next - self.una + size <= self.cwnd_bytes(p) + extra
             }
             _ => self.in_flight() + size <= self.cwnd_bytes(p),
@@ -48,7 +52,7 @@ impl Sender {
 
     /// What the window has left, bytes.
     pub(super) fn room(&self, p: &TcpParams) -> u64 {
-        if self.shrinks() && p.reduction == Reduction::Prr {
+        if self.shrinks() && p.reduction.reduction == Reduction::Prr {
             return self.shrink.room();
         }
         self.cwnd_bytes(p).saturating_sub(self.in_flight())
@@ -74,12 +78,12 @@ impl Sender {
         let full = self.segment_bytes(p);
         let len = left.min(u64::from(full)) as u32;
         let outstanding = self.next - self.una;
-        let last = if p.fin_after_data { left == 0 && outstanding == 0 } else { left <= u64::from(full) };
-        let fin = self.closing && p.handshake && last && self.end != ENDLESS;
+        let last = if p.quirks.fin_after_data { left == 0 && outstanding == 0 } else { left <= u64::from(full) };
+        let fin = self.closing && p.opening.handshake && last && self.end != ENDLESS;
         if len == 0 && !fin || outstanding + u64::from(len) > u64::from(self.peer_rwnd) {
             return None;
         }
-        if p.nagle && len < full && !fin && outstanding > 0 {
+        if p.window.nagle && len < full && !fin && outstanding > 0 {
             return None;
         }
         Some((len, fin))
@@ -88,7 +92,7 @@ impl Sender {
     /// Sends all that may be sent now.
     #[inline]
     pub(crate) fn output<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
-        if self.path.is_some() && cx.p.tso {
+        if self.path.is_some() && cx.p.pacing.tso {
             return self.output_runs(cx);
         }
         self.output_segments(cx);
@@ -116,7 +120,7 @@ impl Sender {
                 if !self.has_room(p, u64::from(piece.len)) {
                     break true;
                 }
-                if gathers && p.tsq && self.device_is_full(p, true) {
+                if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
                 if allowance == 0 {
@@ -136,7 +140,7 @@ impl Sender {
                 }
                 let mut flags = Flags::default();
                 if gathers {
-                    if p.tsq && (burst.0 == 0 || p.gso_max_segs == 1) && self.device_is_full(p, false) {
+                    if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
                         break false;
                     }
                     let Some(ends) = self.next_of_burst(p, now, &mut burst, len) else {
@@ -153,7 +157,7 @@ impl Sender {
                 sent = true;
             } else if self.state == State::Recovery
                 && matches!(self.detection, Detection::Dupack)
-                && p.recovery == Recovery::Sack
+                && p.detection.recovery == Recovery::Sack
             {
                 match self.send_hole(cx) {
                     Hole::Filled => sent = true,
@@ -192,7 +196,7 @@ impl Sender {
     /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
     fn send_hole<I: Io>(&mut self, cx: &mut Cx<'_, I>) -> Hole {
         let p = cx.p;
-        if !self.has_room(p, u64::from(p.mss)) {
+        if !self.has_room(p, u64::from(p.wire.mss)) {
             return Hole::None;
         }
         if let Some(piece) = self.board.next_hole() {
@@ -228,13 +232,13 @@ impl Sender {
         if self.cc.owns_window() {
             return;
         }
-        let rto = self.rtt.rto(p.max_rto);
+        let rto = self.rtt.rto(p.rto.max_rto);
         if idle <= rto {
             return;
         }
         let w = &mut self.window;
         let restart = p.initial_window_segments().min(w.cwnd);
-        match p.idle_restart {
+        match p.window.idle_restart {
             IdleRestart::Off => {}
             IdleRestart::Restart => w.cwnd = restart,
             IdleRestart::InitialAfterAck => w.cwnd = p.initial_window_segments(),

@@ -69,8 +69,8 @@ impl Sender {
     #[inline]
     pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
         match &self.path {
-            Some(path) if path.segment > 0 => p.mss.min(path.segment.into()),
-            _ => p.mss,
+            Some(path) if path.segment > 0 => p.wire.mss.min(path.segment.into()),
+            _ => p.wire.mss,
         }
     }
 
@@ -105,7 +105,7 @@ impl Sender {
             && let Some(rates) = &mut path.rates
         {
             (s.delivered, s.rate) = rates.on_ack(now);
-            if let (Some(rate), RttSource::SendTime) = (&mut s.rate, p.rtt_source) {
+            if let (Some(rate), RttSource::SendTime) = (&mut s.rate, p.rto.rtt_source) {
                 rate.rtt_us = s.rtt_us;
             }
             s.total_delivered = rates.delivered();
@@ -151,9 +151,9 @@ impl Sender {
         let mut flags = Flags::default();
         if let Some(bursts) = &mut path.bursts {
             bursts.sent(now);
-            if p.tsq && len > 0 {
+            if p.pacing.tsq && len > 0 {
                 flags = Flags::LOCAL;
-                bursts.queued(u64::from(p.segment_size(&segment)));
+                bursts.queued(u64::from(p.wire.segment_size(&segment)));
             }
         }
         if len > 0 {
@@ -202,7 +202,7 @@ impl Sender {
     #[cold]
     fn work_out_pace(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
         let (w, srtt) = (self.window, self.rtt.srtt);
-        let out = (self.next - self.una) as f64 / f64::from(p.mss);
+        let out = (self.next - self.una) as f64 / f64::from(p.wire.mss);
         let Some(path) = &mut self.path else { return };
         let Some(bursts) = &mut path.bursts else { return };
         if let Some(us) = rtt_us {
@@ -210,13 +210,13 @@ impl Sender {
         }
         if path.rates.is_some() {
             bursts.rate = path.pacer.rate();
-            if p.gso_max_segs > 1 {
+            if p.pacing.gso_max_segs > 1 {
                 path.pacer.widen(bursts.size(p));
             }
             return;
         }
         bursts.rate = pacing_rate(p, w.cwnd.floor().max(out), w.ssthresh, w.cwnd.floor(), srtt);
-        if p.paced {
+        if p.pacing.paced {
             path.pacer.set(bursts.rate, bursts.size(p));
         }
     }
@@ -235,7 +235,7 @@ impl Sender {
     /// Whether enough of this connection is in its host's own queue and device (TCP small queues).
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
-        let (mss, flight) = (u64::from(p.mss), self.next - self.una);
+        let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);
         let half = (self.cwnd_bytes(p) / mss / 2).max(1);
         let Some(bursts) = self.path.as_mut().and_then(|path| path.bursts.as_mut()) else { return false };
         let segments = u64::from(bursts.size(p)).min(half);
@@ -253,19 +253,20 @@ impl Sender {
     #[inline(never)]
     pub(super) fn next_of_burst(&self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Option<Flags> {
         if burst.0 == 0 {
-            let size = if p.gso_max_segs > 1 { self.gather(p, now) } else { u32::MAX };
+            let size = if p.pacing.gso_max_segs > 1 { self.gather(p, now) } else { u32::MAX };
             *burst = (size, size);
         }
         let left = burst.0.checked_sub(1)?;
         burst.0 = left;
-        let ends = left == 0 && burst.1 > 1 || p.ack_pushed && self.next + u64::from(len) == self.end_of_data();
+        let ends =
+            left == 0 && burst.1 > 1 || p.receiver.ack_pushed && self.next + u64::from(len) == self.end_of_data();
         Some(if ends { Flags::PSH } else { Flags::default() })
     }
 
     /// Segments of the next burst of new data, 0 if it waits for more room.
     fn gather(&self, p: &TcpParams, now: Time) -> u32 {
         let Some(bursts) = self.path.as_ref().and_then(|path| path.bursts.as_ref()) else { return u32::MAX };
-        let (mss, left) = (u64::from(p.mss), self.end_of_data() - self.next);
+        let (mss, left) = (u64::from(p.wire.mss), self.end_of_data() - self.next);
         let window = self.cwnd_bytes(p);
         let peer = u64::from(self.peer_rwnd);
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));

@@ -51,7 +51,7 @@ impl Sender {
         match &mut self.detection {
             Detection::Dupack => false,
             Detection::Fack(fack) => {
-                fack.mark_overtaken(&mut self.board, p.dupthresh);
+                fack.mark_overtaken(&mut self.board, p.detection.dupthresh);
                 false
             }
             Detection::Rack(rack) => rack.taken(acked, open) && self.detect_late(p, now),
@@ -63,10 +63,10 @@ impl Sender {
         let repairing = matches!(self.state, State::Recovery | State::Loss);
         let srtt = (self.rtt.srtt.0 / 1000) as u32;
         let Some(rack) = self.detection.rack() else { return false };
-        let wait = rack.detect(&mut self.board, repairing, p.dupthresh, srtt);
+        let wait = rack.detect(&mut self.board, repairing, p.detection.dupthresh, srtt);
         let Some(us) = wait else { return false };
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
-        self.set_timer(Timer::Reordering, p.expiry(now, wait.min(self.rtt.rto(p.max_rto))));
+        self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
         true
     }
 
@@ -101,19 +101,19 @@ impl Sender {
     /// What is left of the RTO under way: it began with the last ACK of new data (RFC 6298 §5.3), or, where its bound leaves room
     /// for that, when the first segment was sent last (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
-        let began = match (p.min_rto_bounds, self.detection.as_rack()) {
+        let began = match (p.rto.min_rto_bounds, self.detection.as_rack()) {
             (MinRto::Total, Some(rack)) => rack.rto_began,
             _ => self.board.outstanding().1,
         };
         let since = micros(now).wrapping_sub(began);
-        let left = self.rtt.rto(p.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
+        let left = self.rtt.rto(p.rto.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
         left.max(Duration::from_micros(1))
     }
 
     /// The timer waits for a timeout: a whole RTO, or what another purpose has left of the one under way.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
-        let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.max_rto) };
-        self.set_timer(Timer::Rto, p.expiry(now, wait));
+        let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.rto.max_rto) };
+        self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
     /// The timer starts a whole RTO anew.
@@ -121,7 +121,7 @@ impl Sender {
         if let Some(rack) = self.detection.rack() {
             rack.rto_began = micros(now);
         }
-        self.set_timer(Timer::Rto, p.expiry(now, self.rtt.rto(p.max_rto)));
+        self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
     /// The first segment was sent again.
@@ -146,8 +146,8 @@ impl Sender {
             (srtt, 1) => srtt * 2 + MAX_ACK_DELAY,
             (srtt, _) => srtt * 2 + LEAST_WAIT,
         };
-        let rto = if acked { self.rtt.rto(p.max_rto) } else { self.rto_left(p, now) };
-        self.set_timer(Timer::Probe, p.expiry(now, pto.min(rto)));
+        let rto = if acked { self.rtt.rto(p.rto.max_rto) } else { self.rto_left(p, now) };
+        self.set_timer(Timer::Probe, p.rto.expiry(now, pto.min(rto)));
         true
     }
 
@@ -174,7 +174,7 @@ impl Sender {
         self.tell_losses(now);
         if lost > 0 && self.state != State::Recovery {
             // as if an ACK of one segment had told (Linux)
-            self.enter_recovery(cx, u64::from(cx.p.mss));
+            self.enter_recovery(cx, u64::from(cx.p.wire.mss));
         } else if lost > 0 && self.shrinks() {
             let pipe = self.in_flight();
             self.shrink.on_timer(cx.p, &mut self.window, lost, pipe);

@@ -24,7 +24,7 @@ impl Sender {
             State::Open if sample.marked && self.mark_reduces_at_once(p) => {
                 self.dupacks = if acked > 0 { 0 } else { self.dupacks };
             }
-            State::Cwr if p.marking_ack_reduces && self.una == self.recover => self.dupacks = 0,
+            State::Cwr if p.quirks.marking_ack_reduces && self.una == self.recover => self.dupacks = 0,
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
                 self.grow(p, sample);
@@ -34,7 +34,7 @@ impl Sender {
             }
             State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, sample),
             State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
-            State::Recovery if p.recovery != Recovery::Sack => self.add_duplicate(delivered),
+            State::Recovery if p.detection.recovery != Recovery::Sack => self.add_duplicate(delivered),
             State::Cwr if acked > 0 => self.dupacks = 0,
             _ => {}
         }
@@ -72,12 +72,13 @@ impl Sender {
             // after a timeout, too: every segment found lost by SACK begins a recovery
             Detection::Fack(fack) => fack.found && self.state != State::Recovery,
             Detection::Dupack if !open => false,
-            Detection::Dupack if p.recovery == Recovery::Sack => {
-                self.next > self.una && (self.board.head_lost() || self.dupacks >= u32::from(p.dupthresh))
+            Detection::Dupack if p.detection.recovery == Recovery::Sack => {
+                self.next > self.una && (self.board.head_lost() || self.dupacks >= u32::from(p.detection.dupthresh))
             }
             // RFC 6582 §3.2 step 2: duplicates of what an earlier recovery or timeout resent are no sign of loss
             Detection::Dupack => {
-                self.dupacks >= u32::from(p.dupthresh) && (self.una > self.recover || self.state == State::Cwr)
+                self.dupacks >= u32::from(p.detection.dupthresh)
+                    && (self.una > self.recover || self.state == State::Cwr)
             }
         }
     }
@@ -88,11 +89,11 @@ impl Sender {
     }
 
     fn reduction_base(&self, p: &TcpParams) -> f64 {
-        let cwnd = self.window.cwnd.min(f64::from(p.window_clamp.unwrap_or(u32::MAX)));
-        if p.reduce_from_flight {
+        let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
+        if p.reduction.reduce_from_flight {
             // without what limited transmit added (RFC 3042 §2), hence not above the window
-            cwnd.min((self.next - self.una) as f64 / f64::from(p.mss))
-        } else if p.whole_segments {
+            cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
+        } else if p.quirks.whole_segments {
             cwnd.floor()
         } else {
             cwnd
@@ -103,7 +104,7 @@ impl Sender {
     fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) {
         let d = self.cc.on_congestion(p, self.window, kind, base);
         self.follow(&d);
-        if p.whole_segments && !self.cc.owns_window() {
+        if p.quirks.whole_segments && !self.cc.owns_window() {
             self.window.ssthresh = self.window.ssthresh.floor();
         }
     }
@@ -130,8 +131,8 @@ impl Sender {
         self.partial_seen = false;
         self.rescue_rxt = (self.una as u32).wrapping_sub(1);
         cx.stats.fast_recoveries += 1;
-        if p.recovery != Recovery::Sack {
-            self.board.dup_bytes = self.dupacks.saturating_mul(p.mss);
+        if p.detection.recovery != Recovery::Sack {
+            self.board.dup_bytes = self.dupacks.saturating_mul(p.wire.mss);
         }
         match self.detection {
             // what is lost is known, and the window held lets it out
@@ -151,12 +152,12 @@ impl Sender {
     /// New data is acknowledged, but not all that was outstanding when recovery began.
     fn on_partial_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, acked: u64) {
         let p = cx.p;
-        match p.recovery {
+        match p.detection.recovery {
             Recovery::Sack => {}
             Recovery::Reno => self.end_reduction(p),
             Recovery::Newreno => {
                 // RFC 6582 §3.2: deflate by what was acknowledged, give one segment back, resend the next hole
-                let left = u64::from(self.board.dup_bytes) + u64::from(p.mss);
+                let left = u64::from(self.board.dup_bytes) + u64::from(p.wire.mss);
                 self.board.dup_bytes = left.saturating_sub(acked).min(u32::MAX.into()) as u32;
                 self.board.mark_head_lost();
                 if let Some(piece) = self.board.next_lost() {
@@ -169,7 +170,7 @@ impl Sender {
     /// An ACK has ended the reduction.
     fn end_and_grow(&mut self, p: &TcpParams, sample: &AckSample) {
         self.end_reduction(p);
-        if p.reduction_end_grows && !(sample.marked && self.mark_reduces_at_once(p)) {
+        if p.quirks.reduction_end_grows && !(sample.marked && self.mark_reduces_at_once(p)) {
             self.grow(p, sample);
         }
     }
@@ -190,7 +191,7 @@ impl Sender {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
             let w = &mut self.window;
-            let most = (self.board.pipe() / u64::from(p.mss) + MAX_BURST) as f64;
+            let most = (self.board.pipe() / u64::from(p.wire.mss) + MAX_BURST) as f64;
             w.cwnd = w.cwnd.max(w.ssthresh.min(most));
         }
     }
@@ -219,7 +220,7 @@ impl Sender {
             // nothing outstanding: no ACK will come to shrink by
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-        } else if p.marking_ack_reduces {
+        } else if p.quirks.marking_ack_reduces {
             self.shrink_by(p, sample.delivered, sample.acked > 0.0 && sample.lost == 0);
         }
     }
@@ -228,7 +229,7 @@ impl Sender {
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         let needs = p.controller_needs();
-        p.marking_ack_reduces && self.una > self.recover && !needs.answers_marks && !needs.owns_window
+        p.quirks.marking_ack_reduces && self.una > self.recover && !needs.answers_marks && !needs.owns_window
     }
 
     /// The retransmission timer expired with data outstanding.
@@ -236,8 +237,8 @@ impl Sender {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
         // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
-        let paid =
-            !p.every_timeout_reduces && (self.timeouts > 0 || self.state == State::Recovery && !p.reduce_from_flight);
+        let paid = !p.quirks.every_timeout_reduces
+            && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
         let first = self.timeouts > 0 || matches!(self.state, State::Open | State::Cwr);
         if !paid {
@@ -251,11 +252,11 @@ impl Sender {
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
         // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest
-        let keep_sack = p.keep_sack_after_rto && !self.board.head_sacked();
+        let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.tell_losses(now);
         // what is not overdue is still in flight, and does not take the place of the one segment
-        self.window.cwnd += (self.board.pipe() / u64::from(p.mss)) as f64;
+        self.window.cwnd += (self.board.pipe() / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;
         self.begin_frto(p, first);

@@ -43,7 +43,7 @@ impl Sender {
     /// A timeout has put the sender into the loss state.   Source: RFC 5682 §3.1 step 1.
     pub(super) fn begin_frto(&mut self, p: &TcpParams, first: bool) {
         let Some(undo) = self.books(p) else { return };
-        undo.frto = p.frto && first;
+        undo.frto = p.detection.frto && first;
         self.doubt = undo.is_open();
         if let Some(rack) = self.detection.rack() {
             rack.once_until = self.recover as u32;
@@ -64,7 +64,7 @@ impl Sender {
     pub(super) fn on_duplicate(&mut self, p: &TcpParams, segment: &Segment, resent: u32) {
         let Some(dup) = duplicate(segment) else { return };
         let Some(rack) = self.detection.rack() else { return };
-        let segments = (dup.end - dup.start).div_ceil(u64::from(p.mss)) as u32;
+        let segments = (dup.end - dup.start).div_ceil(u64::from(p.wire.mss)) as u32;
         if rack.on_dsack(dup, segments, resent, self.una, self.next)
             && let Some(undo) = &mut self.undo
         {

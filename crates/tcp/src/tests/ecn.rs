@@ -39,10 +39,10 @@ fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 
 #[test]
 fn both_ends_use_what_both_know() {
     let none = preset("linux-6");
-    let old = TcpParams { ecn: true, ..preset("linux-6") };
-    let accecn = TcpParams { ecn_feedback: EcnFeedback::Accecn, ..old.clone() };
-    let all = TcpParams { ect_on: Some(EctOn::All), ..accecn.clone() };
-    let l4s = TcpParams { ect: Some(Ect::Ect1), ..all.clone() };
+    let old = preset("linux-6").with(|p| p.ecn.ecn = true);
+    let accecn = old.clone().with(|p| p.ecn.ecn_feedback = EcnFeedback::Accecn);
+    let all = accecn.clone().with(|p| p.ecn.ect_on = Some(EctOn::All));
+    let l4s = all.clone().with(|p| p.ecn.ect = Some(Ect::Ect1));
     let prague = preset("prague");
     let quiet = [false; 2];
     for (client, server, marks, bits, used) in [
@@ -94,8 +94,8 @@ fn fields(p: &TcpParams) -> [Vec<Ecn>; 4] {
 
 #[test]
 fn which_packets_are_capable() {
-    let old = TcpParams { ecn: true, ..preset("linux-6") };
-    let accecn = TcpParams { ecn_feedback: EcnFeedback::Accecn, ..old.clone() };
+    let old = preset("linux-6").with(|p| p.ecn.ecn = true);
+    let accecn = old.clone().with(|p| p.ecn.ecn_feedback = EcnFeedback::Accecn);
     let (not, ect0, ect1) = (vec![Ecn::NotEct], vec![Ecn::Ect0], vec![Ecn::Ect1]);
     assert_eq!(fields(&old), [&not, &ect0, &not, &not].map(Vec::clone));
     assert_eq!(fields(&accecn), [&not, &ect0, &ect0, &ect0].map(Vec::clone));
@@ -106,24 +106,32 @@ fn which_packets_are_capable() {
 #[test]
 fn what_cannot_work_is_refused() {
     let linux = || preset("linux-6");
-    let control =
-        |congestion_control, ecn, ecn_feedback| TcpParams { congestion_control, ecn, ecn_feedback, ..linux() };
+    let control = |congestion_control, ecn, ecn_feedback| {
+        linux().with(|p| {
+            p.control.congestion_control = congestion_control;
+            p.ecn.ecn = ecn;
+            p.ecn.ecn_feedback = ecn_feedback;
+        })
+    };
     use CongestionControl::{Dctcp, Ledbat, Prague};
     for (p, said) in [
         (control(Prague, false, EcnFeedback::Accecn), "ecn: false is not valid with prague"),
         (control(Prague, true, EcnFeedback::Rfc3168), "ecn_feedback: \"rfc3168\" is not valid with prague"),
         (
-            TcpParams { ect: Some(Ect::Ect0), ..control(Prague, true, EcnFeedback::Accecn) },
+            control(Prague, true, EcnFeedback::Accecn).with(|p| p.ecn.ect = Some(Ect::Ect0)),
             "ect: \"ect0\" is not valid with prague",
         ),
         (control(Prague, true, EcnFeedback::Dctcp), "expected \"accecn\""),
         (control(Dctcp, true, EcnFeedback::Rfc3168), "expected \"dctcp\" or \"accecn\""),
-        (TcpParams { accecn_option: true, ..linux() }, "accecn_option: true is not valid without"),
+        (linux().with(|p| p.ecn.accecn_option = true), "accecn_option: true is not valid without"),
         (
-            TcpParams { beta_ecn: Some(0.8), congestion_control: Ledbat, ..linux() },
+            linux().with(|p| {
+                p.control.beta_ecn = Some(0.8);
+                p.control.congestion_control = Ledbat;
+            }),
             "beta_ecn: 0.8 is not valid with ledbat",
         ),
-        (TcpParams { beta_ecn: Some(1.5), ..linux() }, "expected 0.05 to 0.99"),
+        (linux().with(|p| p.control.beta_ecn = Some(1.5)), "expected 0.05 to 0.99"),
     ] {
         let text = p.validate().unwrap_err().to_string();
         assert!(text.contains(said) && !text.contains('\n'), "{text}");
@@ -135,8 +143,13 @@ fn what_cannot_work_is_refused() {
 fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
         let congestion_control = CongestionControl::Reno;
-        let p = TcpParams { mss: 1000, handshake: false, ecn: true, congestion_control, ..preset("linux-6") };
-        let p = TcpParams { marking_ack_reduces: at_once, ..p };
+        let p = preset("linux-6").with(|p| {
+            p.wire.mss = 1000;
+            p.opening.handshake = false;
+            p.ecn.ecn = true;
+            p.control.congestion_control = congestion_control;
+        });
+        let p = p.with(|p| p.quirks.marking_ack_reduces = at_once);
         let (mut end, mut out, now) = (Endpoint::new(&p, 100_000), (Vec::new(), ()), Time(20_000_000));
         end.connect(&p, Time(1_000_000), &mut out);
         end.write(&p, Time(1_000_000), u64::MAX, &mut out);
@@ -168,7 +181,13 @@ fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
 #[test]
 fn a_segment_with_cwr_is_acknowledged_at_once() {
     for ack_cwr in [true, false] {
-        let p = TcpParams { mss: 1000, handshake: false, ecn: true, quick_acks: 0, ack_cwr, ..preset("linux-6") };
+        let p = preset("linux-6").with(|p| {
+            p.wire.mss = 1000;
+            p.opening.handshake = false;
+            p.ecn.ecn = true;
+            p.receiver.quick_acks = 0;
+            p.quirks.ack_cwr = ack_cwr;
+        });
         let (mut end, mut out) = (Endpoint::new(&p, 100_000), (Vec::new(), ()));
         for (seq, flags, acks) in [(1, Flags::default(), 0), (1001, Flags::default(), 1), (2001, Flags::CWR, 2)] {
             let segment =
@@ -181,13 +200,13 @@ fn a_segment_with_cwr_is_acknowledged_at_once() {
 
 #[test]
 fn an_option_takes_twelve_bytes_of_every_segment() {
-    let p = TcpParams { accecn_option: true, ..preset("prague") }.with_options();
-    assert_eq!(p.mss, 1436);
+    let p = preset("prague").with(|p| p.ecn.accecn_option = true).with_options();
+    assert_eq!(p.wire.mss, 1436);
     let mut n = Net::new(&p, 10, |from, _, s| if from == 0 && s.len > 0 { Fate::Mark } else { Fate::Pass });
     n.connect(20 * 1436, true);
     n.run(10.0);
     let full: Vec<&Segment> = n.log.iter().map(|l| &l.2).filter(|s| s.len == 1436).collect();
-    assert!(full.len() >= 20 && full.iter().all(|s| p.wire_size(s) == 1500 && s.accecn().fields == 3));
+    assert!(full.len() >= 20 && full.iter().all(|s| p.wire.packet_size(s) == 1500 && s.accecn().fields == 3));
     // all were marked: the last ACK has counted their bytes
     let last = n.log.iter().rev().find(|l| l.1 == 1).unwrap().2.accecn();
     assert_eq!((last.ceb, last.e1b), (20 * 1436, 1));
@@ -198,20 +217,19 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
 /// segments (with the option nine). Segments that arrived, those that were marked, those of which the sender was told; and retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window answers no mark, so that no lost ACK makes it wait for its timer
-    let p = TcpParams {
-        ack_every,
-        ecn: true,
-        ecn_feedback: EcnFeedback::Accecn,
-        accecn_option: option,
-        receive_window: ReceiveWindow::fixed(units::Bytes(100_000)),
-        ..preset("bbr")
-    };
+    let p = preset("bbr").with(|p| {
+        p.receiver.ack_every = ack_every;
+        p.ecn.ecn = true;
+        p.ecn.ecn_feedback = EcnFeedback::Accecn;
+        p.ecn.accecn_option = option;
+        p.receiver.receive_window = ReceiveWindow::fixed(units::Bytes(100_000));
+    });
     let p = p.with_options();
     let mut rng = Rng::named(seed, "pipe");
     let (marks, told) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
     // nine of ten in flight: the window must go on opening
-    let most = if option { 9 } else { 7 } * u64::from(p.mss);
+    let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {
             let mark = rng.chance(share);
@@ -221,8 +239,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
         let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
         // the next ACK may tell of two more segments, or the FIN
         if pure
-            && s.ack + 2 * u64::from(p.mss) - told.get() < most
-            && s.ack < 400 * u64::from(p.mss)
+            && s.ack + 2 * u64::from(p.wire.mss) - told.get() < most
+            && s.ack < 400 * u64::from(p.wire.mss)
             && rng.chance(loss)
         {
             return Fate::Drop;
@@ -232,10 +250,10 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
         }
         Fate::Pass
     });
-    n.connect(400 * u64::from(n.p.mss), false);
+    n.connect(400 * u64::from(n.p.wire.mss), false);
     n.run(1000.0);
     let stats = n.ends[0].stats();
-    ([n.received[1] / u64::from(n.p.mss), marks.get().into(), stats.ce_told.into()], stats.retransmits)
+    ([n.received[1] / u64::from(n.p.wire.mss), marks.get().into(), stats.ce_told.into()], stats.retransmits)
 }
 
 proptest! {

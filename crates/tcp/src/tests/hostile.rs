@@ -17,8 +17,8 @@ impl Io for Out {
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);
-    end.write(p, now, 10 * u64::from(p.mss), out);
-    (end, 1 + u64::from(p.mss))
+    end.write(p, now, 10 * u64::from(p.wire.mss), out);
+    (end, 1 + u64::from(p.wire.mss))
 }
 
 fn ack(at: u64, start: u64, end: u64) -> Segment {
@@ -32,7 +32,10 @@ fn ack(at: u64, start: u64, end: u64) -> Segment {
 fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
     // RFC 2018 §8: the receiver may throw away what it has SACKed; a timeout must not count on it
     for (name, _) in PRESETS {
-        let p = TcpParams { handshake: false, retries: None, ..TcpParams::preset(name).unwrap() };
+        let p = TcpParams::preset(name).unwrap().with(|p| {
+            p.opening.handshake = false;
+            p.rto.retries = None;
+        });
         let (mut now, mut out) = (Time(1_000_000_000), Out::default());
         let (mut end, first) = sending(&p, now, &mut out);
         end.on_segment(&p, now, &ack(1, 1, first), &mut out);
@@ -48,12 +51,12 @@ fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
 #[test]
 fn an_ack_within_a_sacked_segment_is_no_more_than_it_says() {
     for (name, _) in PRESETS {
-        let p = TcpParams { handshake: false, ..TcpParams::preset(name).unwrap() };
+        let p = TcpParams::preset(name).unwrap().with(|p| p.opening.handshake = false);
         let (now, mut out) = (Time(1_000_000_000), Out::default());
         let (mut end, first) = sending(&p, now, &mut out);
         end.on_segment(&p, now, &ack(1, 1, first), &mut out);
         end.on_segment(&p, now, &ack(first / 2, first / 2, first), &mut out);
         assert_eq!(end.acked(), first / 2 - 1, "{name}");
-        assert!(end.probe(&p).cwnd_bytes < 20 * u64::from(p.mss), "{name}: {:?}", end.probe(&p));
+        assert!(end.probe(&p).cwnd_bytes < 20 * u64::from(p.wire.mss), "{name}: {:?}", end.probe(&p));
     }
 }

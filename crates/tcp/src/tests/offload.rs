@@ -8,7 +8,11 @@ use proptest::prelude::*;
 use units::{Duration, Rng};
 
 fn tso() -> TcpParams {
-    TcpParams { tso: true, gso_max_segs: 65_535, ack_pushed: true, ..exact() }
+    exact().with(|p| {
+        p.pacing.tso = true;
+        p.pacing.gso_max_segs = 65_535;
+        p.receiver.ack_pushed = true;
+    })
 }
 
 /// What end 0 sent of data: when (ms), first byte and bytes.
@@ -28,7 +32,7 @@ fn a_burst_is_one_packet_and_has_one_ack() {
     // the last segment has the FIN, one more
     assert_eq!(acks, [7241, 14_482]);
     let first = n.log.iter().find(|l| l.2.len > 0).unwrap().2;
-    assert_eq!((first.segments(), p.wire_size(&first)), (5, 5 * 1500));
+    assert_eq!((first.segments(), p.wire.packet_size(&first)), (5, 5 * 1500));
     assert!(first.flags.has(Flags::GSO.with(Flags::PSH)));
 }
 
@@ -46,8 +50,8 @@ fn a_packet_is_cut_into_its_segments() {
     assert!(counted.cut().all(|s| s.flags == Flags::ACE.with_ace(7)));
     let one = Segment { gso_size: 0, flags: end, ..s };
     assert_eq!(one.cut().collect::<Vec<_>>(), [one]);
-    let p = TcpParams { mss: 1000, ..tso() };
-    assert_eq!(pieces.iter().map(|s| p.wire_size(s)).sum::<u16>(), p.wire_size(&s));
+    let p = tso().with(|p| p.wire.mss = 1000);
+    assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
 /// The first of two packets of five is lost: the second's SACK tells of all five, and PRR sends them again as the window lets it,
@@ -67,8 +71,13 @@ fn a_lost_packet_is_five_lost_segments() {
 /// A mark on a packet is a mark on each of its segments.   Source: RFC 9768 §3.2.2 counts packets that the network would have seen.
 #[test]
 fn a_mark_counts_for_every_segment() {
-    let accecn =
-        TcpParams { ecn: true, ecn_feedback: EcnFeedback::Accecn, accecn_option: true, ..tso() }.with_options();
+    let accecn = tso()
+        .with(|p| {
+            p.ecn.ecn = true;
+            p.ecn.ecn_feedback = EcnFeedback::Accecn;
+            p.ecn.accecn_option = true;
+        })
+        .with_options();
     let mut n = Net::new(&accecn, 1, |from, _, s| if from == 0 && s.len > 0 { Fate::Mark } else { Fate::Pass });
     n.connect(100 * 1436, true);
     n.run(5.0);
@@ -94,22 +103,7 @@ proptest! {
         let (request, answer) = if mss == 1 { (request % 500 + 1, answer % 2000) } else { (request, answer) };
         let congestion_control = [CongestionControl::Cubic, CongestionControl::Bbr, CongestionControl::Reno][usize::from(b[0]) + usize::from(b[1])];
         let ecn_feedback = if b[3] { EcnFeedback::Accecn } else { EcnFeedback::Rfc3168 };
-        let p = TcpParams {
-            mss,
-            gso_max_segs,
-            congestion_control,
-            ecn: b[2],
-            ecn_feedback,
-            accecn_option: b[3] && b[4],
-            paced: b[5],
-            nagle: b[6],
-            handshake: b[7],
-            receive_window: ReceiveWindow::fixed(units::Bytes(200_000)),
-            retries: None,
-            syn_retries: None,
-            max_rto: Duration::from_secs(20),
-            ..tso()
-        };
+        let p = tso().with(|p| { p.wire.mss = mss; p.pacing.gso_max_segs = gso_max_segs; p.control.congestion_control = congestion_control; p.ecn.ecn = b[2]; p.ecn.ecn_feedback = ecn_feedback; p.ecn.accecn_option = b[3] && b[4]; p.pacing.paced = b[5]; p.window.nagle = b[6]; p.opening.handshake = b[7]; p.receiver.receive_window = ReceiveWindow::fixed(units::Bytes(200_000)); p.rto.retries = None; p.opening.syn_retries = None; p.rto.max_rto = Duration::from_secs(20); });
         let mut rng = Rng::named(seed, "pipe");
         let mut n = Net::new(&p, 20, move |_, count, _| {
             if count < 2000 && rng.chance(loss) {

@@ -19,17 +19,23 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     n.checked = false;
     n.connect(u64::MAX, false);
     n.run(secs);
-    n.received[1] as f64 / f64::from(params.mss) / (secs / 0.1)
+    n.received[1] as f64 / f64::from(params.wire.mss) / (secs / 0.1)
 }
 
 #[test]
 fn response_function_of_reno() {
     // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
-    let p = TcpParams { recovery: Recovery::Sack, limited_transmit: true, ..preset("ns2-reno") };
+    let p = preset("ns2-reno").with(|p| {
+        p.detection.recovery = Recovery::Sack;
+        p.detection.limited_transmit = true;
+    });
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
     // with every second segment acknowledged 0.866 / sqrt(p) = 8.66 holds for growth of 1/cwnd per ACK
-    let p = TcpParams { ack_every: 2, abc_limit: 1, ..p };
+    let p = p.with(|p| {
+        p.receiver.ack_every = 2;
+        p.window.abc_limit = 1;
+    });
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 8.66 - 1.0).abs() < 0.2, "{w}");
 }
@@ -37,13 +43,12 @@ fn response_function_of_reno() {
 #[test]
 fn response_function_of_cubic() {
     // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
-    let p = TcpParams {
-        hystart: HyStart::Off,
-        ack_every: 1,
-        receive_window: ReceiveWindow::fixed(units::Bytes(1 << 30)),
-        ..preset("linux-6")
-    };
-    let p = TcpParams { cubic_form: CubicForm::Rfc9438, ..p };
+    let p = preset("linux-6").with(|p| {
+        p.control.hystart = HyStart::Off;
+        p.receiver.ack_every = 1;
+        p.receiver.receive_window = ReceiveWindow::fixed(units::Bytes(1 << 30));
+    });
+    let p = p.with(|p| p.control.cubic_form = CubicForm::Rfc9438);
     let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
     assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
 }
@@ -63,53 +68,54 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
         prop::sample::select(CongestionControl::ALL),
     )
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
-            let base = TcpParams { congestion_control, ..base };
+            let base = base.with(|p| p.control.congestion_control = congestion_control);
             let needs = base.controller_needs();
             let recovery = if needs.rates { Recovery::Sack } else { recovery };
             (base, recovery, reduction, b, ack_every, needs)
         })
-        .prop_map(|(base, recovery, reduction, b, ack_every, needs)| TcpParams {
-            recovery,
-            loss_detection: match (recovery, b[7], b[13]) {
-                (Recovery::Sack, true, _) => LossDetection::RackTlp,
-                (Recovery::Sack, false, true) => LossDetection::ForwardAck,
-                _ => LossDetection::Dupthresh,
-            },
-            undo: if recovery == Recovery::Sack && b[7] { base.undo } else { Undo::None },
-            frto: recovery == Recovery::Sack && b[7] && base.frto,
-            fin_after_data: b[8],
-            bare_handshake_ack: b[9],
-            short_segments_wait: b[10],
-            any_ack_restarts_timer: b[11],
-            every_timeout_reduces: b[12],
-            rtt_from_every_ack: b[14],
-            damped_rttvar: b[15],
-            backoff_until_new_data: b[16],
-            idle_restart: if b[17] { IdleRestart::OneAfterAck } else { base.idle_restart },
-            reduction,
-            handshake: b[0],
-            timestamps: b[1] || needs.ack_time,
-            limited_transmit: b[2],
-            keep_sack_after_rto: b[3],
-            nagle: b[4],
-            ecn: b[5] || needs.ecn,
-            ecn_feedback: match (b[18] || needs.accecn, b[19] || needs.ecn) {
-                (true, _) => EcnFeedback::Accecn,
-                (_, true) => EcnFeedback::Dctcp,
-                _ => EcnFeedback::Rfc3168,
-            },
-            accecn_option: b[20] && (b[18] || needs.accecn),
-            dctcp_form: if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux },
-            prague_rtt: [PragueRtt::Scaled, PragueRtt::Own][usize::from(b[21])],
-            prague_cut: [PragueCut::Rounds, PragueCut::Marks][usize::from(b[20])],
-            ect_on: [None, Some(EctOn::All)][usize::from(b[18] ^ b[19])],
-            reduce_from_flight: b[6],
-            ack_every,
-            retries: None,
-            syn_retries: None,
-            max_rto: Duration::from_secs(20),
-            receive_window: ReceiveWindow::fixed(units::Bytes(100_000)),
-            ..base
+        .prop_map(|(base, recovery, reduction, b, ack_every, needs)| {
+            base.with(|p| {
+                p.detection.recovery = recovery;
+                p.detection.loss_detection = match (recovery, b[7], b[13]) {
+                    (Recovery::Sack, true, _) => LossDetection::RackTlp,
+                    (Recovery::Sack, false, true) => LossDetection::ForwardAck,
+                    _ => LossDetection::Dupthresh,
+                };
+                p.detection.undo = if recovery == Recovery::Sack && b[7] { p.detection.undo } else { Undo::None };
+                p.detection.frto = recovery == Recovery::Sack && b[7] && p.detection.frto;
+                p.quirks.fin_after_data = b[8];
+                p.quirks.bare_handshake_ack = b[9];
+                p.quirks.short_segments_wait = b[10];
+                p.quirks.any_ack_restarts_timer = b[11];
+                p.quirks.every_timeout_reduces = b[12];
+                p.quirks.rtt_from_every_ack = b[14];
+                p.quirks.damped_rttvar = b[15];
+                p.quirks.backoff_until_new_data = b[16];
+                p.window.idle_restart = if b[17] { IdleRestart::OneAfterAck } else { p.window.idle_restart };
+                p.reduction.reduction = reduction;
+                p.opening.handshake = b[0];
+                p.wire.timestamps = b[1] || needs.ack_time;
+                p.detection.limited_transmit = b[2];
+                p.detection.keep_sack_after_rto = b[3];
+                p.window.nagle = b[4];
+                p.ecn.ecn = b[5] || needs.ecn;
+                p.ecn.ecn_feedback = match (b[18] || needs.accecn, b[19] || needs.ecn) {
+                    (true, _) => EcnFeedback::Accecn,
+                    (_, true) => EcnFeedback::Dctcp,
+                    _ => EcnFeedback::Rfc3168,
+                };
+                p.ecn.accecn_option = b[20] && (b[18] || needs.accecn);
+                p.control.dctcp_form = if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux };
+                p.control.prague_rtt = [PragueRtt::Scaled, PragueRtt::Own][usize::from(b[21])];
+                p.control.prague_cut = [PragueCut::Rounds, PragueCut::Marks][usize::from(b[20])];
+                p.ecn.ect_on = [None, Some(EctOn::All)][usize::from(b[18] ^ b[19])];
+                p.reduction.reduce_from_flight = b[6];
+                p.receiver.ack_every = ack_every;
+                p.rto.retries = None;
+                p.opening.syn_retries = None;
+                p.rto.max_rto = Duration::from_secs(20);
+                p.receiver.receive_window = ReceiveWindow::fixed(units::Bytes(100_000));
+            })
         })
 }
 
@@ -153,7 +159,7 @@ proptest! {
         }
         n.run(100_000.0);
         prop_assert_eq!(n.received, [answer, request], "{:?}", n.ends);
-        if p.handshake {
+        if p.opening.handshake {
             for i in 0..2 {
                 prop_assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished));
             }

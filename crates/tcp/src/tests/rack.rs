@@ -11,12 +11,16 @@ use units::Duration;
 /// Linux' stack with a window of ten, exact timers, every segment acknowledged at once and no congestion control in the way.
 pub(super) fn stack() -> TcpParams {
     let timer_tick = Duration::ZERO;
-    TcpParams { ack_every: 1, idle_restart: IdleRestart::Off, timer_tick, ..preset("linux-6") }
+    preset("linux-6").with(|p| {
+        p.receiver.ack_every = 1;
+        p.window.idle_restart = IdleRestart::Off;
+        p.rto.timer_tick = timer_tick;
+    })
 }
 
 /// The number of a data segment.
 pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
-    (s.seq.max(1) - 1) / u64::from(p.mss)
+    (s.seq.max(1) - 1) / u64::from(p.wire.mss)
 }
 
 /// Loses data segment `i` in its first `times` transmissions, for each of the pairs.
@@ -44,9 +48,9 @@ pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
     let mut n = Net::new(p, 50, fate);
     n.connect(0, false);
     n.run(1.0);
-    n.write(0, segments * u64::from(p.mss), false);
+    n.write(0, segments * u64::from(p.wire.mss), false);
     n.run(10.0);
-    assert_eq!(n.received[1], segments * u64::from(p.mss));
+    assert_eq!(n.received[1], segments * u64::from(p.wire.mss));
     let again = n.log.iter().filter(|l| l.1 == 0 && l.2.retransmission);
     let again = again.map(|l| (l.0.0 / 1_000_000 - 1000, index(p, &l.2))).collect();
     (n, again)
@@ -62,7 +66,11 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     let st = n.ends[0].stats();
     assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
     // without it: a timeout, 100 ms + at least 200 after the last ACK; each segment a round trip after the other
-    let p = TcpParams { loss_detection: LossDetection::Dupthresh, undo: Undo::None, frto: false, ..p };
+    let p = p.with(|p| {
+        p.detection.loss_detection = LossDetection::Dupthresh;
+        p.detection.undo = Undo::None;
+        p.detection.frto = false;
+    });
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
     assert_eq!(again[0].1, 8);
     assert!(again[0].0 >= 400, "{again:?}");
@@ -71,7 +79,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 
 #[test]
 fn the_window_answers_a_loss_that_the_probe_repaired() {
-    let p = TcpParams { congestion_control: CongestionControl::Reno, ..stack() };
+    let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
     // the last segment alone is lost: its probe repairs it, and nothing says so but an ACK beyond it. One segment is in flight:
     // 2 SRTT + 200 ms would be 500, and the RTO ends at 400
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
@@ -101,7 +109,7 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
     // a window of four, all lost; the fifth segment is the probe, and its SACK says that all four are lost
-    let p = TcpParams { window_clamp: Some(4), ..stack() };
+    let p = stack().with(|p| p.window.window_clamp = Some(4));
     let (n, again) = message(&p, 5, lose(&p, &[(0, 1), (1, 1), (2, 1), (3, 1)]));
     assert_eq!(n.times(0, |s| s.len > 0 && index(&p, s) == 4), [1.202]);
     assert_eq!((again[0], n.ends[0].stats().timeouts), ((302, 0), 0));
@@ -110,7 +118,10 @@ fn a_probe_is_new_data_if_there_is_any() {
 
 #[test]
 fn a_lone_segment_waits_for_its_delayed_ack() {
-    let p = TcpParams { quick_acks: 0, ack_every: 2, ..stack() };
+    let p = stack().with(|p| {
+        p.receiver.quick_acks = 0;
+        p.receiver.ack_every = 2;
+    });
     // lost: 2 SRTT + 200 ms would be 400, and the RTO is 100 + 200 = 300 ms
     let (n, again) = message(&p, 1, lose(&p, &[(0, 1)]));
     assert_eq!(again.len(), 1);
@@ -148,7 +159,7 @@ fn a_whole_window_lost() {
 fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
     // segment 0 is lost twice: found at 100 (three SACKs), sent again at 100; data that is sent after it at 100 to 200 is
     // SACKed from 200 on
-    let p = TcpParams { congestion_control: CongestionControl::Reno, ..stack() };
+    let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
     let (n, again) = message(&p, 40, lose(&p, &[(0, 2)]));
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!((again[0], again[1].1), ((100, 0), 0));

@@ -11,18 +11,17 @@ fn ms(ms: u64) -> Time {
 /// SRTT in ms after an ACK of all segments below `below`, of those from `.0` to below `.1` selectively, that echoes the
 /// time stamp of `echo` ms; `again`: the first one was sent again, at 46 ms.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
-    let p = TcpParams {
-        rtt_source: source,
-        handshake: false,
-        timer_tick: Duration::ZERO,
-        initial_rto: Duration::from_millis(46),
-        loss_detection: LossDetection::Dupthresh,
-        undo: Undo::None,
-        frto: false,
-        ..TcpParams::preset("linux-6").unwrap()
-    };
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+        p.rto.rtt_source = source;
+        p.opening.handshake = false;
+        p.rto.timer_tick = Duration::ZERO;
+        p.rto.initial_rto = Duration::from_millis(46);
+        p.detection.loss_detection = LossDetection::Dupthresh;
+        p.detection.undo = Undo::None;
+        p.detection.frto = false;
+    });
     p.validate().unwrap();
-    let (mss, mut sent) = (u64::from(p.mss), Vec::<Segment>::new());
+    let (mss, mut sent) = (u64::from(p.wire.mss), Vec::<Segment>::new());
     let mut end = Endpoint::new(&p, p.first_window());
     end.connect(&p, Time::ZERO, &mut sent);
     (0..4).for_each(|n| end.write(&p, ms(n), mss, &mut sent));

@@ -21,13 +21,12 @@ impl Io for Vec<Segment> {
 impl Script {
     /// `segments` to send at time zero, as much as the first window of `iw` admits.
     fn new(p: TcpParams, iw: u32, segments: u64) -> Self {
-        let p = TcpParams {
-            handshake: false,
-            timestamps: false,
-            timer_tick: Duration::ZERO,
-            initial_window: InitialWindow::Segments(iw),
-            ..p
-        };
+        let p = p.with(|p| {
+            p.opening.handshake = false;
+            p.wire.timestamps = false;
+            p.rto.timer_tick = Duration::ZERO;
+            p.opening.initial_window = InitialWindow::Segments(iw);
+        });
         p.validate().unwrap();
         let mut s = Self { end: Endpoint::new(&p, p.first_window()), p, sent: vec![] };
         s.end.connect(&s.p, Time::ZERO, &mut s.sent);
@@ -36,17 +35,17 @@ impl Script {
     }
 
     fn byte(&self, segment: u64) -> u64 {
-        1 + segment * u64::from(self.p.mss)
+        1 + segment * u64::from(self.p.wire.mss)
     }
 
     /// The numbers of what was sent since the last question.
     fn news(&mut self) -> Vec<u64> {
-        let mss = u64::from(self.p.mss);
+        let mss = u64::from(self.p.wire.mss);
         self.sent.drain(..).map(|s| (s.seq - 1) / mss).collect()
     }
 
     fn write(&mut self, us: u64, segments: u64) {
-        let bytes = segments * u64::from(self.p.mss);
+        let bytes = segments * u64::from(self.p.wire.mss);
         self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
     }
 
@@ -70,7 +69,7 @@ impl Script {
     }
 
     fn in_flight(&self) -> u64 {
-        self.end.probe(&self.p).in_flight / u64::from(self.p.mss)
+        self.end.probe(&self.p).in_flight / u64::from(self.p.wire.mss)
     }
 }
 
@@ -81,7 +80,7 @@ fn preset(name: &str) -> TcpParams {
 #[test]
 fn after_a_timeout_only_what_is_newly_delivered_lets_the_window_grow() {
     for name in ["linux-6", "ledbat"] {
-        let p = TcpParams { congestion_control: CongestionControl::Reno, ..preset(name) };
+        let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
         let mut s = Script::new(p, 20, 20);
         assert_eq!(s.news().len(), 20);
         // all but the first arrive; its retransmission is lost
@@ -99,14 +98,14 @@ fn after_a_timeout_only_what_is_newly_delivered_lets_the_window_grow() {
 fn what_was_just_sent_again_is_not_rescued() {
     // RFC 6675 §5 (4.3): RescueRxt is the end of the first retransmission
     for name in ["rfc", "ns2-fulltcp-sack", "ledbat"] {
-        let p = TcpParams { congestion_control: CongestionControl::Reno, ..preset(name) };
+        let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
         let mut s = Script::new(p, 4, 4);
         s.news();
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
     // §4 NextSeg (4): once the ACK has passed it, the highest segment that nobody has acknowledged is sent once
-    let p = TcpParams { initial_ssthresh: Some(12.0), ..preset("rfc") };
+    let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();
     assert_eq!(s.ack(100_000, 0, &[(1, 6), (7, 10)]), [0, 6]);
@@ -133,7 +132,10 @@ fn an_overtaken_ack_still_tells_what_arrived() {
 #[test]
 fn a_bounded_timeout_counts_from_the_last_ack() {
     // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and round trips with it.
-    let p = TcpParams { min_rto_bounds: MinRto::Total, hystart: HyStart::Off, ..preset("linux-6") };
+    let p = preset("linux-6").with(|p| {
+        p.rto.min_rto_bounds = MinRto::Total;
+        p.control.hystart = HyStart::Off;
+    });
     let mut s = Script::new(p, 10, 414);
     let (mut free, mut acks) = (0, std::collections::VecDeque::new());
     let (mut now, mut highest) = (0, 0);
@@ -148,7 +150,7 @@ fn a_bounded_timeout_counts_from_the_last_ack() {
         if next <= deadline {
             let (_, below) = acks.pop_front().unwrap();
             highest = highest.max(below);
-            let sent = s.end.acked() / u64::from(s.p.mss);
+            let sent = s.end.acked() / u64::from(s.p.wire.mss);
             assert!(sent <= highest);
             let segment = Segment { ack: s.byte(highest), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
             s.end.on_segment(&s.p, Time(now * 1000), &segment, &mut s.sent);

@@ -6,7 +6,7 @@ use crate::*;
 use units::Duration;
 
 fn reno() -> TcpParams {
-    TcpParams { congestion_control: CongestionControl::Reno, ..stack() }
+    stack().with(|p| p.control.congestion_control = CongestionControl::Reno)
 }
 
 /// Delays each of the segments by so many milliseconds, when it is sent for the first time.
@@ -31,20 +31,27 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
     // the original's ACK at 140 echoes its time stamp: before 127. Without D-SACK that is enough
-    let eifel = TcpParams { dsack: false, ..reno() };
+    let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
     // without time stamps, the D-SACK of the retransmission, a round trip after it
-    let dsack = TcpParams { timestamps: false, ..reno() };
+    let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
     let told = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
     let told: Vec<_> = told.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
     assert_eq!(told, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
     // with neither, or without undo, the window is halved: ten at first, seven acknowledged before the SACKs of 8 and 9
-    for p in
-        [TcpParams { timestamps: false, dsack: false, ..reno() }, TcpParams { undo: Undo::None, frto: false, ..reno() }]
-    {
+    for p in [
+        reno().with(|p| {
+            p.wire.timestamps = false;
+            p.receiver.dsack = false;
+        }),
+        reno().with(|p| {
+            p.detection.undo = Undo::None;
+            p.detection.frto = false;
+        }),
+    ] {
         let (n, again) = message(&p, 10, late(&p, &[7], 40));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
     }
@@ -52,7 +59,7 @@ fn a_recovery_for_a_late_segment_is_undone() {
 
 #[test]
 fn a_recovery_for_a_lost_segment_stands() {
-    for p in [reno(), TcpParams { timestamps: false, ..reno() }] {
+    for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
         // one of two was lost: the D-SACK of the other does not clear the books, and its echo comes after the loss
@@ -69,7 +76,7 @@ fn a_recovery_for_a_lost_segment_stands() {
 #[test]
 fn the_reordering_window_grows_by_d_sack() {
     for (dsack, retransmits) in [(true, 1), (false, 2)] {
-        let p = TcpParams { dsack, ..reno() };
+        let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut n = Net::new(&p, 50, late(&p, &[7, 17], 40));
         n.connect(0, false);
         for at in [1.0, 2.0] {
@@ -90,16 +97,23 @@ fn a_timeout_for_a_longer_way_is_undone() {
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }
     };
-    let frto = TcpParams { timestamps: false, dsack: false, undo: Undo::None, ..reno() };
+    let frto = reno().with(|p| {
+        p.wire.timestamps = false;
+        p.receiver.dsack = false;
+        p.detection.undo = Undo::None;
+    });
     let (n, again) = message(&frto, 30, slow);
     // the first ACK lets new data out, the second is of a segment that was sent only once
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
     // time stamps say so with the first ACK
-    let eifel = TcpParams { frto: false, dsack: false, ..reno() };
+    let eifel = reno().with(|p| {
+        p.detection.frto = false;
+        p.receiver.dsack = false;
+    });
     let (n, again) = message(&eifel, 30, slow);
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
     // without any of it, what was in flight is sent again
-    let none = TcpParams { frto: false, ..frto };
+    let none = frto.with(|p| p.detection.frto = false);
     let (n, again) = message(&none, 30, slow);
     assert!(again.len() > 5, "{again:?}");
     assert_eq!(left(&n).1, 0);
@@ -110,7 +124,7 @@ fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
     // the probe (10) is lost, too, and the head's retransmission: two timeouts. F-RTO sends new data, whose SACK says so
-    for p in [reno(), TcpParams { timestamps: false, ..reno() }] {
+    for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");
         assert_eq!(n.ends[0].stats().timeouts, 2);
@@ -122,7 +136,7 @@ fn a_timeout_for_a_lost_window_stands() {
 fn a_probe_that_was_not_needed_reduces_nothing() {
     // the ACK of the last segment is lost; its probe brings an ACK that moves forward, with D-SACK
     for (dsack, halved) in [(true, false), (false, true)] {
-        let p = TcpParams { dsack, ..reno() };
+        let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut lost = false;
         let (mut n, again) = message(&p, 10, move |from, _, s| {
             let is = from == 1 && s.ack == 1 + 10 * 1448 && !lost;

@@ -11,7 +11,11 @@ const MSS: u64 = 1448;
 /// Linux' stack whose windows are tuned in so much memory.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
-    TcpParams { receive_window: ReceiveWindow::AUTO, rmem, hystart: HyStart::Off, ..exact() }
+    exact().with(|p| {
+        p.receiver.receive_window = ReceiveWindow::AUTO;
+        p.receiver.rmem = rmem;
+        p.control.hystart = HyStart::Off;
+    })
 }
 
 /// What end 0 sent, and when: payload only.
@@ -33,12 +37,12 @@ fn told<F>(n: &Net<F>) -> Vec<(u64, u64)> {
 #[test]
 fn the_first_window_is_that_of_linux() {
     // half of 131072 bytes are 44 segments of 1460 bytes, and 65536 >> 7 units of 128
-    let p = TcpParams { receive_window: ReceiveWindow::AUTO, ..exact() };
+    let p = exact().with(|p| p.receiver.receive_window = ReceiveWindow::AUTO);
     p.validate().unwrap();
-    assert_eq!((p.first_window(), p.most_window(), p.window_scale()), (64_240, 3_145_728, 7));
+    assert_eq!((p.first_window(), p.receiver.most_window(), p.receiver.window_scale()), (64_240, 3_145_728, 7));
     assert_eq!(tuned(1 << 20, 1 << 20).first_window(), 65_535);
     let fixed = exact();
-    assert_eq!((fixed.first_window(), fixed.most_window()), (6_291_456, 6_291_456));
+    assert_eq!((fixed.first_window(), fixed.receiver.most_window()), (6_291_456, 6_291_456));
 }
 
 #[test]
@@ -54,9 +58,12 @@ fn wrong_windows_are_refused() {
         (e.path.as_str(), e.message),
         ("rmem.max", "131071B is not valid; expected 131072B (rmem.default) to 2GiB".into())
     );
-    let e = refusal(TcpParams { rmem: Some(Rmem::default()), ..exact() });
+    let e = refusal(exact().with(|p| p.receiver.rmem = Some(Rmem::default())));
     assert_eq!(e.path, "rmem");
-    let e = refusal(TcpParams { receive_window: ReceiveWindow::AUTO, mss: 40_000, ..exact() });
+    let e = refusal(exact().with(|p| {
+        p.receiver.receive_window = ReceiveWindow::AUTO;
+        p.wire.mss = 40_000;
+    }));
     assert_eq!(e.path, "receive_window");
     for (text, valid) in
         [("\"auto\"", true), ("\"64KiB\"", true), ("65536", true), ("\"automatic\"", false), ("true", false)]
@@ -74,7 +81,7 @@ fn wrong_windows_are_refused() {
 #[test]
 fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // 100 ms there and back, no transmission time: a whole window arrives at once. SYN 0, SYN-ACK 50, data 100, at the receiver 150.
-    let p = TcpParams { initial_window: InitialWindow::Segments(10_000), ..tuned(131_072, 6_291_456) };
+    let p = tuned(131_072, 6_291_456).with(|p| p.opening.initial_window = InitialWindow::Segments(10_000));
     let mut n = Net::new(&p, 50, pass);
     n.connect(2_000 * MSS, false);
     n.run(0.26);
@@ -112,15 +119,15 @@ fn a_sender_in_slow_start_meets_no_window() {
             assert!(n.has(1, Event::PeerFinished));
             data(&n)
         };
-        let fixed = TcpParams { receive_window: ReceiveWindow::fixed(Bytes(1 << 30)), ..tuned(1 << 20, 1 << 20) };
-        assert_eq!(run(tuned(131_072, 6_291_456)), run(TcpParams { rmem: None, ..fixed }), "{delay} ms");
+        let fixed = tuned(1 << 20, 1 << 20).with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30)));
+        assert_eq!(run(tuned(131_072, 6_291_456)), run(fixed.with(|p| p.receiver.rmem = None)), "{delay} ms");
     }
 }
 
 #[test]
 fn a_window_at_its_end_is_the_rate() {
     // 64 KiB of payload and 40 ms: W / RTT = 65536 x 8 / 40 ms = 13.1 Mbit/s, in whole segments 45 x 1448 x 8 / 40 ms
-    let p = TcpParams { ack_every: 1, ..tuned(131_072, 131_072) };
+    let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);
     n.connect(10_000 * MSS, false);
     n.run(4.0);

@@ -27,16 +27,19 @@ fn the_page_shows_the_file_and_the_line_as_they_are() {
 #[test]
 fn one_line_makes_the_word() {
     let p: TcpParams = serde_json::from_str("{\"congestion_control\": \"westwood\"}").unwrap();
-    assert_eq!((p.congestion_control, p.congestion_control.word()), (CongestionControl::Westwood, "westwood"));
+    assert_eq!(
+        (p.control.congestion_control, p.control.congestion_control.word()),
+        (CongestionControl::Westwood, "westwood")
+    );
     p.validate().unwrap();
     let schema = schemars::schema_for!(TcpParams).to_value().to_string();
     assert!(schema.contains("Grieco & Mascolo 2004"));
-    assert!(CongestionControl::ALL.contains(&p.congestion_control));
+    assert!(CongestionControl::ALL.contains(&p.control.congestion_control));
 }
 
 /// Segments delivered in a minute over 6 Mbit/s, 40 ms and a loss of one in a hundred that no queue causes.
 fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
-    let p = TcpParams { congestion_control, ..TcpParams::preset("reno").unwrap() };
+    let p = TcpParams::preset("reno").unwrap().with(|p| p.control.congestion_control = congestion_control);
     let mut dice = Rng::named(seed, "air");
     let fate = move |from: usize, s: &Segment| {
         if from == 0 && s.len > 0 && dice.chance(0.01) { Fate::Drop } else { Fate::Pass }
@@ -45,7 +48,7 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
     pipe.connect();
     pipe.write(u64::MAX);
     while pipe.step(Time(60_000_000_000)).is_some() {}
-    pipe.ends[0].acked() / u64::from(p.mss)
+    pipe.ends[0].acked() / u64::from(p.wire.mss)
 }
 
 #[test]

@@ -20,7 +20,7 @@ const HEAD: &str = "\
 
 /// `a-b` for a run of segments.
 fn run(p: &TcpParams, start: u64, end: u64) -> String {
-    let number = |byte: u64| (byte.max(1) - 1) / u64::from(p.mss);
+    let number = |byte: u64| (byte.max(1) - 1) / u64::from(p.wire.mss);
     let (first, last) = (number(start), number(end - 1));
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
@@ -33,8 +33,8 @@ fn sent(p: &TcpParams, list: &[Segment]) -> String {
 
 fn line<F: FnMut(usize, &Segment) -> Fate>(pipe: &Pipe<F>, step: &Step) -> String {
     let (p, probe) = (&pipe.p, pipe.ends[0].probe(&pipe.p));
-    let segments = |bytes: u64| if bytes == u64::MAX { f64::INFINITY } else { bytes as f64 / f64::from(p.mss) };
-    let ack = step.ack.map_or("time".to_owned(), |s| ((s.ack.max(1) - 1) / u64::from(p.mss)).to_string());
+    let segments = |bytes: u64| if bytes == u64::MAX { f64::INFINITY } else { bytes as f64 / f64::from(p.wire.mss) };
+    let ack = step.ack.map_or("time".to_owned(), |s| ((s.ack.max(1) - 1) / u64::from(p.wire.mss)).to_string());
     let blocks = step.ack.iter().flat_map(|s| s.sack.as_slice()).map(|b| run(p, b.start, b.end));
     let state = match probe.state {
         State::Open => "open",
@@ -75,11 +75,11 @@ fn table(name: &str, p: &TcpParams, fate: Fate) -> String {
         while let Some(step) = pipe.step(Time(at * 1_000_000_000)) {
             text += &step.map(|step| line(&pipe, &step)).unwrap_or_default();
         }
-        let out = pipe.write(segments * u64::from(p.mss));
+        let out = pipe.write(segments * u64::from(p.wire.mss));
         writeln!(text, "{:>9.3} write {segments} segments: {}", at as f64 * 1e3, sent(p, &out)).unwrap();
     }
     let (s, end) = (pipe.ends[0].stats(), &pipe.ends[0]);
-    assert_eq!(end.acked(), 76 * u64::from(p.mss), "{name}");
+    assert_eq!(end.acked(), 76 * u64::from(p.wire.mss), "{name}");
     let sums = format!("{} retransmissions, {} recoveries", s.retransmits, s.fast_recoveries);
     text + &format!("# {sums}, {} timeouts, {} probes, {} undone\n", s.timeouts, s.probes, s.undone)
 }
@@ -92,7 +92,7 @@ fn every_preset_answers_acks_as_its_table_says() {
     let mut changed = vec![];
     let preset = |name| TcpParams::preset(name).unwrap();
     let mut cases: Vec<_> = PRESETS.iter().map(|(name, _)| (*name, preset(name), Fate::Drop)).collect();
-    cases.push(("linux-6 with ecn", TcpParams { ecn: true, ..preset("linux-6") }, Fate::Mark));
+    cases.push(("linux-6 with ecn", preset("linux-6").with(|p| p.ecn.ecn = true), Fate::Mark));
     for name in ["dctcp", "prague"] {
         cases.push((if name == "dctcp" { "dctcp with marks" } else { "prague with marks" }, preset(name), Fate::Mark));
     }

@@ -47,9 +47,12 @@ fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
 
 fn stack(congestion_control: CongestionControl) -> TcpParams {
     // some cannot do without ECN, and have a stack of their name
-    let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn);
+    let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn.ecn);
     let base = base.unwrap_or_else(|| TcpParams::preset("linux-6").unwrap());
-    let p = TcpParams { congestion_control, recovery: Recovery::Sack, ..base };
+    let p = base.with(|p| {
+        p.control.congestion_control = congestion_control;
+        p.detection.recovery = Recovery::Sack;
+    });
     p.validate().unwrap();
     p
 }

@@ -76,16 +76,16 @@ fn receiver(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
     let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
     let Some(mut p) = TcpParams::preset(preset) else { return Verdict::Refused };
-    p.receive_window = ReceiveWindow::fixed(Bytes(WINDOW));
-    p.mss = 100;
-    p.handshake = false;
-    p.timestamps |= s.chance(128);
-    p.ack_every = 1 + s.below(3) as u32;
-    p.quick_acks = s.below(3) as u32;
-    p.delayed_ack = Duration::from_millis(40);
+    p.receiver.receive_window = ReceiveWindow::fixed(Bytes(WINDOW));
+    p.wire.mss = 100;
+    p.opening.handshake = false;
+    p.wire.timestamps |= s.chance(128);
+    p.receiver.ack_every = 1 + s.below(3) as u32;
+    p.receiver.quick_acks = s.below(3) as u32;
+    p.receiver.delayed_ack = Duration::from_millis(40);
     // timers that are exact
-    p.timer_tick = Duration::ZERO;
-    p.dsack = s.chance(128);
+    p.rto.timer_tick = Duration::ZERO;
+    p.receiver.dsack = s.chance(128);
     if p.validate().is_err() {
         return Verdict::Refused;
     }
@@ -118,7 +118,10 @@ fn receiver(bytes: &[u8]) -> Verdict {
         reported += out.bytes;
         assert_eq!(reported, model.next() - 1, "bytes reported");
         assert_eq!(out.finished, 0, "a FIN that nobody sent");
-        assert!(end.deadline() == Time::NEVER || end.deadline() <= now + p.delayed_ack, "an ACK waits too long");
+        assert!(
+            end.deadline() == Time::NEVER || end.deadline() <= now + p.receiver.delayed_ack,
+            "an ACK waits too long"
+        );
     }
     assert_eq!(end.stats().bytes_received, model.next() - 1);
     Verdict::Accepted
@@ -133,13 +136,13 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         assert!(ack.has_ack && ack.ack == next, "ACK {} where byte {next} is missing", ack.ack);
         let blocks = ack.sack.as_slice();
         assert_eq!(ack.flags.has(Flags::SACK), !blocks.is_empty());
-        let most = if p.timestamps { 3 } else { 4 };
+        let most = if p.wire.timestamps { 3 } else { 4 };
         assert!(blocks.len() <= most, "{} SACK blocks", blocks.len());
         let duplicate = blocks.first().is_some_and(|b| {
             let covered = |outer: &SackBlock| outer.start <= b.start && b.end <= outer.end;
             b.end <= next || blocks[1..].iter().any(covered) || !model.is_run(*b)
         });
-        assert!(!duplicate || p.dsack, "a D-SACK without asking for it: {blocks:?}");
+        assert!(!duplicate || p.receiver.dsack, "a D-SACK without asking for it: {blocks:?}");
         let (duplicates, blocks) = blocks.split_at(usize::from(duplicate));
         for b in duplicates {
             assert!(b.start < b.end && (b.start..b.end).all(|i| model.has(i)), "a D-SACK of what never came: {b:?}");
@@ -158,7 +161,7 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         }
         // with more runs it remembers the latest four, and says nothing once these are filled
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
-        let sack = p.recovery == tcp::Recovery::Sack;
+        let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole is not told of");
     }
 }

@@ -61,9 +61,9 @@ fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     }
     let stack: Stack = scenario::read::typed(tree).ok()?;
     let mut p = stack.resolve().ok()?;
-    p.handshake = false;
+    p.opening.handshake = false;
     // nobody gives up while the script keeps the path dead
-    p.retries = None;
+    p.rto.retries = None;
     p.validate().ok().map(|()| p)
 }
 
@@ -87,7 +87,7 @@ struct Bench {
 fn sender(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
     let Some(p) = stack(&mut s) else { return Verdict::Refused };
-    let window = (s.spread(4, 400) * u64::from(p.mss)).min(1 << 30);
+    let window = (s.spread(4, 400) * u64::from(p.wire.mss)).min(1 << 30);
     let end = Endpoint::new(&p, window);
     let mut b = Bench {
         end,
@@ -101,7 +101,7 @@ fn sender(bytes: &[u8]) -> Verdict {
         p,
     };
     b.call(|end, p, now, out| end.connect(p, now, out));
-    let first = s.spread(1, 60) * u64::from(b.p.mss) - s.below(u64::from(b.p.mss));
+    let first = s.spread(1, 60) * u64::from(b.p.wire.mss) - s.below(u64::from(b.p.wire.mss));
     b.write(first);
     while !s.is_empty() {
         b.act(&mut s);
@@ -118,7 +118,7 @@ impl Bench {
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));
-            let bytes = local.map(|s| u64::from(self.p.wire_size(s))).sum();
+            let bytes = local.map(|s| u64::from(self.p.wire.packet_size(s))).sum();
             seen = out.sent.len();
             if bytes > 0 {
                 self.end.on_left(&self.p, self.now, bytes, &mut out);
@@ -136,7 +136,7 @@ impl Bench {
         let waits = self.end.deadline() != Time::NEVER;
         assert!(waits || !outstanding, "bytes are outstanding, and no timer runs");
         let probe = self.end.probe(&self.p);
-        assert!(probe.cwnd_bytes >= u64::from(self.p.mss), "a window of {} bytes", probe.cwnd_bytes);
+        assert!(probe.cwnd_bytes >= u64::from(self.p.wire.mss), "a window of {} bytes", probe.cwnd_bytes);
         assert!(probe.rto >= Duration::from_millis(1), "an RTO of {}", probe.rto);
         assert_eq!(self.end.acked(), self.acked - 1, "bytes acknowledged");
     }
@@ -146,7 +146,7 @@ impl Bench {
         if segment.len == 0 {
             return;
         }
-        let most = if self.p.tso { 65_536 } else { u64::from(self.p.mss) };
+        let most = if self.p.pacing.tso { 65_536 } else { u64::from(self.p.wire.mss) };
         assert!(u64::from(segment.len) <= most, "{} bytes in a segment", segment.len);
         assert!(start >= 1 && stop <= self.written + 1, "bytes {start}..{stop} of {} written", self.written);
         assert!(stop <= self.acked + self.window, "bytes up to {stop}: beyond the peer's window");
@@ -178,11 +178,11 @@ impl Bench {
     fn ack(&self, segment: Option<&Segment>) -> Segment {
         let next = self.next();
         let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
-        if self.p.timestamps {
+        if self.p.wire.timestamps {
             ack.ts_val = (self.now.0 / 1_000) as u32;
             ack.ts_ecr = segment.map_or(0, |s| s.ts_val);
         }
-        if self.p.recovery == tcp::Recovery::Sack {
+        if self.p.detection.recovery == tcp::Recovery::Sack {
             let mut at = self.here.len();
             while ack.sack.len() < 3 && at > next as usize {
                 let end = at;
@@ -218,7 +218,7 @@ impl Bench {
                     self.now += Duration(s.spread(1_000, 20_000_000));
                     self.arrive(&segment);
                     let mut ack = self.ack(Some(&segment));
-                    if self.p.ecn && s.chance(16) {
+                    if self.p.ecn.ecn && s.chance(16) {
                         ack.flags = ack.flags.with(Flags::ECE);
                     }
                     self.deliver(ack);

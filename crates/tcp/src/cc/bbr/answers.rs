@@ -11,7 +11,7 @@ impl Control for Bbr {
     const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
 
     fn new(p: &TcpParams) -> Self {
-        let mss = f64::from(p.mss);
+        let mss = f64::from(p.wire.mss);
         Self {
             mss,
             mode: Mode::Startup,

@@ -7,7 +7,7 @@ use crate::params::TcpParams;
 const MSS: u32 = 1000;
 
 fn params() -> TcpParams {
-    TcpParams { mss: MSS, ..TcpParams::preset("bbr").unwrap() }
+    TcpParams::preset("bbr").unwrap().with(|p| p.wire.mss = MSS)
 }
 
 fn machine() -> Bbr {

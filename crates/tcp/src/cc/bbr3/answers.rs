@@ -66,7 +66,7 @@ impl Bbr3 {
     fn note_marks(&mut self, p: &TcpParams, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
-            Bbr3Form::Linux if p.ecn_feedback != EcnFeedback::Rfc3168 => self.marks.on_ack(s, self.min_rtt),
+            Bbr3Form::Linux if p.ecn.ecn_feedback != EcnFeedback::Rfc3168 => self.marks.on_ack(s, self.min_rtt),
             _ => {}
         }
     }
@@ -76,10 +76,10 @@ impl Control for Bbr3 {
     const NEEDS: Needs = Needs { rates: true, owns_window: true, answers_marks: true, losses: true, ..Needs::NONE };
 
     fn new(p: &TcpParams) -> Self {
-        let mss = f64::from(p.mss);
+        let mss = f64::from(p.wire.mss);
         let initial_cwnd = p.initial_window_segments() * mss;
         Self {
-            form: p.bbr3_form,
+            form: p.control.bbr3_form,
             mss,
             initial_cwnd,
             phase: Phase::Startup,

@@ -8,7 +8,10 @@ use crate::params::TcpParams;
 const MSS: u32 = 1000;
 
 fn machine(form: Bbr3Form) -> Bbr3 {
-    let p = TcpParams { mss: MSS, bbr3_form: form, ..TcpParams::preset("bbr3").unwrap() };
+    let p = TcpParams::preset("bbr3").unwrap().with(|p| {
+        p.wire.mss = MSS;
+        p.control.bbr3_form = form;
+    });
     Bbr3::new(&p)
 }
 

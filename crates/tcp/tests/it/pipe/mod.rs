@@ -83,7 +83,7 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
                     continue;
                 }
                 let free = self.departures.back().copied().unwrap_or(self.now).max(self.now);
-                let size = u64::from(self.p.wire_size(&s));
+                let size = u64::from(self.p.wire.packet_size(&s));
                 let left = free + Duration(self.segment_time.0 * size / 1500);
                 self.departures.push_back(left);
                 at += left.since(self.now);

@@ -1,0 +1,80 @@
+//! What a group of parameters is: fields with their defaults, read from and written to one flat table with all others.
+//!
+//! serde's `flatten` keeps a table until it knows every key, and loses the place of an error by it. Here each value is read where it
+//! stands, by the group that has a field of its key.
+
+use serde::de::MapAccess;
+use units::Problem;
+
+/// Parameters that belong together.
+pub(crate) trait Group {
+    /// The keys of its fields, in order.
+    const KEYS: &'static [&'static str];
+
+    /// Reads the value that follows `key`, if the key is one of its own.
+    fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
+
+    /// Refuses what no connection could run with.   Errors: the first field out of range, by its key.
+    fn validate(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+/// The `N` keys of several groups.
+pub(crate) const fn join<const N: usize>(lists: &[&'static [&'static str]]) -> [&'static str; N] {
+    let (mut all, mut at, mut list) = ([""; N], 0, 0);
+    while list < lists.len() {
+        let mut key = 0;
+        while key < lists[list].len() {
+            all[at] = lists[list][key];
+            (at, key) = (at + 1, key + 1);
+        }
+        list += 1;
+    }
+    all
+}
+
+/// Refuses the value of a key.
+pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::new(key, message.into()))
+}
+
+/// Declares a group: each field with its type and default. Its checks are `impl`, if it has any.
+macro_rules! group {
+    (
+        $(#[$meta:meta])*
+        pub struct $Name:ident {
+            $($(#[$field_meta:meta])* pub $field:ident: $Type:ty = $default:expr,)*
+        }
+        $(fn validate(&$this:ident) -> $Checked:ty $checks:block)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[schemars(default)]
+        pub struct $Name {
+            $($(#[$field_meta])* pub $field: $Type,)*
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::params::group::Group for $Name {
+            const KEYS: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            fn set<'de, M: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error> {
+                match key {
+                    $(stringify!($field) => self.$field = map.next_value()?,)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            $(fn validate(&$this) -> $Checked $checks)?
+        }
+    };
+}
+
+pub(crate) use group;

@@ -1,0 +1,72 @@
+//! How a connection opens: handshake, SYN and first window.
+
+use super::group::{group, no};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Problem};
+
+group! {
+    /// How a connection opens.
+    pub struct OpeningParams {
+        /// Three-way handshake and FIN. Off as in ns-2's one-way agents: both ends are established at once, no FIN is sent,
+        /// and a closed side is done when all it wrote is acknowledged.
+        pub handshake: bool = true,
+        /// Largest wait between two SYNs.
+        pub max_syn_rto: Duration = Duration::from_secs(120),
+        /// The first n timeouts of the active side's SYN do not double the wait, nor count as retries (Linux since 6.5: 4).
+        pub syn_linear_timeouts: u32 = 4,
+        /// SYNs sent again before giving up; absent: never gives up.
+        pub syn_retries: Option<u32> = Some(6),
+        /// A lost SYN makes the first window one segment.   Source: RFC 5681 §3.1.
+        pub syn_loss_restricts: bool = true,
+        /// First window.
+        pub initial_window: InitialWindow = InitialWindow::Segments(10),
+        /// First slow start threshold in segments; absent: infinite.
+        pub initial_ssthresh: Option<f64> = None,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        if let InitialWindow::Segments(n) = self.initial_window
+            && !(1..=1_000_000).contains(&n)
+        {
+            return no("initial_window", format!("{n} is not valid; expected 1 to 1000000 segments"));
+        }
+        if let Some(s) = self.initial_ssthresh
+            && !(s >= 2.0 && s.is_finite())
+        {
+            let expected = "expected at least 2 segments, or nothing for infinite";
+            return no("initial_ssthresh", format!("{s} is not valid; {expected}"));
+        }
+        Ok(())
+    }
+}
+
+impl OpeningParams {
+    /// The first window in whole segments of `mss` bytes.
+    pub(crate) fn window(&self, mss: u32) -> f64 {
+        let by_bytes = |most: u32, bytes: u32| (most * mss).min((2 * mss).max(bytes)) / mss;
+        let segments = match self.initial_window {
+            InitialWindow::Segments(n) => n,
+            InitialWindow::Rfc5681 if mss <= 1095 => 4,
+            InitialWindow::Rfc5681 if mss <= 2190 => 3,
+            InitialWindow::Rfc5681 => 2,
+            InitialWindow::Rfc3390 => by_bytes(4, 4380),
+            InitialWindow::Rfc6928 => by_bytes(10, 14_600),
+        };
+        f64::from(segments)
+    }
+}
+
+/// The first window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialWindow {
+    /// This many segments.
+    Segments(u32),
+    /// MSS <= 1095: 4 segments, <= 2190: 3, else 2.   Source: RFC 5681 §3.1.
+    Rfc5681,
+    /// min(4 MSS, max(2 MSS, 4380 bytes)).   Source: RFC 3390.
+    Rfc3390,
+    /// min(10 MSS, max(2 MSS, 14600 bytes)).   Source: RFC 6928.
+    Rfc6928,
+}

@@ -1,0 +1,93 @@
+//! What the receiver answers, and how large its window is.
+
+use super::group::{group, no};
+use super::receive_window::{MOST, ReceiveWindow, Rmem};
+use units::{Bytes, Duration, Problem};
+
+group! {
+    /// What the receiver answers, and how large its window is.
+    pub struct ReceiverParams {
+        /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
+        pub ack_every: u32 = 2,
+        /// Longest wait of an ACK when `ack_every` > 1, or of a short segment's.
+        pub delayed_ack: Duration = Duration::from_millis(40),
+        /// The first n ACKs of data leave at once (Linux quickack).
+        pub quick_acks: u32 = 16,
+        /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on what ends a
+        /// burst of more than one segment, or all that was written.
+        pub ack_pushed: bool = false,
+        /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
+        pub dsack: bool = true,
+        /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins small and
+        /// grows with what is read in a round trip. Packets of such connections carry their window.   Source: Linux' tcp_moderate_rcvbuf.
+        // tcp_rmem's default maximum of 6 MB
+        pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
+        /// Memory of a buffer with `receive_window = "auto"`. Absent: 131072 bytes, at most 6291456.   Source: Linux' tcp_rmem.
+        pub rmem: Option<Rmem> = None,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        if self.ack_every == 0 {
+            return no("ack_every", "0 is not valid; expected at least 1");
+        }
+        for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
+            if v > 255 {
+                return no(name, format!("{v} is not valid; expected at most 255"));
+            }
+        }
+        if self.ack_every > 1 && self.delayed_ack.is_zero() {
+            return no("delayed_ack", "0s is not valid with ack_every above 1; expected a wait such as 40ms");
+        }
+        Ok(())
+    }
+}
+
+impl ReceiverParams {
+    /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of time stamps, or too large.
+    pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
+        // two segments in flight keep a connection going with every second one acknowledged
+        let segment = u64::from(mss);
+        if !self.receive_window.is_auto() {
+            let window = Bytes(self.receive_window.bound());
+            if window.0 < 2 * segment || window.0 > MOST {
+                return no("receive_window", format!("{window} is not valid; expected two segments to 2GiB"));
+            }
+            if self.rmem.is_some() {
+                let message = "not valid with a constant receive_window; expected receive_window = \"auto\"";
+                return no("rmem", message);
+            }
+            return Ok(());
+        }
+        // the first window is whole segments with their options, at least two, in half of the memory
+        let Rmem { default, max } = self.memory();
+        let least = 4 * (segment + u64::from(stamp_bytes));
+        if least > 2 * 0xffff {
+            return no("receive_window", "\"auto\" is not valid with such an mss: two segments exceed 65535");
+        }
+        if default.0 < least || default.0 > MOST {
+            return no("rmem.default", format!("{default} is not valid; expected {least}B (four segments) to 2GiB"));
+        }
+        if max < default || max.0 > MOST {
+            return no("rmem.max", format!("{max} is not valid; expected {default} (rmem.default) to 2GiB"));
+        }
+        Ok(())
+    }
+
+    /// The memory that the window is tuned in.
+    pub(crate) fn memory(&self) -> Rmem {
+        self.rmem.unwrap_or_default()
+    }
+
+    /// The largest window that the receiver may ever announce, bytes.
+    pub fn most_window(&self) -> u64 {
+        let window = self.receive_window;
+        if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
+    }
+
+    /// How far a window is shifted in the header.   Source: RFC 7323 §2.3: at most 14; Linux, from the memory that it may grow to.
+    pub fn window_scale(&self) -> u32 {
+        let window = self.receive_window;
+        let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };
+        (0..14).find(|scale| most >> scale <= 0xffff).unwrap_or(14)
+    }
+}

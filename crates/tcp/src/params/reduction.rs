@@ -1,0 +1,31 @@
+//! How the window comes down.
+
+use super::group::group;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+group! {
+    /// How the window comes down.
+    pub struct ReductionParams {
+        /// Window reduction.
+        pub reduction: Reduction = Reduction::Prr,
+        /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
+        pub reduce_from_flight: bool = false,
+    }
+}
+
+/// How the window gets from its old size to ssthresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once.   Source: RFC 5681, RFC 6675.
+    Instant,
+    /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
+    RateHalving,
+    /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
+    /// gets there.   Source: ns-2's Agent/TCP/Linux.
+    HeldRateHalving,
+    /// Proportional rate reduction: conserves packets once what is in flight is below ssthresh, and slow starts back to it on
+    /// ACKs of progress.   Source: RFC 9937; Linux.
+    Prr,
+}

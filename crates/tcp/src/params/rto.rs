@@ -1,0 +1,85 @@
+//! Round trips, the retransmission timer, and the clock that they run on.
+
+use super::group::{group, no};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Duration, Problem};
+
+group! {
+    /// Round trips and the retransmission timer.
+    pub struct RtoParams {
+        /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
+        pub clock_granularity: Duration = Duration::from_millis(1),
+        /// Tick of the wheel that the stack's timers hang on, which makes them late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
+        /// Source: LWN, "Reinventing the timer wheel".
+        pub timer_tick: Duration = Duration::from_millis(1),
+        /// Smallest RTO.
+        pub min_rto: Duration = Duration::from_millis(200),
+        /// What `min_rto` bounds.
+        pub min_rto_bounds: MinRto = MinRto::Variation,
+        /// Largest RTO of data, backoff included.
+        pub max_rto: Duration = Duration::from_secs(120),
+        /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
+        pub backoff_doublings: u8 = 16,
+        /// Where a round trip is read.
+        pub rtt_source: RttSource = RttSource::SendTime,
+        /// RTO before the first sample; also the first wait of a SYN.
+        pub initial_rto: Duration = Duration::from_secs(1),
+        /// Timeouts in a row of the same data before giving up; absent: never gives up.
+        pub retries: Option<u32> = Some(15),
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        let ms = Duration::from_millis(1);
+        for (name, v) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
+            if v < ms || v > Duration::from_secs(3600) {
+                return no(name, format!("{v} is not valid; expected 1ms to 1h"));
+            }
+        }
+        within("max_rto", self.max_rto, self.min_rto)?;
+        if self.backoff_doublings > 16 {
+            return no("backoff_doublings", format!("{} is not valid; expected at most 16", self.backoff_doublings));
+        }
+        if self.timer_tick > Duration::from_millis(100) {
+            let expected = "expected at most 100ms, or 0s for exact timers";
+            return no("timer_tick", format!("{} is not valid; {expected}", self.timer_tick));
+        }
+        if self.clock_granularity > Duration::from_secs(10) {
+            return no("clock_granularity", format!("{} is not valid; expected at most 10s", self.clock_granularity));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a longest wait that is below the first, or more than a day.
+pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
+    if most < least || most > Duration::from_secs(86_400) {
+        return no(key, format!("{most} is not valid; expected {least} to 24h"));
+    }
+    Ok(())
+}
+
+/// Where a round trip is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSource {
+    /// The echoed time stamp of an ACK of new data. Without time stamps, when the newest segment left that it acknowledges, if none of
+    /// them was sent twice or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+    Echo,
+    /// When the oldest segment left that is newly acknowledged and was sent once, unless one sent twice is acknowledged, too. Else when
+    /// the oldest one left that is newly SACKed and was sent once, whether anything is acknowledged or not. Only then the echo.
+    /// Source: Linux, tcp_ack_update_rtt.
+    SendTime,
+}
+
+/// What the minimum RTO bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinRto {
+    /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
+    /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
+    Total,
+    /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from when the
+    /// first segment was sent last.   Source: Linux.
+    Variation,
+}

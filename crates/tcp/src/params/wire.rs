@@ -1,0 +1,75 @@
+//! Sizes on the wire: segments, their headers and options.
+
+use super::group::{group, no};
+use crate::segment::Segment;
+use packet::Flags;
+use units::Problem;
+
+group! {
+    /// Sizes on the wire.
+    pub struct WireParams {
+        /// Most payload in a segment, bytes.
+        pub mss: u32 = 1448,
+        /// IP and TCP header without options, bytes. 40 for IPv4.
+        pub header_bytes: u16 = 40,
+        /// Bytes that the timestamp option adds to every segment when `timestamps` is on: 12 in reality, 10 in ns-2.
+        pub timestamp_bytes: u16 = 12,
+        /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
+        // MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3
+        pub syn_option_bytes: u16 = 20,
+        /// SACK blocks take room on the wire: 4 + 8 n bytes.
+        pub sack_on_wire: bool = true,
+        /// Round trips are measured with timestamps instead of one send time per segment and Karn's rule.   Source: RFC 7323.
+        pub timestamps: bool = true,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        // 40 bytes of options and 20 + 20 of headers must fit beside the payload into 65535
+        if !(1..=65_000).contains(&self.mss) {
+            return no("mss", format!("{} is not valid; expected 1 to 65000 bytes", self.mss));
+        }
+        for (name, v) in [
+            ("header_bytes", self.header_bytes),
+            ("timestamp_bytes", self.timestamp_bytes),
+            ("syn_option_bytes", self.syn_option_bytes),
+        ] {
+            if v > 200 {
+                return no(name, format!("{v} is not valid; expected at most 200 bytes"));
+            }
+        }
+        if u32::from(self.header_bytes) + u32::from(self.timestamp_bytes) + 36 + self.mss > 65_535 {
+            return no("mss", format!("{} plus headers is more than an IP packet's 65535 bytes", self.mss));
+        }
+        Ok(())
+    }
+}
+
+impl WireParams {
+    /// Bytes of this segment on the wire: headers, options and payload. One that stands for several has the headers of each.
+    pub fn packet_size(&self, segment: &Segment) -> u16 {
+        if segment.gso_size == 0 {
+            return self.segment_size(segment);
+        }
+        let header = self.segment_size(&Segment { len: 0, ..*segment });
+        (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
+    }
+
+    /// The same of one that stands for itself only.
+    #[inline]
+    pub fn segment_size(&self, segment: &Segment) -> u16 {
+        let options = if segment.flags.has(Flags::SYN) {
+            self.syn_option_bytes
+        } else {
+            let sack =
+                if self.sack_on_wire && !segment.sack.is_empty() { 4 + 8 * segment.sack.len() as u16 } else { 0 };
+            self.stamp_bytes() + sack
+        };
+        self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
+    }
+
+    /// Bytes of a segment's time stamps.
+    #[inline]
+    pub(crate) fn stamp_bytes(&self) -> u16 {
+        if self.timestamps { self.timestamp_bytes } else { 0 }
+    }
+}
