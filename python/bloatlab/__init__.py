@@ -19,6 +19,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bloatlab import public
+
 if TYPE_CHECKING:
     from bloatlab import laws, live, parts
     from bloatlab.advice import recommend
@@ -62,6 +64,7 @@ __all__ = [
 _HOMES = {
     "LawError": "laws",
     "Result": "simulation",
+    "as_html": "summaries",
     "run": "simulation",
     "diff": "differences",
     "frame": "summaries",
@@ -90,6 +93,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bloatlab' has no attribute '{name}'")
     globals()[name] = value
     return value
+
+
+# what values offer as methods, such as `Result.plot`, is found without an import upwards
+public.find = __getattr__
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from bloatlab import _core
+from bloatlab import _core, public
 from bloatlab import laws as laws_in_python
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
@@ -77,19 +77,19 @@ class Result:
 
     def diff(self, other: Result | str | Path) -> Any:
         """What differs between this result and another, opened or in a folder: `bloatlab.diff`."""
-        return importlib.import_module("bloatlab.differences").diff(self, other)
+        return public.find("diff")(self, other)
 
     def plot(self, kind: str | None = None, output: str | Path | None = None, **options: Any) -> Any:
         """This result as a figure: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
-        return importlib.import_module("bloatlab.plots").plot(self, kind=kind, output=output, **options)
+        return public.find("plot")(self, kind=kind, output=output, **options)
 
     def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:
         """The summary as a flat frame: one row for the run, or a row per link or application. See `bloatlab.frame`."""
-        return importlib.import_module("bloatlab.summaries").frame([self], per)
+        return public.find("frame")([self], per)
 
     def _repr_html_(self) -> str:
         """The summary's tables, for notebooks."""
-        return importlib.import_module("bloatlab.summaries").as_html(self)
+        return public.find("as_html")(self)
 
     def __repr__(self) -> str:
         """The run in a few lines: a line per link and per application, and the names of the tables."""

@@ -48,10 +48,40 @@ def test_a_circle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: 
     write("c/tests.rs", "use crate::a::A;\n")
     files = layers.sources(tmp_path)
     assert layers.imports(files)[("a",)] == {("b",), ("c",)}
-    assert layers.circles(files) == []
+    assert layers.circles(layers.imports(files)) == []
     # the way back: by a path in an expression
     write("c.rs", "pub struct Far;\nfn back() { crate::a::go() }\n")
-    assert layers.circles(layers.sources(tmp_path)) == [["a", "c"]]
+    assert layers.circles(layers.imports(layers.sources(tmp_path))) == [[("a",), ("c",)]]
+
+
+def test_modules_import_one_another_without_circles():
+    assert layers.python_circle_problems(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from house import top",
+        "import house.top",
+        "def late():\n    from house.top import Roof",
+        "def late():\n    from house import Roof",
+        "from .. import top",
+        "if TYPE_CHECKING:\n    from house.top import Roof",
+        "import importlib\ndef late():\n    importlib.import_module('house.top')",
+        "from importlib import import_module\nNAME = 'top'\ndef late():\n    import_module(f'house.{NAME}')",
+    ],
+)
+def test_a_planted_circle_of_python_is_found(tmp_path: Path, back: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(layers, "WAITING", [])
+    house = tmp_path / "house"
+    (house / "cellar").mkdir(parents=True)
+    (house / "__init__.py").write_text("from house.top import Roof\n")
+    (house / "top.py").write_text("from house.cellar import wine\nfrom house import _core\nclass Roof: ...\n")
+    (house / "cellar" / "__init__.py").write_text('"""Says house.top, and imports nothing."""\n')
+    (house / "cellar" / "wine.py").write_text("import json\nNAME = 'house.top'\n")
+    assert layers.python_circle_problems(house) == []
+    (house / "cellar" / "wine.py").write_text(back + "\n")
+    assert layers.python_circle_problems(house) == ["house.cellar.wine, house.top import one another in a circle"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from bloatlab.advice import asked, recommend
 from bloatlab.advice import catalogue as catalogue_of
 from bloatlab.advice.options import Option, options
 from bloatlab.advice.race import Raced, race
-from bloatlab.advice.recommend import CLOSE, preferred
+from bloatlab.advice.recommend import preferred
+from bloatlab.advice.recommendation import CLOSE
 from bloatlab.advice.score import Judged
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval

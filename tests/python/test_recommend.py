@@ -16,9 +16,9 @@ from bloatlab.advice import AdviceError, Recommendation, asked, names, recommend
 from bloatlab.advice import catalogue as catalogue_of
 from bloatlab.advice.line import line, rtts
 from bloatlab.advice.options import options
+from bloatlab.advice.recommendation import sentence, sure
 from bloatlab.advice.score import LEAST, Judged, Value, front, points_of
 from bloatlab.advice.settings import limits, settings
-from bloatlab.advice.words import sentence, sure
 from bloatlab.cli.main import call
 from bloatlab.statistics import interval
 from bloatlab.sweep import Store

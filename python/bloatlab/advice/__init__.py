@@ -1,7 +1,8 @@
 """What to set a device's buffer and queue to: simulated, judged, said in words. `recommend` is the door."""
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, names
-from bloatlab.advice.recommend import Question, Recommendation, answered, asked, recommend
+from bloatlab.advice.recommend import answered, asked, recommend
+from bloatlab.advice.recommendation import Question, Recommendation
 
 __all__ = [
     "AdviceError",

@@ -10,10 +10,18 @@ import polars as pl
 
 from bloatlab.advice.line import UP
 from bloatlab.advice.race import Verdict
-from bloatlab.advice.recommend import Recommendation
+from bloatlab.advice.recommendation import (
+    FEW_SEEDS,
+    Recommendation,
+    asked_words,
+    cell,
+    chosen_words,
+    sentence,
+    sure,
+    wrong,
+)
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import limits, settings
-from bloatlab.advice.words import FEW_SEEDS, asked_words, cell, chosen_words, sentence, sure, wrong
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 
 #: Options of which a terminal shows all.

@@ -9,10 +9,18 @@ from pathlib import Path
 from bloatlab import files
 from bloatlab.advice.layout import as_data, frame, options_table, ranked, wrong_table
 from bloatlab.advice.line import UP
-from bloatlab.advice.recommend import Recommendation
+from bloatlab.advice.recommendation import (
+    Recommendation,
+    asked_words,
+    cell,
+    chosen_words,
+    grouped,
+    sentence,
+    sure,
+    wrong,
+)
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
-from bloatlab.advice.words import asked_words, cell, chosen_words, grouped, sentence, sure, wrong
 from bloatlab.plots import Mark, Panel, Series, save_figure, style
 from bloatlab.report import (
     Answer,

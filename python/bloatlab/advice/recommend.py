@@ -8,132 +8,24 @@ done.sentence                     # the same with its reason
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
-from bloatlab.advice.catalogue import AdviceError, Device, Discipline, Load, Objective, Wanted
-from bloatlab.advice.line import Line
+from bloatlab.advice.catalogue import AdviceError, Device, Discipline, Load
 from bloatlab.advice.options import Option, option, options, standards, today
-from bloatlab.advice.race import Compared, Raced, budget, race
-from bloatlab.advice.remedies import Remedy, failed, remedies
+from bloatlab.advice.race import Raced, budget, race
+from bloatlab.advice.recommendation import MOST_SEEDS, QUICK_SEEDS, SEEDS, Guess, Question, Recommendation, alike
+from bloatlab.advice.remedies import failed, remedies
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, concerned, front
-from bloatlab.scenario import Scenario
 from bloatlab.sweep import Executor, Store, Watch, silent
-
-#: The most seeds of an option unless told otherwise, the most that may be asked for, and those of a quick look.
-SEEDS, MOST_SEEDS, QUICK_SEEDS = 10, 1000, 1
 
 #: Runs that may be asked for.
 MOST_RUNS = 1_000_000
 
-#: Points on average within which an option that is not separated from the best may be kept.
-CLOSE = 5.0
 
 #: Round trips that a single one is tried at when it is wrong, and the seeds of that.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: of which line and device, under which load, wanting what.
-
-    `seeds` is the most of one option, `runs` the most of the race. A `quick` look has one seed and gives no verdict.
-    `first` is the first seed.
-    """
-
-    line: Line
-    device: Device
-    load: Load
-    objective: Objective
-    seeds: int = SEEDS
-    runs: int = 0
-    quick: bool = False
-    first: int = 1
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        """The measures that count here."""
-        return concerned(self.objective, self.load)
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """An option whose buffer was made for one round trip (None: the recommended one), at the true round trips, s."""
-
-    option: Option
-    guess: float | None
-    at: Mapping[float, Judged]
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The answer: every option judged, the chosen one, how the race ended, what a wrong round trip costs.
-
-    The leader has the most points; `best` is what to set: the leader, or what is as good as far as the race tells and
-    is on, or named by the device's standard. `failing` are the measures in which the choice fails where every option
-    fails in some; `remedies` is what was tried elsewhere in that case.
-    """
-
-    question: Question
-    judged: Sequence[Judged]
-    best: Judged
-    raced: Raced
-    front: Sequence[Judged]
-    guesses: Sequence[Guess]
-    today: Judged | None
-    failing: Sequence[Wanted]
-    remedies: Sequence[Remedy]
-    runs: int
-    found: int
-
-    @property
-    def lead(self) -> Judged:
-        """The option with the most points."""
-        return self.raced.lead
-
-    @property
-    def others(self) -> Sequence[Compared]:
-        """All but the leader, the nearest first."""
-        return self.raced.others
-
-    @property
-    def tied(self) -> Sequence[Compared]:
-        """What can be set and is known to differ from the leader by less than somebody would notice."""
-        return self._with("tied")
-
-    @property
-    def open(self) -> Sequence[Compared]:
-        """What can be set and is not separated from the leader."""
-        return self._with("not separated")
-
-    @property
-    def behind(self) -> Sequence[Compared]:
-        """What can be set and is known to be worse than the leader."""
-        return self._with("behind")
-
-    def _with(self, verdict: str) -> list[Compared]:
-        return [c for c in self.others if c.verdict == verdict and c.judged.option.discipline.settable]
-
-    @property
-    def alike(self) -> Sequence[Judged]:
-        """The leader and what may be set in its stead."""
-        return alike(self.raced)
-
-    @property
-    def sentence(self) -> str:
-        """The choice with its reason."""
-        from bloatlab.advice.words import sentence  # noqa: PLC0415  which says what this is
-
-        return sentence(self)
-
-    def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
-        """The scenario of an option (the recommended one) at the longest round trip."""
-        q = self.question
-        chosen = (of or self.best).option
-        name = f"{q.device.name}, {chosen.name}"
-        return line_of.build(q.line, q.device, q.load, chosen.queues, rtt=q.line.rtts[-1], seed=seed, name=name)
 
 
 def asked(
@@ -266,17 +158,6 @@ def answered(
     )
 
 
-def alike(raced: Raced) -> list[Judged]:
-    """The leader, what is tied with it, and what is neither separated from it nor far from it on average."""
-    found = [
-        c.judged
-        for c in raced.others
-        if c.judged.option.discipline.settable
-        and (c.verdict == "tied" or (c.verdict == "not separated" and c.by.mean <= CLOSE))
-    ]
-    return [raced.lead, *found]
-
-
 def preferred(question: Question, raced: Raced) -> Judged:
     """What to set of what is alike: what the device has today, then what its standard names, then the same disciplines.
 
@@ -326,6 +207,3 @@ def _nearest(all_: Sequence[Option], discipline: Discipline, size: int) -> Optio
     """The option of a discipline with the nearest buffer."""
     same = [o for o in all_ if o.discipline is discipline]
     return min(same, key=lambda o: abs(o.size - size), default=None)
-
-
-__all__ = ["Guess", "Question", "Recommendation", "answered", "asked", "recommend"]

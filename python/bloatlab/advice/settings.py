@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bloatlab.advice.line import DOWN, UP
-from bloatlab.advice.recommend import Recommendation
+from bloatlab.advice.recommendation import Recommendation
 from bloatlab.tables import number
 from bloatlab.terminal import wrapped
 

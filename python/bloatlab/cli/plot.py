@@ -12,7 +12,8 @@ from cyclopts import Parameter
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.flent import FlentError
 from bloatlab.plots import Unfit
-from bloatlab.plots.kinds import NAMES, Asked
+from bloatlab.plots.kind import Asked
+from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.plot import drawing_of, suffix_of
 from bloatlab.plots.style import Log, Width

@@ -160,8 +160,8 @@ def _arguments() -> list[str]:
 
 def _print(of: Recommendation, *, everything: bool) -> None:
     from bloatlab.advice.layout import options_table, ranked, shown, wrong_table  # noqa: PLC0415
+    from bloatlab.advice.recommendation import asked_words, sentence, sure, wrong  # noqa: PLC0415
     from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
-    from bloatlab.advice.words import asked_words, sentence, sure, wrong  # noqa: PLC0415
 
     out = Console()
 

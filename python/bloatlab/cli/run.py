@@ -16,7 +16,7 @@ from bloatlab.cli.common import BadInput, fresh, overrides, say_notes, scenario,
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.plots import SUFFIXES
-from bloatlab.plots.kinds import Asked
+from bloatlab.plots.kind import Asked
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run

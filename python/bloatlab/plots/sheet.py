@@ -7,9 +7,7 @@ and never becomes a label of matplotlib's own, of which some (with an underscore
 from __future__ import annotations
 
 import textwrap
-import warnings
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +15,7 @@ import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.draw import thin
+from bloatlab.plots.kind import Asked
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Width
 
@@ -24,24 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bloatlab.plots.kinds import Asked
-
 #: What marks a label at the right edge; also the group that it is in, in SVG.
 _BESIDE = "beside"
 
 #: How tall a line of text is, over its size.
 _LINE = 1.25
-
-
-@contextmanager
-def drawing(width: Width) -> Generator[None]:
-    """The look of a sheet, for everything that makes or writes it."""
-    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
-
-    look: Any = style.rc(width)
-    with rc_context(look), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name in a script that the font has not
-        yield
 
 
 @dataclass
@@ -63,7 +49,7 @@ class Sheet:
 
 
 def sheet(width: Width, height: float) -> Sheet:
-    """An empty figure; `height` is over its width. Used within `drawing`."""
+    """An empty figure; `height` is over its width. Used within `style.drawing`."""
     from bloatlab.plots.shown import Shown  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches

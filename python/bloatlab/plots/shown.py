@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bloatlab.plots.sheet import drawing
-from bloatlab.plots.style import WIDTHS, Width
+from bloatlab.plots.style import WIDTHS, Width, drawing
 
 
 class Shown(Figure):

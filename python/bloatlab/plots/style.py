@@ -7,7 +7,9 @@ in SVG, so it can be searched and takes the page's own font.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -134,3 +136,14 @@ def rc(width: Width) -> dict[str, Any]:
         "axes.labelpad": 4.0 * scale,
     }
     return {k: v for k, v in RC.items() if k != "axes.prop_cycle"} | sized | own
+
+
+@contextmanager
+def drawing(width: Width) -> Generator[None]:
+    """The look of a figure of this width, for everything that makes or writes it."""
+    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
+
+    look: Any = rc(width)
+    with rc_context(look), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name in a script that the font has not
+        yield

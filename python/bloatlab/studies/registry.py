@@ -1,12 +1,11 @@
-"""Which studies there are, and what each must offer. A study's module is imported only when it is asked for."""
+"""Which studies there are, and what each must offer."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from bloatlab.scenario import Override
 from bloatlab.sweep import Executor, Store, default_jobs
@@ -120,10 +119,3 @@ STUDIES: dict[str, str] = {name: publication.title for name, publication in PUBL
 
 #: Studies whose cases run on the live bench, too.
 ON_KERNELS = frozenset({"csc458"})
-
-
-def study(name: str) -> Study:
-    """The study called `name`. Raises `KeyError` for one that is not in `STUDIES`."""
-    if name not in STUDIES:
-        raise KeyError(name)
-    return cast("Study", importlib.import_module(f"bloatlab.studies.{name}"))

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
 from bloatlab.plots.places import free_labels

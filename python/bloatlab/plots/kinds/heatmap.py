@@ -11,7 +11,7 @@ import polars as pl
 
 from bloatlab.differences import direction
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.style import WIDTHS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.sheet import Sheet, curve, legend, log_scale, settle, sheet
 from bloatlab.plots.style import WIDTHS

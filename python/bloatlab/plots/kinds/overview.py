@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, what
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds.cdf import draw_cdf
 from bloatlab.plots.kinds.series import lacks
 from bloatlab.plots.labels import safe

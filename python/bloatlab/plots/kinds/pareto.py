@@ -19,7 +19,7 @@ import numpy as np
 
 from bloatlab.differences import direction
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.places import free_labels
 from bloatlab.plots.sheet import legend, log_scale, sheet

@@ -18,7 +18,7 @@ import numpy as np
 
 from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.subjects import Run, Unfit
 

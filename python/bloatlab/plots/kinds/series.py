@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.measures import flows, pings, recorded
 from bloatlab.plots.sheet import Sheet, legend, settle, sheet
 from bloatlab.plots.strips import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of

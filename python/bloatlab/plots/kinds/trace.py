@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.kinds import Asked, Kind
+from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, window
 from bloatlab.plots.sheet import beside, curve, fits_beside, line_labels, rug, settle, sheet

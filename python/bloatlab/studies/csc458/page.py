@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from bloatlab.report import Block, Drawn, Page, Section, TableBlock
+from bloatlab.report import Answer, Block, Drawn, Page, Section, TableBlock
 from bloatlab.studies import layout as shared
+from bloatlab.studies.claims import Checked
 from bloatlab.studies.csc458 import layout
+from bloatlab.studies.csc458.answer import answer
 from bloatlab.studies.csc458.compare import __doc__ as doc
 from bloatlab.studies.csc458.compare import rules
-from bloatlab.studies.kit import About, compose, figures_section, rules_prose
-
-if TYPE_CHECKING:
-    from bloatlab.studies.csc458.study import Reproduction
+from bloatlab.studies.csc458.measure import Measures
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "The Mininet bufferbloat lab",
@@ -23,6 +24,52 @@ ABOUT = About(
     "serves it a page every two seconds. The lab’s own Mininet kit shows round trips twice those of the report’s equation (2): "
     "its queues count super-segments of two segments as one packet. Here both ways stand side by side.",
 )
+
+
+@dataclass(frozen=True)
+class Live:
+    """The runs on kernels: what each measured, and why some are invalid."""
+
+    measures: Mapping[str, Measures]
+    invalid: Mapping[str, str]
+
+    def as_data(self) -> dict[str, Any]:
+        """Measures and verdicts as JSON."""
+        return {
+            case: {"valid": case not in self.invalid, "invalid_because": self.invalid.get(case), **_plain(own)}
+            for case, own in self.measures.items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    simulated: Mapping[str, Sequence[Measures]]
+    second_reading: Sequence[Checked]
+    experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
+    live: Live | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON, the claims in the second reading, and `live` with --live."""
+        data = super().as_data() | {"claims_by_duplicate_acks": [claim.as_data() for claim in self.second_reading]}
+        return data if self.live is None else data | {"live": self.live.as_data()}
+
+    def tables(self) -> Sequence[TextTable]:
+        """Published beside ours, every case, the kernels and the experiments that were asked for."""
+        found = [layout.published_table(self.scorecard), layout.cases_table(self.simulated)]
+        if self.live is not None:
+            found.append(layout.live_table(self.simulated, self.live.measures, self.live.invalid))
+        found += [layout.experiment_table(name, runs) for name, runs in self.experiments.items()]
+        return [*found, layout.readings_table(self.claims, self.second_reading)]
+
+    def answer(self) -> Answer:
+        """Whether a smaller buffer is the remedy."""
+        return answer(self.simulated, self.scorecard.seeds)
+
+
+def _plain(own: Measures) -> dict[str, float | None]:
+    return {name: value if value == value else None for name, value in own.items()}  # noqa: PLR0124  NaN is null
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:

@@ -7,29 +7,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from bloatlab import live
-from bloatlab.report import Answer
 from bloatlab.results import save
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
-from bloatlab.studies.claims import Checked, check_all
-from bloatlab.studies.csc458 import figures, layout
-from bloatlab.studies.csc458.answer import answer
+from bloatlab.studies.claims import check_all
+from bloatlab.studies.csc458 import figures
 from bloatlab.studies.csc458.build import JITTER_SECONDS, Case, Lab, build, cases, experiment_cases, live_cases
 from bloatlab.studies.csc458.claims import CLAIMS
 from bloatlab.studies.csc458.compare import NIC, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
-from bloatlab.studies.csc458.page import page
+from bloatlab.studies.csc458.page import Live, Reproduction, page
 from bloatlab.studies.folder import file_name
-from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
+from bloatlab.studies.kit import begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.registry import Options
 from bloatlab.sweep import At, Gathered, Measure
-from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 20
 QUICK_SEEDS = 2
@@ -43,48 +40,6 @@ QUICK_WARNING = (
 )
 
 _Runs = dict[str, list[Measures]]
-
-
-@dataclass(frozen=True)
-class Live:
-    """The runs on kernels: what each measured, and why some are invalid."""
-
-    measures: Mapping[str, Measures]
-    invalid: Mapping[str, str]
-
-    def as_data(self) -> dict[str, Any]:
-        """Measures and verdicts as JSON."""
-        return {
-            case: {"valid": case not in self.invalid, "invalid_because": self.invalid.get(case), **_plain(own)}
-            for case, own in self.measures.items()
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction(Reproduced):
-    """The study reproduced."""
-
-    simulated: Mapping[str, Sequence[Measures]]
-    second_reading: Sequence[Checked]
-    experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
-    live: Live | None
-
-    def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON, the claims in the second reading, and `live` with --live."""
-        data = super().as_data() | {"claims_by_duplicate_acks": [claim.as_data() for claim in self.second_reading]}
-        return data if self.live is None else data | {"live": self.live.as_data()}
-
-    def tables(self) -> Sequence[TextTable]:
-        """Published beside ours, every case, the kernels and the experiments that were asked for."""
-        found = [layout.published_table(self.scorecard), layout.cases_table(self.simulated)]
-        if self.live is not None:
-            found.append(layout.live_table(self.simulated, self.live.measures, self.live.invalid))
-        found += [layout.experiment_table(name, runs) for name, runs in self.experiments.items()]
-        return [*found, layout.readings_table(self.claims, self.second_reading)]
-
-    def answer(self) -> Answer:
-        """Whether a smaller buffer is the remedy."""
-        return answer(self.simulated, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -176,7 +131,3 @@ def _write(done: Reproduction, gathered: Gathered[At]) -> None:
     first = of_first_seed(gathered)
     drawings = figures.draw({key: frames for key, (_, frames) in first.items() if frames})
     bind(done, page(done, drawings), drawings, gathered.frame(), scenarios_of(gathered))
-
-
-def _plain(own: Measures) -> dict[str, float | None]:
-    return {name: value if value == value else None for name, value in own.items()}  # noqa: PLR0124  NaN is null

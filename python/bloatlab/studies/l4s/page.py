@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from bloatlab.report import Drawn, Page, Section, TableBlock
+from bloatlab.report import Answer, Drawn, Page, Section, TableBlock
 from bloatlab.studies import layout as shared
-from bloatlab.studies.kit import About, compose, figures_section, rules_prose
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.studies.l4s import layout
+from bloatlab.studies.l4s.answer import answer
 from bloatlab.studies.l4s.compare import __doc__ as doc
 from bloatlab.studies.l4s.compare import rules
-
-if TYPE_CHECKING:
-    from bloatlab.studies.l4s.study import Reproduction
+from bloatlab.studies.scorecard import Cell
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "Low latency, low loss, scalable throughput",
@@ -22,6 +23,29 @@ ABOUT = About(
     "the two so that they share the link. What its documents promise and what its tests measured stand here beside runs of Prague, "
     "CUBIC and Reno through DualPI2, and beside datagrams that answer nothing.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    measures: Runs
+    groups: Mapping[str, Sequence[Cell]]
+
+    def tables(self) -> Sequence[TextTable]:
+        """The pairs, and each group of cells."""
+        found = [layout.parts_table(self.groups), layout.misses_table(self.groups, self.measures)]
+        if "shared" in self.groups:
+            found.append(layout.shared_table(self.groups["shared"], self.measures))
+        found.append(layout.steps_table(self.measures))
+        for name, title in layout.TITLES.items():
+            if name in self.groups:
+                found.append(layout.group_table(self.scorecard, self.groups[name], title))
+        return [*found, layout.slowest_table(self.measures), layout.queue_table(self.measures)]
+
+    def answer(self) -> Answer:
+        """Whether the low-latency queue is as short as promised."""
+        return answer(self.measures, self.scorecard.seeds)
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:

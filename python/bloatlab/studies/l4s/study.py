@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
-from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.kit import Reproduced, begin, bind, by_case, scenarios_of, simulate
-from bloatlab.studies.l4s import figures, layout
-from bloatlab.studies.l4s.answer import answer
+from bloatlab.studies.claims import check_all
+from bloatlab.studies.kit import begin, bind, by_case, scenarios_of, simulate
+from bloatlab.studies.l4s import figures
 from bloatlab.studies.l4s.build import build
 from bloatlab.studies.l4s.cases import Case
 from bloatlab.studies.l4s.claims import CLAIMS
 from bloatlab.studies.l4s.compare import scorecard
 from bloatlab.studies.l4s.measure import MEASURE
-from bloatlab.studies.l4s.page import page
+from bloatlab.studies.l4s.page import Reproduction, page
 from bloatlab.studies.l4s.plan import cases, quick
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Cell
-from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 20
 QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, and a slice of the cases, so that it proves nothing."
 
 #: What is asked for by name: nothing; every experiment always runs.
 EXPERIMENTS: dict[str, str] = {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction(Reproduced):
-    """The study reproduced."""
-
-    measures: Runs
-    groups: Mapping[str, Sequence[Cell]]
-
-    def tables(self) -> Sequence[TextTable]:
-        """The pairs, and each group of cells."""
-        found = [layout.parts_table(self.groups), layout.misses_table(self.groups, self.measures)]
-        if "shared" in self.groups:
-            found.append(layout.shared_table(self.groups["shared"], self.measures))
-        found.append(layout.steps_table(self.measures))
-        for name, title in layout.TITLES.items():
-            if name in self.groups:
-                found.append(layout.group_table(self.scorecard, self.groups[name], title))
-        return [*found, layout.slowest_table(self.measures), layout.queue_table(self.measures)]
-
-    def answer(self) -> Answer:
-        """Whether the low-latency queue is as short as promised."""
-        return answer(self.measures, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:

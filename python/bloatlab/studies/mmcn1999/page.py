@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from bloatlab.report import Block, Drawn, Page, Section, TableBlock
+import polars as pl
+
+from bloatlab.report import Answer, Block, Drawn, Page, Section, TableBlock
 from bloatlab.studies import layout as shared
-from bloatlab.studies.kit import About, compose, figures_section, rules_prose
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.studies.mmcn1999 import layout
+from bloatlab.studies.mmcn1999.answer import answer
+from bloatlab.studies.mmcn1999.build import EXPERIMENTS, names, sensitivity_cases
 from bloatlab.studies.mmcn1999.compare import __doc__ as doc
-from bloatlab.studies.mmcn1999.compare import rules
-
-if TYPE_CHECKING:
-    from bloatlab.studies.mmcn1999.study import Reproduction
+from bloatlab.studies.mmcn1999.compare import medians, rules
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "Class-based thresholds against unresponsive traffic",
@@ -22,6 +26,49 @@ ABOUT = About(
     "respond. One queue with accounts per class (CBT) is to protect TCP from the blast and the conferences from both, with "
     "less state than accounts per flow (FRED) or queues per class (CBQ).",
 )
+
+
+#: Seeds of what is reported and not gated.
+SENSITIVITY_SEEDS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    runs_by_key: Runs
+    #: TCP over time of the first seed, by queue.
+    tcp: Mapping[str, pl.DataFrame]
+    experiments: Mapping[str, Sequence[str]]
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON, and the medians of every case."""
+        return super().as_data() | {"medians": medians(self.runs_by_key)}
+
+    def own_tables(self) -> Sequence[TextTable]:
+        """The queues, the sensitivity, and the experiments that were asked for."""
+        runs = self.runs_by_key
+        found = [
+            layout.schemes_table(runs),
+            layout.state_table(runs),
+            layout.small_table(runs),
+            layout.cases_table("Sensitivity", runs, names(sensitivity_cases()), note=_NOTE),
+        ]
+        return found + [
+            layout.cases_table(EXPERIMENTS[name], runs, keys, voice=name == "classes")
+            for name, keys in self.experiments.items()
+        ]
+
+    def tables(self) -> Sequence[TextTable]:
+        """The study's own, then the orders and every number of the slides."""
+        return [*self.own_tables(), layout.gates_table(self.scorecard), layout.rows_table(self.scorecard)]
+
+    def answer(self) -> Answer:
+        """Who protects TCP and the conferences."""
+        return answer(self.runs_by_key, self.tcp, self.scorecard.seeds)
+
+
+_NOTE = f"Two things at once are never changed. {SENSITIVITY_SEEDS} seeds."
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:

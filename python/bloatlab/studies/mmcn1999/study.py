@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
-from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
-from bloatlab.studies.claims import Runs
-from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
-from bloatlab.studies.mmcn1999 import figures, layout
-from bloatlab.studies.mmcn1999.answer import answer
+from bloatlab.studies.kit import begin, bind, by_case, of_first_seed, scenarios_of, simulate
+from bloatlab.studies.mmcn1999 import figures
 from bloatlab.studies.mmcn1999.build import (
-    EXPERIMENTS,
     Case,
     build,
     experiment_cases,
@@ -24,60 +18,18 @@ from bloatlab.studies.mmcn1999.build import (
     second_reading,
     sensitivity_cases,
 )
-from bloatlab.studies.mmcn1999.compare import findings, medians, scorecard
+from bloatlab.studies.mmcn1999.compare import findings, scorecard
 from bloatlab.studies.mmcn1999.measure import measure, series
-from bloatlab.studies.mmcn1999.page import page
+from bloatlab.studies.mmcn1999.page import SENSITIVITY_SEEDS, Reproduction, page
 from bloatlab.studies.mmcn1999.small import Small, build_small, measure_small, series_small, small_cases
 from bloatlab.studies.registry import Options
 from bloatlab.sweep import At, Gathered, Measure
-from bloatlab.tables import TextTable
 
 QUICK_SEEDS = 2
 QUICK_WARNING = "A quick look: two seeds. The orderings are asked of ten, so this proves nothing."
-#: Seeds of what is reported and not gated.
-SENSITIVITY_SEEDS = 2
 
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction(Reproduced):
-    """The study reproduced."""
-
-    runs_by_key: Runs
-    #: TCP over time of the first seed, by queue.
-    tcp: Mapping[str, pl.DataFrame]
-    experiments: Mapping[str, Sequence[str]]
-
-    def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON, and the medians of every case."""
-        return super().as_data() | {"medians": medians(self.runs_by_key)}
-
-    def own_tables(self) -> Sequence[TextTable]:
-        """The queues, the sensitivity, and the experiments that were asked for."""
-        runs = self.runs_by_key
-        found = [
-            layout.schemes_table(runs),
-            layout.state_table(runs),
-            layout.small_table(runs),
-            layout.cases_table("Sensitivity", runs, names(sensitivity_cases()), note=_NOTE),
-        ]
-        return found + [
-            layout.cases_table(EXPERIMENTS[name], runs, keys, voice=name == "classes")
-            for name, keys in self.experiments.items()
-        ]
-
-    def tables(self) -> Sequence[TextTable]:
-        """The study's own, then the orders and every number of the slides."""
-        return [*self.own_tables(), layout.gates_table(self.scorecard), layout.rows_table(self.scorecard)]
-
-    def answer(self) -> Answer:
-        """Who protects TCP and the conferences."""
-        return answer(self.runs_by_key, self.tcp, self.scorecard.seeds)
-
-
-_NOTE = f"Two things at once are never changed. {SENSITIVITY_SEEDS} seeds."
 
 
 def reproduce(options: Options) -> Reproduction:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from bloatlab.report import Block, Drawn, Page, Prose, Section, TableBlock
+from bloatlab.report import Answer, Block, Drawn, Page, Prose, Section, TableBlock
 from bloatlab.studies import layout as shared
-from bloatlab.studies.kit import About, compose, figures_section
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section
 from bloatlab.studies.scte2013 import layout
-
-if TYPE_CHECKING:
-    from bloatlab.studies.scte2013.study import Reproduction
+from bloatlab.studies.scte2013.answer import answer
+from bloatlab.studies.scte2013.experiments import Experiment
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "Minimizing bufferbloat in DOCSIS 3.0 modems",
@@ -20,6 +21,23 @@ ABOUT = About(
     "rate; behind it stand saturated tail-dropping (Type C), LRED (Type B), a queue for each session (Type A), and both. "
     "Every quantitative statement of the paper stands here beside ours, judged by ranges fixed before the first run.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    experiments: Sequence[Experiment]
+    measures: Runs
+
+    def tables(self) -> Sequence[TextTable]:
+        """Every statement, and every experiment but the one that the figures show."""
+        asked = [layout.experiment_table(e, self.measures) for e in self.experiments if e.name != "figures"]
+        return [shared.statements_table(self.scorecard, "Every statement of the paper"), *asked]
+
+    def answer(self) -> Answer:
+        """Which management keeps a game playable."""
+        return answer(self.measures, self.scorecard.seeds)
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:

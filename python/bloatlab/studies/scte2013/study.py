@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import polars as pl
 
-from bloatlab.report import Answer
-from bloatlab.studies import layout as shared
 from bloatlab.studies.claims import Runs, check_all
-from bloatlab.studies.kit import Reproduced, begin, bind, run
+from bloatlab.studies.kit import begin, bind, run
 from bloatlab.studies.registry import Options
-from bloatlab.studies.scte2013 import figures, layout
-from bloatlab.studies.scte2013.answer import answer
+from bloatlab.studies.scte2013 import figures
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.considerations import Consideration, consider
 from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
-from bloatlab.studies.scte2013.page import page
+from bloatlab.studies.scte2013.page import Reproduction, page
 from bloatlab.studies.scte2013.statements import scorecard
 from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
 from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
 from bloatlab.sweep import At, Gathered, Measure
-from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 1
@@ -42,23 +37,6 @@ CONSIDERED = Measure("scte2013-considerations", consider)
 TOLD = Measure("scte2013-text", tell)
 
 _Ran = Gathered[At]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction(Reproduced):
-    """The study reproduced."""
-
-    experiments: Sequence[Experiment]
-    measures: Runs
-
-    def tables(self) -> Sequence[TextTable]:
-        """Every statement, and every experiment but the one that the figures show."""
-        asked = [layout.experiment_table(e, self.measures) for e in self.experiments if e.name != "figures"]
-        return [shared.statements_table(self.scorecard, "Every statement of the paper"), *asked]
-
-    def answer(self) -> Answer:
-        """Which management keeps a game playable."""
-        return answer(self.measures, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:

@@ -1,5 +1,5 @@
 """What thirteen years have changed: the loads of CableLabs 2012 on the equipment of then and of today. See README.md."""
 
-from bloatlab.studies.today.study import EXPERIMENTS, Reproduction, reproduce
+from bloatlab.studies.today.study import EXPERIMENTS, reproduce
 
-__all__ = ["EXPERIMENTS", "Reproduction", "reproduce"]
+__all__ = ["EXPERIMENTS", "reproduce"]

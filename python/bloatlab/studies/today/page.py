@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
-from bloatlab.report import Drawn, Page, Section, TableBlock
-from bloatlab.studies.claims import Runs
-from bloatlab.studies.kit import About, compose, figures_section, rules_prose
+from bloatlab.report import Answer, Drawn, Page, Section, TableBlock
+from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.studies.layout import statements_table
+from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.today import layout
+from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import __doc__ as setup
 from bloatlab.studies.today.cases import Line, Stack, considered
 from bloatlab.studies.today.compare import __doc__ as doc
 from bloatlab.studies.today.considerations import Consideration
 from bloatlab.studies.today.considerations import __doc__ as asked
-
-if TYPE_CHECKING:
-    from bloatlab.studies.today.study import Reproduction
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "Thirteen years of bufferbloat",
@@ -33,6 +35,42 @@ TITLES = (
     ("page_s", "Pages, load by load: median, s", 2),
     ("call_mos", "The call, load by load: MOS", 2),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    measures: Runs
+
+    @property
+    def met(self) -> bool | None:
+        """Whether every identity holds; None for a quick look."""
+        if self.scorecard.proves_nothing:
+            return None
+        return all(cell.verdict is Verdict.WITHIN for cell in self.scorecard.cells)
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON, and the medians over seeds of every case."""
+        medians = {
+            key: {name: median for name in rows[0] if (median := median_of(self.measures, key, name)) is not None}
+            for key, rows in self.measures.items()
+        }
+        finite = {key: {n: v if math.isfinite(v) else None for n, v in of.items()} for key, of in medians.items()}
+        return super().as_data() | {"medians": finite}
+
+    def tables(self) -> Sequence[TextTable]:
+        """Every line and TCP, and the game load by load."""
+        return [
+            layout.lines_table(self.measures),
+            layout.loads_table(self.measures, "game_p99_ms", "The game, load by load: 99th percentile, ms", 0),
+            layout.game_table(self.measures),
+            statements_table(self.scorecard, "Closed forms and identities"),
+        ]
+
+    def answer(self) -> Answer:
+        """What thirteen years have changed."""
+        return answer(self.measures, self.scorecard.seeds)
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:

@@ -1,22 +1,141 @@
-"""A recommendation in words: the choice, its reason in the units of the measures, and how sure it is."""
+"""A recommendation: the question, the choice, and both in words, with the reason and how sure it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from bloatlab.advice.catalogue import Wanted
-from bloatlab.advice.line import UP
-from bloatlab.advice.options import standards, today
-from bloatlab.advice.recommend import Question, Recommendation
+from bloatlab.advice import line as line_of
+from bloatlab.advice.catalogue import Device, Load, Objective, Wanted
+from bloatlab.advice.line import UP, Line
+from bloatlab.advice.options import Option, standards, today
+from bloatlab.advice.race import Compared, Raced
 from bloatlab.advice.remedies import Remedy
-from bloatlab.advice.score import Judged, Value
+from bloatlab.advice.score import Judged, Value, concerned
+from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, number
+
+#: The most seeds of an option unless told otherwise, the most that may be asked for, and those of a quick look.
+SEEDS, MOST_SEEDS, QUICK_SEEDS = 10, 1000, 1
+
+#: Points on average within which an option that is not separated from the best may be kept.
+CLOSE = 5.0
 
 #: A file by which the line's share is told, bytes.
 UPLOAD_BYTES = 100e6
 
 #: Seeds from which on a table has intervals: those of two are a dozen times their distance.
 FEW_SEEDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: of which line and device, under which load, wanting what.
+
+    `seeds` is the most of one option, `runs` the most of the race. A `quick` look has one seed and gives no verdict.
+    `first` is the first seed.
+    """
+
+    line: Line
+    device: Device
+    load: Load
+    objective: Objective
+    seeds: int = SEEDS
+    runs: int = 0
+    quick: bool = False
+    first: int = 1
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        """The measures that count here."""
+        return concerned(self.objective, self.load)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """An option whose buffer was made for one round trip (None: the recommended one), at the true round trips, s."""
+
+    option: Option
+    guess: float | None
+    at: Mapping[float, Judged]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The answer: every option judged, the chosen one, how the race ended, what a wrong round trip costs.
+
+    The leader has the most points; `best` is what to set: the leader, or what is as good as far as the race tells and
+    is on, or named by the device's standard. `failing` are the measures in which the choice fails where every option
+    fails in some; `remedies` is what was tried elsewhere in that case.
+    """
+
+    question: Question
+    judged: Sequence[Judged]
+    best: Judged
+    raced: Raced
+    front: Sequence[Judged]
+    guesses: Sequence[Guess]
+    today: Judged | None
+    failing: Sequence[Wanted]
+    remedies: Sequence[Remedy]
+    runs: int
+    found: int
+
+    @property
+    def lead(self) -> Judged:
+        """The option with the most points."""
+        return self.raced.lead
+
+    @property
+    def others(self) -> Sequence[Compared]:
+        """All but the leader, the nearest first."""
+        return self.raced.others
+
+    @property
+    def tied(self) -> Sequence[Compared]:
+        """What can be set and is known to differ from the leader by less than somebody would notice."""
+        return self._with("tied")
+
+    @property
+    def open(self) -> Sequence[Compared]:
+        """What can be set and is not separated from the leader."""
+        return self._with("not separated")
+
+    @property
+    def behind(self) -> Sequence[Compared]:
+        """What can be set and is known to be worse than the leader."""
+        return self._with("behind")
+
+    def _with(self, verdict: str) -> list[Compared]:
+        return [c for c in self.others if c.verdict == verdict and c.judged.option.discipline.settable]
+
+    @property
+    def alike(self) -> Sequence[Judged]:
+        """The leader and what may be set in its stead."""
+        return alike(self.raced)
+
+    @property
+    def sentence(self) -> str:
+        """The choice with its reason."""
+        return sentence(self)
+
+    def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
+        """The scenario of an option (the recommended one) at the longest round trip."""
+        q = self.question
+        chosen = (of or self.best).option
+        name = f"{q.device.name}, {chosen.name}"
+        return line_of.build(q.line, q.device, q.load, chosen.queues, rtt=q.line.rtts[-1], seed=seed, name=name)
+
+
+def alike(raced: Raced) -> list[Judged]:
+    """The leader, what is tied with it, and what is neither separated from it nor far from it on average."""
+    found = [
+        c.judged
+        for c in raced.others
+        if c.judged.option.discipline.settable
+        and (c.verdict == "tied" or (c.verdict == "not separated" and c.by.mean <= CLOSE))
+    ]
+    return [raced.lead, *found]
 
 
 def asked_words(of: Question) -> str:
