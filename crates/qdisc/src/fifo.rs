@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Packets in order of arrival, in a ring that grows by doubling and never shrinks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fifo {
+pub(crate) struct Fifo {
     ring: VecDeque<PacketMeta>,
     bytes: u64,
 }
@@ -13,14 +13,14 @@ pub struct Fifo {
 impl Fifo {
     /// Appends `packet`.
     #[inline]
-    pub fn push(&mut self, packet: PacketMeta) {
+    pub(crate) fn push(&mut self, packet: PacketMeta) {
         self.bytes += packet.bytes();
         self.ring.push_back(packet);
     }
 
     /// Takes the oldest packet.
     #[inline]
-    pub fn pop(&mut self) -> Option<PacketMeta> {
+    pub(crate) fn pop(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_front()?;
         self.bytes -= packet.bytes();
         Some(packet)
@@ -28,7 +28,7 @@ impl Fifo {
 
     /// Takes the newest packet.
     #[inline]
-    pub fn pop_back(&mut self) -> Option<PacketMeta> {
+    pub(crate) fn pop_back(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_back()?;
         self.bytes -= packet.bytes();
         Some(packet)
@@ -36,23 +36,23 @@ impl Fifo {
 
     /// The oldest packet.
     #[inline]
-    pub fn front(&self) -> Option<&PacketMeta> {
+    pub(crate) fn front(&self) -> Option<&PacketMeta> {
         self.ring.front()
     }
 
     /// The newest packet.
     #[inline]
-    pub fn back(&self) -> Option<&PacketMeta> {
+    pub(crate) fn back(&self) -> Option<&PacketMeta> {
         self.ring.back()
     }
 
     /// All packets, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &PacketMeta> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PacketMeta> {
         self.ring.iter()
     }
 
     /// Takes the packet at `place`, counted from the oldest.
-    pub fn remove(&mut self, place: usize) -> Option<PacketMeta> {
+    pub(crate) fn remove(&mut self, place: usize) -> Option<PacketMeta> {
         let packet = self.ring.remove(place)?;
         self.bytes -= packet.bytes();
         Some(packet)
@@ -60,19 +60,19 @@ impl Fifo {
 
     /// The newest packet, to be marked.
     #[inline]
-    pub fn back_mut(&mut self) -> Option<&mut PacketMeta> {
+    pub(crate) fn back_mut(&mut self) -> Option<&mut PacketMeta> {
         self.ring.back_mut()
     }
 
     /// True when nothing waits.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
     /// Packets and bytes that wait.
     #[inline]
-    pub fn backlog(&self) -> Backlog {
+    pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: self.ring.len() as u32, bytes: self.bytes }
     }
 }

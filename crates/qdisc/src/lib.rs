@@ -10,7 +10,7 @@
 //! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, of a law in `law/list.rs`.
 
-pub mod cake;
+mod cake;
 pub mod class;
 mod counts;
 mod discipline;
@@ -22,15 +22,15 @@ mod limit;
 mod longest;
 mod params;
 mod queue;
-pub mod single;
+mod single;
 mod spec;
 pub mod tc;
 
 pub use counts::{ClassCount, ClassProbe, Count};
 pub use discipline::{Cx, QueueDiscipline};
-pub use fifo::Fifo;
+pub(crate) use fifo::Fifo;
 pub use law::list::{AnyLaw, LawSpec};
-pub use limit::Room;
+pub(crate) use limit::Room;
 pub use params::Params;
 pub use queue::{Counters, Queue};
-pub use spec::{Discipline, Info, Kind, OUTSIDE, QDISCS, Spec};
+pub use spec::{Discipline, OUTSIDE, QDISCS, Spec};

@@ -11,7 +11,7 @@ use units::{BitRate, Bytes, Limit, Problem};
 /// Source: tc pfifo and bfifo; ns-2 queue/drop-tail.   Units: bytes on the wire.
 /// Departs: ns-2's byte mode counts `limit` in mean packets; ours in bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Room {
+pub(crate) struct Room {
     limit: Limit,
     /// 1 under the ns-2 convention, else 0.
     short: u64,
@@ -22,13 +22,13 @@ pub struct Room {
 
 impl Room {
     /// A test for `limit`.
-    pub fn new(limit: Limit, ns2_off_by_one: bool) -> Self {
+    pub(crate) fn new(limit: Limit, ns2_off_by_one: bool) -> Self {
         Self { limit, short: u64::from(ns2_off_by_one), rate: BitRate(0), bytes: 0 }
     }
 
     /// True when `packet` may join `backlog`.
     #[inline]
-    pub fn fits(&mut self, backlog: Backlog, packet: &PacketMeta, link: &LinkView) -> bool {
+    pub(crate) fn fits(&mut self, backlog: Backlog, packet: &PacketMeta, link: &LinkView) -> bool {
         match self.limit {
             Limit::Packets(n) => u64::from(backlog.packets) + 1 + self.short <= u64::from(n),
             Limit::Bytes(b) => backlog.bytes + packet.bytes() + self.short <= b.0,
@@ -45,7 +45,7 @@ impl Room {
 
     /// Refuses a limit under which nothing can ever wait: less than a packet, or less than [`LEAST_BYTES`]. How many bytes a
     /// time is depends on the link: here it only must not be zero, and [`Room::validate_at`] judges it where the rate is known.
-    pub fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
+    pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
             Limit::Packets(n) => (u64::from(n) > short, format!("{}p", 1 + short)),
@@ -56,7 +56,7 @@ impl Room {
     }
 
     /// Refuses a limit in time that is less than the smallest packet at this sustained rate.
-    pub fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
+    pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));
         let (holds, least) = Self::judge(bytes, u64::from(ns2_off_by_one));

@@ -15,7 +15,7 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 
 /// The lengths of queues, in any unit; from 2^40 on they count as equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lengths {
+pub(crate) struct Lengths {
     lengths: Vec<u64>,
     /// Every queue once, [`standing`] as long as it was, the longest first: no place is greater than the one above it, `(i - 1) / 2`.
     heap: Vec<u64>,
@@ -37,7 +37,7 @@ fn number(standing: u64) -> usize {
 
 impl Lengths {
     /// There are so many queues from now on, no fewer than before; those that are new are empty.
-    pub fn resize(&mut self, queues: usize) {
+    pub(crate) fn resize(&mut self, queues: usize) {
         for i in self.lengths.len()..queues {
             self.lengths.push(0);
             self.places.push(i as u32);
@@ -47,7 +47,7 @@ impl Lengths {
 
     /// Queue `i` has grown to `length`.
     #[inline]
-    pub fn grown(&mut self, i: usize, length: u64) {
+    pub(crate) fn grown(&mut self, i: usize, length: u64) {
         self.lengths[i] = length;
         let key = standing(length, i);
         let place = self.places[i] as usize;
@@ -58,14 +58,14 @@ impl Lengths {
 
     /// Queue `i` has shrunk to `length`.
     #[inline]
-    pub fn shrunk(&mut self, i: usize, length: u64) {
+    pub(crate) fn shrunk(&mut self, i: usize, length: u64) {
         self.lengths[i] = length;
     }
 
     /// The longest queue, the first among equals, and its length; `None` when all are empty.
     ///
     /// Bound: a queue that sinks has shrunk since it last rose, or was on top.
-    pub fn longest(&mut self) -> Option<(usize, u64)> {
+    pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {
         loop {
             let top = *self.heap.first()?;
             let i = number(top);

@@ -61,7 +61,7 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
 }
 
 /// The place in `queue` of the ACK that its newest packet makes superfluous.   Bound: one look at each packet.
-pub fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
+pub(crate) fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
     let last = queue.backlog().packets.checked_sub(1)? as usize;
     let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
     if filter == AckFilter::Off || last == 0 {

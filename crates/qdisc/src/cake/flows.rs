@@ -26,7 +26,7 @@ use packet::{FlowTuple, PacketMeta};
 
 /// Where a queue stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Set {
+enum Set {
     /// Nowhere: empty, its law at rest.
     #[default]
     Out,
@@ -42,7 +42,7 @@ pub enum Set {
 
 /// One queue.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Flow {
+struct Flow {
     /// What waits.
     fifo: Fifo,
     /// The law's state.
@@ -51,7 +51,7 @@ pub struct Flow {
 
 /// All queues of a tin. What is looked at to find a queue, or to keep order, lies side by side, apart from the queues.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flows {
+pub(crate) struct Flows {
     isolation: Isolation,
     quantum: u32,
     /// What a turn gives by host load, from 1 on, bytes times 2^16.
@@ -75,7 +75,7 @@ pub struct Flows {
 
 impl Flows {
     /// No packet has come.
-    pub fn new(isolation: Isolation, quantum: u32) -> Self {
+    pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,
             quantum,
@@ -107,23 +107,23 @@ impl Flows {
 
     /// Queues with packets, and those in line for want of a look.
     #[inline]
-    pub fn active(&self) -> u32 {
+    pub(crate) fn active(&self) -> u32 {
         self.sparse + self.bulk
     }
 
     /// Sparse flows, waiting ones among them.
-    pub fn sparse(&self) -> u32 {
+    pub(crate) fn sparse(&self) -> u32 {
         self.sparse
     }
 
     /// Queues whose BLUE drops.
-    pub fn unresponsive(&self) -> u32 {
+    pub(crate) fn unresponsive(&self) -> u32 {
         self.all.iter().filter(|flow| flow.law.p_drop > 0.0).count() as u32
     }
 
     /// Bulk flows.
     #[inline]
-    pub fn bulk(&self) -> u32 {
+    pub(crate) fn bulk(&self) -> u32 {
         self.bulk
     }
 
@@ -143,7 +143,7 @@ impl Flows {
 
     /// The queue that a packet of `tuple` joins.   Bound: two looks at each place of a set.
     #[inline]
-    pub fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
+    pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
             self.start();
         }
@@ -208,13 +208,13 @@ impl Flows {
 
     /// `cost` bytes of queue `i` were sent.
     #[inline]
-    pub fn pays(&mut self, i: u16, cost: u64) {
+    pub(crate) fn pays(&mut self, i: u16, cost: u64) {
         self.deficits[i] -= (cost as i64) << 16;
     }
 
     /// Queue `i` takes `packet` in.
     #[inline]
-    pub fn push(&mut self, i: u16, packet: PacketMeta) {
+    pub(crate) fn push(&mut self, i: u16, packet: PacketMeta) {
         let fifo = &mut self.all[usize::from(i)].fifo;
         fifo.push(packet);
         self.lengths.grown(usize::from(i), fifo.backlog().bytes);
@@ -234,7 +234,7 @@ impl Flows {
 
     /// The oldest packet of queue `i` leaves it.
     #[inline]
-    pub fn pop(&mut self, i: u16) -> Option<PacketMeta> {
+    pub(crate) fn pop(&mut self, i: u16) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
         let packet = fifo.pop()?;
         self.lengths.shrunk(usize::from(i), fifo.backlog().bytes);
@@ -242,7 +242,7 @@ impl Flows {
     }
 
     /// The packet at `place` of queue `i`, counted from the oldest, leaves it.
-    pub fn remove(&mut self, i: u16, place: usize) -> Option<PacketMeta> {
+    pub(crate) fn remove(&mut self, i: u16, place: usize) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
         let packet = fifo.remove(place)?;
         self.lengths.shrunk(usize::from(i), fifo.backlog().bytes);
@@ -251,13 +251,13 @@ impl Flows {
 
     /// What waits in queue `i`.
     #[inline]
-    pub fn fifo(&self, i: u16) -> &Fifo {
+    pub(crate) fn fifo(&self, i: u16) -> &Fifo {
         &self.all[usize::from(i)].fifo
     }
 
     /// The law's state of queue `i`.
     #[inline]
-    pub fn law(&mut self, i: u16) -> &mut CobaltState {
+    pub(crate) fn law(&mut self, i: u16) -> &mut CobaltState {
         &mut self.all[usize::from(i)].law
     }
 
@@ -265,7 +265,7 @@ impl Flows {
     ///
     /// Bound: a look at each queue that is new, and two at each of the others.
     #[inline]
-    pub fn next(&mut self, look: bool) -> Option<u16> {
+    pub(crate) fn next(&mut self, look: bool) -> Option<u16> {
         if look && self.decaying.head != NONE {
             return Some(self.decaying.head);
         }
@@ -321,7 +321,7 @@ impl Flows {
     }
 
     /// Queue `i`, the one of [`Flows::next`], turned out to be empty. `rests`: so has its law.
-    pub fn emptied(&mut self, i: u16, rests: bool) {
+    pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let line = match self.sets[i] {
             Set::Decaying => &mut self.decaying,
             _ if self.new.head == i => &mut self.new,
@@ -337,7 +337,7 @@ impl Flows {
     }
 
     /// The queue with most bytes and their number, the first among equals.
-    pub fn longest(&mut self) -> Option<(u16, u64)> {
+    pub(crate) fn longest(&mut self) -> Option<(u16, u64)> {
         self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }
 }

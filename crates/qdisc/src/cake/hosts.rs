@@ -38,47 +38,47 @@ impl Side {
 
 /// Where a flow's hosts stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub(crate) struct Ends {
     src: u16,
     dst: u16,
 }
 
 /// The hosts of a tin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
+pub(crate) struct Hosts {
     src: Side,
     dst: Side,
 }
 
 impl Hosts {
     /// Nobody is busy.
-    pub fn new(isolation: Isolation) -> Self {
+    pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }
     }
 
     /// Finds places for the hosts of a flow, by the hashes of their addresses.
-    pub fn ends(&mut self, src: impl Fn() -> u32, dst: impl Fn() -> u32) -> Ends {
+    pub(crate) fn ends(&mut self, src: impl Fn() -> u32, dst: impl Fn() -> u32) -> Ends {
         Ends { src: self.src.place(src), dst: self.dst.place(dst) }
     }
 
     /// One bulk flow more between `ends`.
     #[inline]
-    pub fn more(&mut self, ends: Ends) {
+    pub(crate) fn more(&mut self, ends: Ends) {
         self.src.bulk[ends.src] += u16::from(self.src.counts);
         self.dst.bulk[ends.dst] += u16::from(self.dst.counts);
     }
 
     /// One less.
     #[inline]
-    pub fn less(&mut self, ends: Ends) {
+    pub(crate) fn less(&mut self, ends: Ends) {
         self.src.bulk[ends.src] -= u16::from(self.src.counts);
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
     /// By how many a flow between `ends` shares its turn.
     #[inline]
-    pub fn load(&self, ends: Ends) -> u16 {
+    pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)
     }
 }

@@ -5,11 +5,11 @@
 use super::table::Table;
 
 /// No queue.
-pub const NONE: u16 = u16::MAX;
+pub(crate) const NONE: u16 = u16::MAX;
 
 /// The neighbours of every queue in whichever line it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Links(Table<Neighbours>);
+pub(crate) struct Links(Table<Neighbours>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Neighbours {
@@ -20,14 +20,14 @@ struct Neighbours {
 impl Links {
     /// The queue behind `i`, or [`NONE`].
     #[inline]
-    pub fn behind(&self, i: u16) -> u16 {
+    pub(crate) fn behind(&self, i: u16) -> u16 {
         self.0[i].behind
     }
 }
 
 /// Queues in order, linked both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     /// The first, or [`NONE`].
     pub head: u16,
     tail: u16,
@@ -35,11 +35,11 @@ pub struct Line {
 
 impl Line {
     /// Nobody in line.
-    pub const EMPTY: Self = Self { head: NONE, tail: NONE };
+    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
     /// Queue `i`, which is in no line, joins as the last.
     #[inline]
-    pub fn push(&mut self, i: u16, links: &mut Links) {
+    pub(crate) fn push(&mut self, i: u16, links: &mut Links) {
         links.0[i] = Neighbours { before: self.tail, behind: NONE };
         match self.tail {
             NONE => self.head = i,
@@ -50,7 +50,7 @@ impl Line {
 
     /// Queue `i`, which is in this line, leaves it.
     #[inline]
-    pub fn remove(&mut self, i: u16, links: &mut Links) {
+    pub(crate) fn remove(&mut self, i: u16, links: &mut Links) {
         let Neighbours { before, behind } = links.0[i];
         match before {
             NONE => self.head = behind,
@@ -64,7 +64,7 @@ impl Line {
 
     /// Queue `i`, which is in this line, comes to the head; those before it go to the end, in order.
     #[inline]
-    pub fn rotate(&mut self, i: u16, links: &mut Links) {
+    pub(crate) fn rotate(&mut self, i: u16, links: &mut Links) {
         if i == self.head {
             return;
         }

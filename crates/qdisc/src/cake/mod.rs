@@ -31,9 +31,8 @@ mod shaper;
 mod table;
 mod tins;
 
-pub use ack_filter::AckFilter;
-pub use overhead::Framing;
-pub use params::{CakeParams, Diffserv, Isolation};
+pub(crate) use ack_filter::AckFilter;
+pub(crate) use params::CakeParams;
 
 use crate::law::Verdict;
 use crate::law::cobalt::Head;
@@ -105,7 +104,7 @@ pub struct Cake {
 
 impl Cake {
     /// Empty. `p` is valid.
-    pub fn new(p: &CakeParams) -> Self {
+    fn new(p: &CakeParams) -> Self {
         let tin = |plan: Plan| Tin {
             flows: Flows::new(p.isolation, plan.quantum),
             plan,

@@ -26,7 +26,7 @@ pub enum Framing {
 
 /// The compensation, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overhead {
+pub(crate) struct Overhead {
     /// Added to every packet: the overhead, less the bytes before its IP header that its size counts.
     pub add: i64,
     /// Least bytes of a frame.
@@ -38,7 +38,7 @@ pub struct Overhead {
 impl Overhead {
     /// Bytes that a packet of `size` costs.
     #[inline]
-    pub fn of(&self, size: u64) -> u64 {
+    pub(crate) fn of(&self, size: u64) -> u64 {
         let frame = size.saturating_add_signed(self.add).max(self.mpu);
         match self.framing {
             Framing::None => frame,

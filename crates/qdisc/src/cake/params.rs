@@ -49,7 +49,7 @@ pub enum Isolation {
 
 impl Isolation {
     /// Whether the flows of a sending host share its turn, and those of a receiving one.
-    pub fn shares_hosts(self) -> (bool, bool) {
+    pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)
     }
@@ -122,12 +122,12 @@ const LEAST_MEMORY: u64 = 4 << 20;
 
 impl CakeParams {
     /// The delay that every tin may have.
-    pub fn target(&self) -> Duration {
+    pub(crate) fn target(&self) -> Duration {
         self.target.unwrap_or(Duration((self.rtt.0 / 20).max(1)))
     }
 
     /// How many bytes may wait.
-    pub fn memory(&self) -> Bytes {
+    pub(crate) fn memory(&self) -> Bytes {
         let own = || {
             let carried = self.bandwidth.map_or(0, |b| b.bytes_in(self.rtt));
             Bytes(carried.saturating_mul(4).max(LEAST_MEMORY))
@@ -136,7 +136,7 @@ impl CakeParams {
     }
 
     /// What a packet costs on the line.
-    pub fn compensation(&self) -> Overhead {
+    pub(crate) fn compensation(&self) -> Overhead {
         let add = self.overhead.map_or(0, |o| i64::from(o) - i64::from(self.header));
         Overhead { add, mpu: u64::from(self.mpu), framing: self.framing }
     }

@@ -16,11 +16,11 @@ use units::{BitRate, Duration, Time};
 
 /// Nanoseconds for a byte, times 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace(u64);
+pub(crate) struct Pace(u64);
 
 impl Pace {
     /// Of `rate`, which is not zero. 1 bit/s is the slowest that is told apart.
-    pub fn new(rate: BitRate) -> Self {
+    pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
     }
@@ -33,7 +33,7 @@ impl Pace {
 
     /// How long `bytes` take.
     #[inline]
-    pub fn time(self, bytes: u64) -> Duration {
+    pub(crate) fn time(self, bytes: u64) -> Duration {
         Duration((self.exact(bytes) >> 32) as u64)
     }
 }
@@ -56,7 +56,7 @@ impl Fine {
 
 /// The clock of the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shaper {
+pub(crate) struct Shaper {
     pace: Pace,
     next: Fine,
     failsafe: Fine,
@@ -64,19 +64,19 @@ pub struct Shaper {
 
 impl Shaper {
     /// A clock that has sent nothing.
-    pub fn new(rate: BitRate) -> Self {
+    pub(crate) fn new(rate: BitRate) -> Self {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
     /// When a packet may go.
     #[inline]
-    pub fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         self.next.ns.min(self.failsafe.ns)
     }
 
     /// A packet comes, and nothing waits.
     #[inline]
-    pub fn fresh(&mut self, now: Time) {
+    pub(crate) fn fresh(&mut self, now: Time) {
         if self.next.ns < now {
             (self.next, self.failsafe) = (Fine { ns: now, rest: 0 }, Fine { ns: now, rest: 0 });
         }
@@ -84,7 +84,7 @@ impl Shaper {
 
     /// `bytes` were sent.
     #[inline]
-    pub fn sent(&mut self, bytes: u64) {
+    pub(crate) fn sent(&mut self, bytes: u64) {
         let span = self.pace.exact(bytes);
         self.next.add(span);
         self.failsafe.add(span + span / 2);
@@ -92,7 +92,7 @@ impl Shaper {
 
     /// `bytes` were dropped that count as sent.
     #[inline]
-    pub fn dropped(&mut self, bytes: u64) {
+    pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));
     }
 }

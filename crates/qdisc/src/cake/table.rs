@@ -5,13 +5,13 @@
 //! ```
 
 /// Places, of queues and of hosts.
-pub const PLACES: usize = 1024;
+pub(crate) const PLACES: usize = 1024;
 /// Places in a set.
 const WAYS: usize = 8;
 
 /// A value for each place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table<T>(Box<[T; PLACES]>);
+pub(crate) struct Table<T>(Box<[T; PLACES]>);
 
 impl<T: Copy + Default> Default for Table<T> {
     fn default() -> Self {
@@ -22,7 +22,7 @@ impl<T: Copy + Default> Default for Table<T> {
 
 /// The place that a hash points at.
 #[inline]
-pub fn place_of(hash: u32) -> u16 {
+pub(crate) fn place_of(hash: u32) -> u16 {
     (hash as usize % PLACES) as u16
 }
 
@@ -31,7 +31,7 @@ impl<T> Table<T> {
     ///
     /// All eight are looked at, in the order of memory: that is quicker than to guess where to stop.
     #[inline]
-    pub fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
+    pub(crate) fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
         let (inner, outer) = (hash as usize % WAYS, hash as usize % PLACES / WAYS * WAYS);
         let set = &self.0[outer..outer + WAYS];
         let hits = set.iter().enumerate().fold(0u8, |bits, (i, place)| bits | u8::from(is(place)) << i);

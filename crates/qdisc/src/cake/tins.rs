@@ -20,11 +20,11 @@ use crate::law::cobalt::CobaltParams;
 use units::{BitRate, Duration};
 
 /// A full Ethernet frame without its checksum, bytes: what CAKE takes for a packet.
-pub const FRAME: u64 = 1514;
+const FRAME: u64 = 1514;
 
 /// What a tin is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// What it is called.
     pub name: &'static str,
     /// Its threshold as a clock's pace; `None` without a rate.
@@ -66,7 +66,7 @@ fn shares(diffserv: Diffserv) -> Vec<(&'static str, (u64, u64), i64)> {
 }
 
 /// The tins of `p`, which is valid.
-pub fn plans(p: &CakeParams) -> Vec<Plan> {
+pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     let tin = |(name, (up, down), weight): (&'static str, (u64, u64), i64)| {
         let rate = p.bandwidth.map(|b| BitRate((u128::from(b.0) * u128::from(up) / u128::from(down)).max(1) as u64));
         let mtu_time = rate.map_or(Duration::ZERO, |r| Pace::new(r).time(FRAME));
@@ -81,7 +81,7 @@ pub fn plans(p: &CakeParams) -> Vec<Plan> {
 }
 
 /// The tin of each code point.
-pub fn map(diffserv: Diffserv) -> [u8; 64] {
+pub(crate) fn map(diffserv: Diffserv) -> [u8; 64] {
     let mut tins = [0; 64];
     let mut put = |tin: u8, points: &[usize]| points.iter().for_each(|p| tins[*p] = tin);
     // LE and CS1

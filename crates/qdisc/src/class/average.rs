@@ -32,7 +32,7 @@ pub enum Sampling {
 
 /// An average in the unit of its samples (packets or bytes).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Average {
+pub(crate) struct Average {
     w: Weight,
     sampling: Sampling,
     avg: f64,
@@ -43,17 +43,17 @@ pub struct Average {
 
 impl Average {
     /// An average of weight `w`, at zero and idle.
-    pub fn new(w: f64, sampling: Sampling) -> Self {
+    pub(crate) fn new(w: f64, sampling: Sampling) -> Self {
         Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }
 
     /// The average.
-    pub fn get(&self) -> f64 {
+    pub(crate) fn get(&self) -> f64 {
         self.avg
     }
 
     /// An arrival finds what [`Average::now_queued`] last said; `packet` is the size of a typical one in bytes.
-    pub fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
+    pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
         } else {
@@ -63,13 +63,13 @@ impl Average {
     }
 
     /// A packet has left, `q` stays: a sample (FRED).
-    pub fn departure(&mut self, q: f64, now: Time) {
+    pub(crate) fn departure(&mut self, q: f64, now: Time) {
         self.avg += self.w.get() * (q - self.avg);
         (self.q, self.since) = (q, now);
     }
 
     /// So much is queued from now on.
-    pub fn now_queued(&mut self, q: f64, now: Time, link: &LinkView, packet: u64) {
+    pub(crate) fn now_queued(&mut self, q: f64, now: Time, link: &LinkView, packet: u64) {
         if self.sampling == Sampling::Time {
             self.elapse(now, link, packet);
         }

@@ -203,11 +203,6 @@ pub struct Cbq {
 }
 
 impl Cbq {
-    /// What a class has queued.
-    pub fn queued(&self, class: usize) -> Backlog {
-        self.leaves[class].fifo.backlog()
-    }
-
     /// The front class's turn is over.
     fn next_turn(&mut self) {
         self.turns.rotate_left(1);

@@ -67,12 +67,12 @@ fn default_weight() -> f64 {
 
 impl Class {
     /// A class of MMCN 1999, with its weight.
-    pub fn new(name: &str, matches: Match, test: Test) -> Self {
+    fn new(name: &str, matches: Match, test: Test) -> Self {
         Self { name: name.to_owned(), matches, test, weight: WEIGHT, sampling: Sampling::default() }
     }
 
     /// The three classes of MMCN 1999 with these tests: TCP, marked datagrams (video AF41, voice EF), all others.
-    pub fn of_document_003(tests: [Test; 3]) -> Vec<Self> {
+    pub(crate) fn of_document_003(tests: [Test; 3]) -> Vec<Self> {
         let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
         let [tcp, tagged, other] = tests;
         vec![
@@ -201,18 +201,8 @@ impl Cbt {
         }
     }
 
-    /// The average occupancy of a class, in the unit of its threshold.
-    pub fn average(&self, class: usize) -> f64 {
-        self.accounts[class].occupancy.average()
-    }
-
-    /// What a class has queued.
-    pub fn queued(&self, class: usize) -> Backlog {
-        self.accounts[class].occupancy.queued()
-    }
-
     /// The threshold of a class: fixed, or as its active flows have it now; `None` under RED.
-    pub fn threshold(&self, class: usize) -> Option<f64> {
+    fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,
             Gate::Threshold(th) => Some(*th),

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use units::Problem;
 
 /// Most classes of one queue.
-pub const MAX_CLASSES: usize = 64;
+const MAX_CLASSES: usize = 64;
 
 /// Transport protocols by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,12 +127,12 @@ fn relate<T: PartialEq>(a: &[T], b: &[T]) -> Relation {
 
 impl Match {
     /// A match on the protocol alone.
-    pub fn protocol(list: &[Transport]) -> Self {
+    pub(crate) fn protocol(list: &[Transport]) -> Self {
         Self { protocol: list.to_vec(), ..Self::default() }
     }
 
     /// Whether a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot is held.
-    pub fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
+    pub(crate) fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
             && has(&self.dscp, tos >> 2)
             && has(&self.ecn, EcnField::of(tos))
@@ -165,14 +165,14 @@ impl Match {
 
 /// The classes' matches, most specific first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Classifier {
+pub(crate) struct Classifier {
     /// Index of the class, and what it asks for.
     order: Vec<(u8, Match)>,
 }
 
 impl Classifier {
     /// A classifier of valid matches: see [`Classifier::validate`].
-    pub fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
+    pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
             // before the first one that lies around it; those between are apart from one of the two
@@ -184,7 +184,7 @@ impl Classifier {
 
     /// The class of `packet`. Every packet has one, as validated; without, it would be the last.
     #[inline]
-    pub fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
+    pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
         let forward = cx.flows.get(packet.flow);
         let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
         let slot = packet.flow.slot();
@@ -193,7 +193,7 @@ impl Classifier {
     }
 
     /// The first thing that is wrong with named matches: a name twice, a code point above 63, ambiguity, a gap.
-    pub fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
+    pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         if classes.is_empty() || classes.len() > MAX_CLASSES {
             let message = format!("{} classes are not valid; expected 1 to {MAX_CLASSES}", classes.len());

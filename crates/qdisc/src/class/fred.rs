@@ -147,16 +147,6 @@ fn key(packet: &PacketMeta) -> u64 {
 }
 
 impl Fred {
-    /// The weighted average of the queue, packets.
-    pub fn average(&self) -> f64 {
-        self.average.get()
-    }
-
-    /// Flows with a packet queued.
-    pub fn active(&self) -> usize {
-        self.flows.len()
-    }
-
     /// The average flow's share of the queue, packets.
     fn avgcq(&self) -> f64 {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)

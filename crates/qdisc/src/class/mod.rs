@@ -7,20 +7,18 @@
 //! | [`dcbt`] | one | per class, and who is active | the same; thresholds follow the number of active flows |
 //! | [`cbq`] | one per class | per class | a class's share of the link |
 
-pub mod cbq;
-pub mod cbt;
-pub mod classify;
-pub mod dcbt;
-pub mod fred;
+mod cbq;
+mod cbt;
+mod classify;
+mod dcbt;
+mod fred;
 
 mod active;
 mod average;
 mod occupancy;
 
-pub use average::Sampling;
-pub use cbq::CbqParams;
+pub(crate) use cbq::CbqParams;
 pub use cbt::CbtParams;
-pub use classify::Match;
-pub use dcbt::DcbtParams;
-pub use fred::FredParams;
-pub use occupancy::RedTest;
+pub(crate) use classify::Match;
+pub(crate) use dcbt::DcbtParams;
+pub(crate) use fred::FredParams;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
 
 /// MMCN 1999's weight of the average.
-pub const WEIGHT: f64 = 0.002;
+pub(crate) const WEIGHT: f64 = 0.002;
 
 /// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl Default for RedTest {
 
 /// What an occupancy is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Packets.
     Packets,
     /// Bytes on the wire.
@@ -47,7 +47,7 @@ pub enum Unit {
 impl Unit {
     /// `backlog` in this unit.
     #[inline]
-    pub fn of(self, backlog: Backlog) -> f64 {
+    pub(crate) fn of(self, backlog: Backlog) -> f64 {
         match self {
             Self::Packets => f64::from(backlog.packets),
             Self::Bytes => backlog.bytes as f64,
@@ -55,7 +55,7 @@ impl Unit {
     }
 
     /// The unit of a value that a probe tells.
-    pub fn told(self) -> packet::Unit {
+    pub(crate) fn told(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
             Self::Bytes => packet::Unit::Bytes,
@@ -64,7 +64,7 @@ impl Unit {
 }
 
 /// A threshold's value and unit.   Errors: a time, nothing, or more than the `buffer` can hold, where both have one unit.
-pub fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
+pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
         Limit::Bytes(b) => (b.0 as f64, Unit::Bytes),
@@ -92,7 +92,7 @@ pub fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Pr
 }
 
 /// Refuses a weight that is no weight.
-pub fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
+pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     if w > 0.0 && w <= 1.0 {
         return Ok(());
     }
@@ -100,7 +100,7 @@ pub fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
 }
 
 /// Refuses a typical packet of nothing.
-pub fn check_packet(packet: Bytes) -> Result<(), Problem> {
+pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
     if (1..=65_535).contains(&packet.0) {
         return Ok(());
     }
@@ -109,7 +109,7 @@ pub fn check_packet(packet: Bytes) -> Result<(), Problem> {
 
 impl RedTest {
     /// Refuses thresholds in two units, out of order, or above the `buffer`.
-    pub fn validate(&self, buffer: Limit) -> Result<(), Problem> {
+    pub(crate) fn validate(&self, buffer: Limit) -> Result<(), Problem> {
         let (min, unit) = threshold("min_th", self.min_th, buffer)?;
         let (max, other) = threshold("max_th", self.max_th, buffer)?;
         if unit != other {
@@ -124,14 +124,14 @@ impl RedTest {
     }
 
     /// The unit of its thresholds.
-    pub fn unit(&self) -> Unit {
+    pub(crate) fn unit(&self) -> Unit {
         if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
     }
 }
 
 /// RED's decision, without its average.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Red {
+pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
@@ -141,28 +141,28 @@ pub struct Red {
 
 impl Red {
     /// From valid parameters.
-    pub fn new(test: &RedTest) -> Self {
+    pub(crate) fn new(test: &RedTest) -> Self {
         let value = |th: Limit| threshold("", th, Limit::Time(Duration::ZERO)).map_or(0.0, |(v, _)| v);
         Self { min: value(test.min_th), max: value(test.max_th), max_p: test.max_p.get(), count: -1 }
     }
 
     /// True when the average asks for early drops, or for all.
-    pub fn congested(&self, avg: f64) -> bool {
+    pub(crate) fn congested(&self, avg: f64) -> bool {
         avg >= self.min
     }
 
     /// True when the average asks for every arrival.
-    pub fn forced(&self, avg: f64) -> bool {
+    pub(crate) fn forced(&self, avg: f64) -> bool {
         avg >= self.max
     }
 
     /// The average is below `min_th`.
-    pub fn calm(&mut self) {
+    pub(crate) fn calm(&mut self) {
         self.count = -1;
     }
 
     /// Whether to drop an arrival at this average, at or above `min_th`.
-    pub fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
+    pub(crate) fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
         self.count += 1;
         let drop = self.forced(avg) || rng.chance(p_a(p_b(avg, self.min, self.max, self.max_p), self.count));
         if drop {
@@ -172,7 +172,7 @@ impl Red {
     }
 
     /// Whether to drop an arrival at this average, whatever it is.
-    pub fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
+    pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();
             return false;
@@ -194,7 +194,7 @@ fn p_a(p_b: f64, count: i64) -> f64 {
 
 /// What one class has queued, and its average.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Occupancy {
+pub(crate) struct Occupancy {
     unit: Unit,
     packet: u64,
     queued: Backlog,
@@ -204,31 +204,31 @@ pub struct Occupancy {
 
 impl Occupancy {
     /// An empty class, counted in `unit`; a typical packet has `packet` bytes.
-    pub fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
+    pub(crate) fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
         let average = Average::new(w, sampling);
         Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }
     }
 
     /// A packet of the class arrives; returns the average.
-    pub fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) -> f64 {
+    pub(crate) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) -> f64 {
         self.counts.offered.add(p);
         self.average.arrival(now, link, self.packet)
     }
 
     /// It was dropped.
-    pub fn dropped(&mut self, p: &PacketMeta) {
+    pub(crate) fn dropped(&mut self, p: &PacketMeta) {
         self.counts.dropped.add(p);
     }
 
     /// It has joined the queue.
-    pub fn joined(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+    pub(crate) fn joined(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.queued.packets += 1;
         self.queued.bytes += p.bytes();
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
     /// It has left for the link.
-    pub fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
+    pub(crate) fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.counts.delivered.add(p);
         self.queued.packets -= 1;
         self.queued.bytes -= p.bytes();
@@ -236,22 +236,22 @@ impl Occupancy {
     }
 
     /// What waits.
-    pub fn queued(&self) -> Backlog {
+    pub(crate) fn queued(&self) -> Backlog {
         self.queued
     }
 
     /// What it counts in.
-    pub fn unit(&self) -> Unit {
+    pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
 
     /// The average, in the account's unit.
-    pub fn average(&self) -> f64 {
+    pub(crate) fn average(&self) -> f64 {
         self.average.get()
     }
 
     /// What became of the class's packets.
-    pub fn counts(&self) -> ClassCount {
+    pub(crate) fn counts(&self) -> ClassCount {
         self.counts
     }
 }

@@ -90,7 +90,7 @@ pub struct Dualpi2 {
 
 impl Dualpi2 {
     /// Empty. `p` is valid.
-    pub fn new(p: &Dualpi2Params) -> Self {
+    fn new(p: &Dualpi2Params) -> Self {
         Self {
             cfg: p.config(),
             room: Room::new(p.all(), false),

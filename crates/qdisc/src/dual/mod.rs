@@ -19,6 +19,6 @@ mod turns;
 
 pub use dualpi2::Dualpi2;
 pub use lld::{DocsisLld, DocsisLldParams};
-pub use params::{Dualpi2Params, Dualpi2Variant, Native};
-pub use pi2::{Base, Draws, Pi2, Recur};
-pub use turns::Turns;
+pub use params::Dualpi2Params;
+pub(crate) use pi2::{Pi2, Recur};
+pub(crate) use turns::Turns;

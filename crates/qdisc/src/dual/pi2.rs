@@ -32,7 +32,7 @@ pub enum Draws {
 
 /// p' and its gains.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Base {
+pub(crate) enum Base {
     /// RFC 9332: real numbers, gains in 1/s.
     Real {
         /// p'.
@@ -55,13 +55,13 @@ pub enum Base {
 
 impl Base {
     /// Linux's, with gains in 1/s, which it keeps in steps of 1/256.
-    pub fn integer(alpha: f64, beta: f64) -> Self {
+    pub(crate) fn integer(alpha: f64, beta: f64) -> Self {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
 
     /// p'.
     #[inline]
-    pub fn p(&self) -> f64 {
+    fn p(&self) -> f64 {
         match self {
             Self::Real { p, .. } => *p,
             Self::Integer { p, .. } => f64::from(*p) * (1.0 / 4_294_967_296.0),
@@ -77,14 +77,14 @@ fn linux_gain(per_second: f64) -> u64 {
 
 /// One of the two sums of RFC 9332's `recur`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Recur {
+pub(crate) struct Recur {
     count: f64,
 }
 
 impl Recur {
     /// RFC 9332 Appendix A: true each time that the probabilities have added up to more than one.
     #[inline]
-    pub fn hit(&mut self, p: f64) -> bool {
+    pub(crate) fn hit(&mut self, p: f64) -> bool {
         self.count += p;
         let hit = self.count > 1.0;
         if hit {
@@ -109,7 +109,7 @@ pub struct Pi2 {
 
 impl Pi2 {
     /// At rest.
-    pub fn new(base: Base, coupling: f64, target: Duration, drop_overload: bool, draws: Draws) -> Self {
+    pub(crate) fn new(base: Base, coupling: f64, target: Duration, drop_overload: bool, draws: Draws) -> Self {
         Self { base, coupling, target, drop_overload, draws, qdelay_old: Duration::ZERO }
     }
 
@@ -125,12 +125,12 @@ impl Pi2 {
     }
 
     /// Nothing to update: p' is 0, and the delay was.
-    pub fn at_rest(&self) -> bool {
+    pub(crate) fn at_rest(&self) -> bool {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }
 
     /// One update.   Source: RFC 9332 Appendix A `dualpi2_update`; Linux's arithmetic in [`Base::Integer`].
-    pub fn update(&mut self, qdelay: Duration) {
+    pub(crate) fn update(&mut self, qdelay: Duration) {
         let old = std::mem::replace(&mut self.qdelay_old, qdelay);
         match &mut self.base {
             Base::Real { p, alpha, beta } => {
@@ -151,7 +151,7 @@ impl Pi2 {
 
     /// More is asked of scalable flows than marks can say: RFC 9332 from k p' = 1 on, Linux above it.
     #[inline]
-    pub fn overload(&self) -> bool {
+    pub(crate) fn overload(&self) -> bool {
         self.drop_overload
             && match self.base {
                 Base::Real { p, .. } => self.coupling * p >= 1.0,
@@ -161,7 +161,7 @@ impl Pi2 {
 
     /// Whether the classic signal p'^2 hits.
     #[inline]
-    pub fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
+    pub(crate) fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
             (Base::Integer { p, .. }, Draws::Independent) => *p > 0 && draw(rng) <= *p && draw(rng) <= *p,
             (base, _) => self.hit(base.p() * base.p(), recur, rng),
@@ -170,7 +170,7 @@ impl Pi2 {
 
     /// Whether the scalable signal hits: the greater of `native` and k p'.
     #[inline]
-    pub fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
+    pub(crate) fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
             (Base::Integer { p, .. }, Draws::Independent) if native == 0.0 => {
                 *p > 0 && u64::from(draw(rng)) <= u64::from(*p) * self.coupling as u64

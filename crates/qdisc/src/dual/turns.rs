@@ -18,7 +18,7 @@ const WHOLE: i64 = 1_000_000;
 
 /// Which queue is asked next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Turns {
+pub(crate) enum Turns {
     /// Weighted round robin.
     Weighted {
         /// Weights of L and C, parts of a million.
@@ -34,7 +34,7 @@ pub enum Turns {
 
 impl Turns {
     /// Weighted, with this share for C, which is below 1.
-    pub fn weighted(share_c: f64) -> Self {
+    pub(crate) fn weighted(share_c: f64) -> Self {
         let weight_c = (share_c * WHOLE as f64 + 0.5) as i64;
         let mut turns = Self::Weighted { weight_l: WHOLE - weight_c, weight_c, credit: 0 };
         turns.reset();
@@ -43,7 +43,7 @@ impl Turns {
 
     /// Whether L is to send, of two queues whose heads came at these times; `None` for an empty one. At least one waits.
     #[inline]
-    pub fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
+    pub(crate) fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
         match (l, c) {
             (None, _) => false,
             (_, None) => true,
@@ -56,7 +56,7 @@ impl Turns {
 
     /// A queue has sent `size` bytes while the other waited.
     #[inline]
-    pub fn sent(&mut self, from_l: bool, size: u64) {
+    pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
             let size = size as i64;
             *credit += if from_l { *weight_c * size } else { -*weight_l * size };
@@ -64,7 +64,7 @@ impl Turns {
     }
 
     /// The credit in bytes at the full rate, below or at 0 for L's turn; `None` without shares.
-    pub fn credit(&self) -> Option<f64> {
+    pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),
             Self::Shifted(_) => None,
@@ -73,7 +73,7 @@ impl Turns {
 
     /// Nothing waits.
     #[inline]
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
             *credit = FRAME * (*weight_c - *weight_l);
         }

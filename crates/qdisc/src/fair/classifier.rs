@@ -118,7 +118,7 @@ pub struct IsolatedParams {
 
 impl HashParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    fn validate(&self) -> Result<(), Problem> {
         at_least_one("queues", self.queues)?;
         if u64::from(self.queues) > MOST_QUEUES {
             return Err(Problem::new(
@@ -152,7 +152,7 @@ impl HashParams {
 
 impl SerialSearchParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    fn validate(&self) -> Result<(), Problem> {
         at_least_one("groups", self.groups)?;
         at_least_one("ways", self.ways)?;
         let n = u64::from(self.groups) * u64::from(self.ways);
@@ -167,7 +167,7 @@ impl SerialSearchParams {
 
 impl IsolatedParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    fn validate(&self) -> Result<(), Problem> {
         match self.shared_dscp.iter().position(|d| *d > 63) {
             Some(i) => {
                 let message = format!("{} is not valid; expected a code point from 0 to 63", self.shared_dscp[i]);
@@ -180,7 +180,7 @@ impl IsolatedParams {
 
 impl ClassifierSpec {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         match self {
             Self::Hash(p) => p.validate().map_err(|p| p.under("hash")),
             Self::SerialSearch(p) => p.validate().map_err(|p| p.under("serial_search")),
@@ -190,7 +190,7 @@ impl ClassifierSpec {
     }
 
     /// Queues in each group that a session may be given.
-    pub fn ways(&self) -> u32 {
+    pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }
 
@@ -220,7 +220,7 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 
 /// A classifier at work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Classifier {
+pub(crate) struct Classifier {
     spec: ClassifierSpec,
     /// Numbers of the queues by hash value or (group, way); of the shared queues by code point.
     places: Vec<u32>,
@@ -242,7 +242,7 @@ fn index(flow: FlowId, reverse: bool) -> usize {
 
 impl Classifier {
     /// Knows no flow. `spec` is valid.
-    pub fn new(spec: ClassifierSpec) -> Self {
+    pub(crate) fn new(spec: ClassifierSpec) -> Self {
         let (places, shared) = match &spec {
             ClassifierSpec::Isolated(p) => (64, p.shared_dscp.iter().fold(0, |bits, d| bits | 1 << d)),
             _ => (spec.queues().unwrap_or(0) as usize, 0),
@@ -252,7 +252,7 @@ impl Classifier {
     }
 
     /// The queue that `packet` joins; the caller then calls [`Classifier::joined`] if it stays.
-    pub fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Cx<'_>) -> u32 {
+    pub(crate) fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Cx<'_>) -> u32 {
         if let ClassifierSpec::Prio(p) = &self.spec {
             return self.band(p.band(packet, cx.flows), packet, queues);
         }
@@ -317,7 +317,7 @@ impl Classifier {
 
     /// `packet` waits.
     #[inline]
-    pub fn joined(&mut self, packet: &PacketMeta, now: Time) {
+    pub(crate) fn joined(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         session.waiting += 1;
         session.last = now;
@@ -325,7 +325,7 @@ impl Classifier {
 
     /// `packet`, which had joined, is gone.
     #[inline]
-    pub fn left(&mut self, packet: &PacketMeta, now: Time) {
+    pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
             // a late packet of an earlier user of the slot starts the count anew
@@ -335,12 +335,12 @@ impl Classifier {
     }
 
     /// The queue of a flow that has been seen.
-    pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
+    pub(crate) fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }
 
     /// The group of queues that queue `i` belongs to: itself, unless the classifier searches serially.
-    pub fn group_of(&self, i: u32) -> u32 {
+    pub(crate) fn group_of(&self, i: u32) -> u32 {
         match &self.spec {
             ClassifierSpec::SerialSearch(p) => {
                 let place = self.places.iter().position(|q| *q == i).unwrap_or_default() as u32;

@@ -29,7 +29,7 @@ pub enum HashKey {
 }
 
 /// 32 bits of `tuple` under `salt`.
-pub fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
+pub(crate) fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
     let protocol = u32::from(tuple.protocol as u8);
     match key {
         HashKey::FiveTuple => {
@@ -44,7 +44,7 @@ pub fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
 
 /// The place of `h` among `n`.
 #[inline]
-pub fn place(h: u32, n: u32) -> u32 {
+pub(crate) fn place(h: u32, n: u32) -> u32 {
     ((u64::from(h) * u64::from(n)) >> 32) as u32
 }
 

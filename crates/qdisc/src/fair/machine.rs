@@ -33,7 +33,7 @@ pub struct Fair {
 
 impl Fair {
     /// Empty. `p` is valid.
-    pub fn new(p: &FairParams) -> Self {
+    pub(crate) fn new(p: &FairParams) -> Self {
         let queues = Queues::new(p.law.law());
         let packets = if let Limit::Packets(n) = p.limit { n } else { u32::MAX };
         Self {
@@ -57,17 +57,12 @@ impl Fair {
     }
 
     /// The group that queue `i` belongs to (serial search), or `i` itself.
-    pub fn group_of(&self, i: u32) -> u32 {
+    pub(crate) fn group_of(&self, i: u32) -> u32 {
         self.classifier.group_of(i)
     }
 
-    /// Queues made so far: one for each number below.
-    pub fn queues_made(&self) -> u32 {
-        self.queues.len()
-    }
-
     /// What waits in queue `i`.
-    pub fn queue_backlog(&self, i: u32) -> Backlog {
+    fn queue_backlog(&self, i: u32) -> Backlog {
         self.queues[i].fifo.backlog()
     }
 

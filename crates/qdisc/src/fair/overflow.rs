@@ -76,7 +76,7 @@ impl Default for Longest {
 impl Measure {
     /// How long `backlog` is.
     #[inline]
-    pub fn of(self, backlog: Backlog) -> u64 {
+    pub(crate) fn of(self, backlog: Backlog) -> u64 {
         match self {
             Self::Bytes => backlog.bytes,
             Self::Packets => u64::from(backlog.packets),
@@ -86,7 +86,7 @@ impl Measure {
 
 impl Overflow {
     /// The first thing that is wrong, by field name.
-    pub fn validate(self) -> Result<(), Problem> {
+    pub(crate) fn validate(self) -> Result<(), Problem> {
         match self {
             Self::Longest(p) => at_least_one("longest.batch", p.batch),
             Self::Tail | Self::Ns2Sfq => Ok(()),

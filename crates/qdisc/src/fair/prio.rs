@@ -54,7 +54,7 @@ impl Default for PrioParams {
 
 impl PrioParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         at_least_one("bands", self.bands)?;
         if self.bands > MOST_BANDS {
             return Err(Problem::new("bands", format!("{} is not valid; expected at most {MOST_BANDS}", self.bands)));

@@ -7,11 +7,11 @@ use packet::{Backlog, PacketMeta};
 use units::Time;
 
 /// No queue.
-pub const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Where a queue stands in the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Listed {
+pub(crate) enum Listed {
     /// Nowhere: it is idle.
     #[default]
     No,
@@ -23,7 +23,7 @@ pub enum Listed {
 
 /// One queue: its packets, its law, its place in the schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FlowQueue {
+pub(crate) struct FlowQueue {
     /// What waits.
     pub fifo: Fifo,
     /// The law with the state of this queue.
@@ -42,7 +42,7 @@ pub struct FlowQueue {
 
 /// All queues, by number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Queues {
+pub(crate) struct Queues {
     all: Vec<FlowQueue>,
     /// Kept up where [`Queues::longest`] is asked.
     lengths: Lengths,
@@ -52,12 +52,12 @@ pub struct Queues {
 
 impl Queues {
     /// None yet; each will start with `fresh`.
-    pub fn new(fresh: AnyLaw) -> Self {
+    pub(crate) fn new(fresh: AnyLaw) -> Self {
         Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
 
     /// A new queue's number.
-    pub fn add(&mut self) -> u32 {
+    pub(crate) fn add(&mut self) -> u32 {
         self.all.push(FlowQueue {
             fifo: Fifo::default(),
             law: self.fresh.clone(),
@@ -73,7 +73,7 @@ impl Queues {
 
     /// The number in `place`, made if there is none yet.
     #[inline]
-    pub fn at(&mut self, place: &mut u32) -> u32 {
+    pub(crate) fn at(&mut self, place: &mut u32) -> u32 {
         if *place == NONE {
             *place = self.add();
         }
@@ -81,30 +81,30 @@ impl Queues {
     }
 
     /// Gives queue `i` to another flow: its law starts anew.
-    pub fn renew(&mut self, i: u32) {
+    pub(crate) fn renew(&mut self, i: u32) {
         let law = self.fresh.clone();
         self[i].law = law;
     }
 
     /// How many there are.
-    pub fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.all.len() as u32
     }
 
     /// Queue `i` has taken a packet in. Call it on every arrival if [`Queues::longest`] is to be asked, with the same measure.
     #[inline]
-    pub fn grown(&mut self, i: u32, measure: Measure) {
+    pub(crate) fn grown(&mut self, i: u32, measure: Measure) {
         self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
     /// A packet has left queue `i`. Call it as [`Queues::grown`].
     #[inline]
-    pub fn shrunk(&mut self, i: u32, measure: Measure) {
+    pub(crate) fn shrunk(&mut self, i: u32, measure: Measure) {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
     /// The queue that holds most, the lowest number among equals; `None` when nothing waits.
-    pub fn longest(&mut self) -> Option<u32> {
+    pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }
 }
@@ -126,7 +126,7 @@ impl std::ops::IndexMut<u32> for Queues {
 
 /// Takes `packet` out of `total`.
 #[inline]
-pub fn less(total: &mut Backlog, packet: &PacketMeta) {
+pub(crate) fn less(total: &mut Backlog, packet: &PacketMeta) {
     total.packets -= 1;
     total.bytes -= packet.bytes();
 }

@@ -66,7 +66,7 @@ impl Default for Quantum {
 
 impl Quantum {
     /// Refuses a turn so short that it sends next to nothing.
-    pub fn validate(self) -> Result<(), Problem> {
+    fn validate(self) -> Result<(), Problem> {
         if self.quantum.0 < LEAST_QUANTUM || self.quantum.0 > 1 << 30 {
             return Err(Problem::new(
                 "quantum",
@@ -79,7 +79,7 @@ impl Quantum {
 
 impl SchedulerSpec {
     /// The first thing that is wrong, by field name.
-    pub fn validate(self) -> Result<(), Problem> {
+    pub(crate) fn validate(self) -> Result<(), Problem> {
         let (name, quantum) = match self {
             Self::PacketRoundRobin | Self::NewFirst | Self::StrictPriority => return Ok(()),
             Self::ByteRoundRobin(q) => ("byte_round_robin", q),
@@ -149,7 +149,7 @@ impl Line {
 
 /// A scheduler at work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scheduler {
+pub(crate) struct Scheduler {
     spec: SchedulerSpec,
     new: Line,
     old: Line,
@@ -159,13 +159,13 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// Nobody in line. `spec` is valid.
-    pub fn new(spec: SchedulerSpec) -> Self {
+    pub(crate) fn new(spec: SchedulerSpec) -> Self {
         Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
     }
 
     /// Queue `i`, which was idle, has a packet. `fresh`: DRR++ and `new_first` may take it for new; if not, its credit stays, too.
     #[inline]
-    pub fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
+    pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         queues[i].deficit = match self.spec {
             PacketRoundRobin | NewFirst | Drr(_) | StrictPriority => 0,
@@ -184,7 +184,7 @@ impl Scheduler {
     /// Bound: every turn of the loop adds a quantum to a queue whose debt, or whose head's need, is at most 64 KB: at most
     /// 65 535 / quantum + 2 rounds of those in line, and a single step where the quantum is a packet or more and in credit.
     #[inline]
-    pub fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
+    pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         loop {
             let i = if self.new.head == NONE { self.old.head } else { self.new.head };
@@ -215,7 +215,7 @@ impl Scheduler {
 
     /// The queue whose turn it is has sent `bytes`; true if it is idle now.
     #[inline]
-    pub fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
+    pub(crate) fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         let empty = queues[i].fifo.is_empty();
         match self.spec {
@@ -234,7 +234,7 @@ impl Scheduler {
     }
 
     /// The queue whose turn it is turned out to be empty; true if it is idle now.
-    pub fn empty(&mut self, queues: &mut Queues) -> bool {
+    pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);
             return true;
@@ -245,7 +245,7 @@ impl Scheduler {
     }
 
     /// The queues in line, in order of service.
-    pub fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
+    pub(crate) fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
         let walk = move |head| std::iter::successors(real(head), move |i| real(queues[*i].next));
         walk(self.new.head).chain(walk(self.old.head))
     }

@@ -255,7 +255,7 @@ pub struct CodelConfig {
 
 /// What the next head means: the place in the loops of the pseudo-code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Turn {
+enum Turn {
     /// A new dequeue.
     #[default]
     First,
@@ -392,7 +392,7 @@ impl CodelState {
 
     /// Decides about `packet`, which has just been taken from the head.
     #[inline]
-    pub fn head(&mut self, cfg: &CodelConfig, packet: &PacketMeta, view: &View<'_>) -> Verdict {
+    fn head(&mut self, cfg: &CodelConfig, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let sojourn = match cfg.sojourn {
             Sojourn::Queue => view.sojourn,
             Sojourn::QueueAndTransmit => view.sojourn + view.link.downstream_delay,
@@ -438,7 +438,7 @@ impl CodelState {
     /// A packet of this queue was dropped because a limit was reached. 1/sqrt(count) follows with the law's next drop, as in
     /// Linux's iteration.
     #[inline]
-    pub fn overflow(&mut self, cfg: &CodelConfig) {
+    fn overflow(&mut self, cfg: &CodelConfig) {
         if cfg.overflow_counts {
             self.count = self.count.saturating_add(1);
         }
@@ -446,7 +446,7 @@ impl CodelState {
 
     /// The queue is empty: below target.
     #[inline]
-    pub fn empty(&mut self) {
+    fn empty(&mut self) {
         self.first_above_time = None;
         self.dropping = false;
         self.turn = Turn::First;

@@ -20,7 +20,7 @@ use units::{BitRate, Duration, Limit, Problem, Rng, Time, math};
 
 /// How a threshold is written, and with it what the average counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// Packets waiting.
     Packets,
     /// Bytes waiting.
@@ -31,7 +31,7 @@ pub enum Measure {
 
 impl Measure {
     /// What `limit` counts.
-    pub fn of(limit: Limit) -> Self {
+    pub(crate) fn of(limit: Limit) -> Self {
         match limit {
             Limit::Packets(_) => Self::Packets,
             Limit::Bytes(_) => Self::Bytes,
@@ -41,7 +41,7 @@ impl Measure {
 
     /// The queue in this measure: what waits in front of an arrival.
     #[inline]
-    pub fn queue(self, view: &View<'_>) -> f64 {
+    pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
             Self::Packets => f64::from(view.backlog.packets),
             Self::Bytes | Self::Time => view.backlog.bytes as f64,
@@ -49,13 +49,13 @@ impl Measure {
     }
 
     /// The unit of the average, and of its thresholds as [`amount`] has them.
-    pub fn unit(self) -> Unit {
+    pub(crate) fn unit(self) -> Unit {
         if self == Self::Packets { Unit::Packets } else { Unit::Bytes }
     }
 }
 
 /// A threshold as a number of packets or bytes, at this link rate.
-pub fn amount(limit: Limit, rate: BitRate) -> f64 {
+pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
         Limit::Bytes(b) => b.0 as f64,
@@ -64,7 +64,7 @@ pub fn amount(limit: Limit, rate: BitRate) -> f64 {
 }
 
 /// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
-pub fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
+pub(crate) fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
     let ((min_name, min), (max_name, max)) = (min, max);
     if Measure::of(min) != Measure::of(max) {
         let what = "of one kind (packets, bytes or time)";
@@ -85,7 +85,7 @@ pub fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem>
 }
 
 /// Refuses a weight outside (0, 1].
-pub fn weight(name: &str, w: f64) -> Result<(), Problem> {
+pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
     if w > 0.0 && w <= 1.0 {
         return Ok(());
     }
@@ -121,7 +121,7 @@ impl Weight {
 
     /// w.
     #[inline]
-    pub fn get(self) -> f64 {
+    pub(crate) fn get(self) -> f64 {
         self.w
     }
 
@@ -143,7 +143,7 @@ pub struct Average {
 impl Average {
     /// The average, in the measure of the thresholds.
     #[inline]
-    pub fn get(&self) -> f64 {
+    pub(crate) fn get(&self) -> f64 {
         self.avg
     }
 
@@ -283,18 +283,18 @@ pub enum ByteMode {
 
 /// What one packet should suffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Early {
+pub(crate) enum Early {
     /// Nothing.
     Keep,
     /// An early drop or mark.
-    Early,
+    Unforced,
     /// A drop because the average is too high.
     Forced,
 }
 
 /// The rules of the decision, beside average and ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Distribution of the gaps.
     pub spacing: Spacing,
     /// Sizes.
@@ -313,13 +313,20 @@ pub struct Count(Option<f64>, f64);
 
 impl Count {
     /// Packets since the last early drop; none below the minimum threshold.
-    pub fn get(&self) -> Option<f64> {
+    pub(crate) fn get(&self) -> Option<f64> {
         self.0
     }
 
     /// Decides about `packet`, which finds `waiting` packets.
     #[inline]
-    pub fn decide(&mut self, rules: &Rules, zone: Zone, packet: &PacketMeta, waiting: u32, rng: &mut Rng) -> Early {
+    pub(crate) fn decide(
+        &mut self,
+        rules: &Rules,
+        zone: Zone,
+        packet: &PacketMeta,
+        waiting: u32,
+        rng: &mut Rng,
+    ) -> Early {
         let p = match zone {
             Zone::Low => {
                 self.0 = None;
@@ -354,7 +361,7 @@ impl Count {
         };
         if rng.chance(p_a) {
             self.0 = Some(rules.spacing.first_count());
-            return Early::Early;
+            return Early::Unforced;
         }
         self.0 = Some(count + step);
         Early::Keep
@@ -382,6 +389,6 @@ impl Count {
             return Early::Keep;
         }
         *self = Self(Some(0.0), rng.unit());
-        Early::Early
+        Early::Unforced
     }
 }

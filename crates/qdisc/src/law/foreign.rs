@@ -31,7 +31,7 @@ pub trait Maker: Send + Sync {
 
 /// A [`Maker`], once there is one. It is no part of what a scenario says: all are equal.
 #[derive(Clone, Default)]
-pub struct Made(Option<Arc<dyn Maker>>);
+struct Made(Option<Arc<dyn Maker>>);
 
 impl fmt::Debug for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -123,7 +123,7 @@ macro_rules! law_enums {
                 }
             }
             /// Limit of each queue of its own; `None`: only what all share.
-            pub fn limit(&self) -> Option<Limit> {
+            pub(crate) fn limit(&self) -> Option<Limit> {
                 match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ Self::$Out(p) => LawParams::limit(p) }
             }
         }

@@ -1,7 +1,7 @@
 //! Control laws: they hold no queue and are hosted by many.
 
 pub mod ared;
-pub mod blue;
+pub(crate) mod blue;
 pub mod cobalt;
 pub mod codel;
 pub mod docsis_pie;
@@ -88,7 +88,7 @@ pub trait Law: Send {
     fn probe(&self, out: &mut Reading<'_>);
 }
 
-/// The parameters of a law. The law then is a discipline of its own (one FIFO, [`Managed`](crate::single::Managed)) and the choice `law = { NAME =
+/// The parameters of a law. The law then is a discipline of its own (one FIFO, `single::managed`) and the choice `law = { NAME =
 /// {..} }` of every fair discipline, which gives each of its queues a law of its own.
 pub trait LawParams {
     /// The law with its state for one queue.

@@ -17,9 +17,9 @@ const STEP_CAP: f64 = 0.02;
 /// See [`STEP_CAP`].
 const STEP_FROM: f64 = 0.1;
 /// Accumulated probability below which nothing is dropped. Source: RFC 8033 §5.4, RFC 8034 PROB_LOW.
-pub const PROB_LOW: f64 = 0.85;
+pub(crate) const PROB_LOW: f64 = 0.85;
 /// Accumulated probability from which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
-pub const PROB_HIGH: f64 = 8.5;
+const PROB_HIGH: f64 = 8.5;
 /// Below this drop_prob a low delay keeps every packet. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
@@ -75,14 +75,14 @@ impl Gains {
     }
 
     /// True when both delays are below half the target.
-    pub fn low(&self, qdelay: Duration, qdelay_old: Duration) -> bool {
+    pub(crate) fn low(&self, qdelay: Duration, qdelay_old: Duration) -> bool {
         qdelay.max(qdelay_old) * 2 < self.target
     }
 
     /// RFC 8033 §4.1: nothing is dropped while the delay is low and the probability is not high, nor while at most `spared`
     /// bytes wait.
     #[inline]
-    pub fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
+    pub(crate) fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
         (qdelay * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= spared
     }
 }

@@ -146,7 +146,7 @@ impl Default for PieParams {
 
 /// PIE's constants, resolved.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PieConfig {
+struct PieConfig {
     gains: Gains,
     tupdate: Duration,
     max_burst: Duration,
@@ -179,7 +179,7 @@ fn share_of(limit: Limit, share: f64) -> Limit {
 
 impl PieParams {
     /// The law's configuration, with the variant's values filled in.
-    pub fn config(&self) -> PieConfig {
+    fn config(&self) -> PieConfig {
         use PieVariant::{Draft2013, Linux};
         let v = self.variant;
         let ms = Duration::from_millis;
@@ -220,7 +220,7 @@ impl PieParams {
 
 impl PieParams {
     /// Whether the delay comes from the rate of departures.
-    pub fn measures_departures(&self) -> bool {
+    pub(crate) fn measures_departures(&self) -> bool {
         self.config().delay == DelayEstimate::DepartureRate
     }
 }
@@ -319,7 +319,7 @@ pub struct Pie {
 
 impl Pie {
     /// A law that has seen nothing.
-    pub fn new(cfg: PieConfig) -> Self {
+    fn new(cfg: PieConfig) -> Self {
         let state = PieState {
             drop_prob: 0.0,
             qdelay_old: Duration::ZERO,

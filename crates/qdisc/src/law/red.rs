@@ -114,7 +114,7 @@ pub(super) enum Auto<T> {
 
 /// RED's constants, resolved but for what needs the link's rate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RedConfig {
+pub(crate) struct RedConfig {
     pub(super) measure: Measure,
     pub(super) min: Auto<Limit>,
     pub(super) max: Auto<Limit>,
@@ -186,7 +186,7 @@ impl RedParams {
     }
 
     /// The law's configuration, with the variant's values filled in.
-    pub fn config(&self) -> RedConfig {
+    pub(crate) fn config(&self) -> RedConfig {
         use RedVariant::{Altq, Floyd93, Linux, Ns2};
         let v = self.variant;
         let (min, max) = self.thresholds();
@@ -341,7 +341,7 @@ pub struct Red {
 
 impl Red {
     /// A law that has seen nothing.
-    pub fn new(cfg: RedConfig) -> Self {
+    pub(crate) fn new(cfg: RedConfig) -> Self {
         Self { cfg, at: None, average: Average::default(), count: Count::default() }
     }
 
@@ -393,9 +393,9 @@ pub(super) fn verdict(early: Early, packet: &PacketMeta, ecn: bool, harddrop: bo
     let mark = ecn && packet.ecn() != Ecn::NotEct;
     match early {
         Early::Keep => Verdict::Pass,
-        Early::Early if mark => Verdict::Mark(MarkReason::Law),
+        Early::Unforced if mark => Verdict::Mark(MarkReason::Law),
         Early::Forced if mark && !harddrop => Verdict::Mark(MarkReason::Law),
-        Early::Early | Early::Forced => Verdict::Drop,
+        Early::Unforced | Early::Forced => Verdict::Drop,
     }
 }
 

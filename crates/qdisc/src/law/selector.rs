@@ -27,7 +27,7 @@ impl Selector {
 
     /// Whether a packet is chosen.
     #[inline]
-    pub fn has(self, packet: &PacketMeta) -> bool {
+    pub(crate) fn has(self, packet: &PacketMeta) -> bool {
         packet.tos & self.mask == self.value
     }
 }

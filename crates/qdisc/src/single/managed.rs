@@ -17,7 +17,7 @@ pub struct Managed<L> {
 
 impl<L: Law> Managed<L> {
     /// An empty queue under `law`.
-    pub fn new(law: L, room: Room) -> Self {
+    fn new(law: L, room: Room) -> Self {
         Self { law, room, fifo: Fifo::default() }
     }
 

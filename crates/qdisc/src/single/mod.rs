@@ -3,6 +3,5 @@
 mod droptail;
 mod managed;
 
-pub use droptail::{DropTail, DroptailParams};
-pub use managed::Managed;
+pub(crate) use droptail::DroptailParams;
 pub(crate) use managed::mark;

@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// What is valid, for a message.
-    pub fn valid(self) -> &'static str {
+    pub(crate) fn valid(self) -> &'static str {
         match self {
             Self::Packets => "a number of packets, such as 1000 or 1000p",
             Self::Size => "a size such as 1514 or 64kb (1024 bytes each, as tc counts)",
@@ -110,14 +110,14 @@ pub(super) struct Grammar {
 
 impl Grammar {
     /// The discipline as a manual page has it: `codel [limit PACKETS] [target TIME] [ecn]`.
-    pub fn synopsis(&self) -> String {
+    pub(crate) fn synopsis(&self) -> String {
         let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
         let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.placeholder())).collect::<String>();
         format!("{}{words}", self.tc)
     }
 
     /// All its words.
-    pub fn words(&self) -> impl Iterator<Item = &'static Word> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static Word> {
         self.words.iter().copied().flatten()
     }
 }

@@ -19,6 +19,6 @@ mod grammar;
 mod read;
 mod say;
 
+pub(crate) use read::names;
 pub(crate) use read::read;
-pub use read::{names, synopses, table};
-pub use say::Said;
+pub use read::{synopses, table};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
 /// The names that a text may begin with: a scenario's own, and tc's.
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }

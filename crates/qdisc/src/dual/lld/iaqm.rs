@@ -15,7 +15,7 @@
 use units::{BitRate, Duration};
 
 /// MAX_FRAME_SIZE, bytes.
-pub const MAX_FRAME: u64 = 2000;
+pub(crate) const MAX_FRAME: u64 = 2000;
 /// The most that FLOOR can be.
 const MOST_FLOOR: Duration = Duration(65_535_000);
 
@@ -29,31 +29,31 @@ pub struct Ramp {
 
 impl Ramp {
     /// For a configured MAXTH and RANGE at MAX_RATE, which is positive.
-    pub fn new(max_th: Duration, lg_range: u8, rate: BitRate) -> Self {
+    pub(crate) fn new(max_th: Duration, lg_range: u8, rate: BitRate) -> Self {
         let range = Duration(1 << lg_range.min(62));
         let floor = rate.time_for(2 * MAX_FRAME).min(MOST_FLOOR);
         Self { rate, min_th: max_th.saturating_sub(range).max(floor), range }
     }
 
     /// MINTH.
-    pub fn min_th(&self) -> Duration {
+    pub(crate) fn min_th(&self) -> Duration {
         self.min_th
     }
 
     /// MAXTH as it is in effect.
-    pub fn max_th(&self) -> Duration {
+    pub(crate) fn max_th(&self) -> Duration {
         self.min_th + self.range
     }
 
     /// The delay that so many bytes mean.
     #[inline]
-    pub fn qdelay(&self, bytes: u64) -> Duration {
+    pub(crate) fn qdelay(&self, bytes: u64) -> Duration {
         self.rate.time_for(bytes)
     }
 
     /// p_native.
     #[inline]
-    pub fn p(&self, qdelay: Duration) -> f64 {
+    pub(crate) fn p(&self, qdelay: Duration) -> f64 {
         let above = qdelay.saturating_sub(self.min_th);
         if above >= self.range { 1.0 } else { above.0 as f64 / self.range.0 as f64 }
     }

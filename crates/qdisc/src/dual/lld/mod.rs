@@ -22,10 +22,11 @@ mod params;
 mod protection;
 mod virtual_queue;
 
-pub use iaqm::{MAX_FRAME, Ramp};
+pub(crate) use iaqm::MAX_FRAME;
+pub use iaqm::Ramp;
 pub use params::{DelayEstimate, DocsisLldParams};
-pub use protection::Protection;
-pub use virtual_queue::VirtualQueue;
+pub(crate) use protection::Protection;
+pub(crate) use virtual_queue::VirtualQueue;
 
 use self::virtual_queue::NO_LOOP;
 use super::Turns;
@@ -151,7 +152,7 @@ pub struct DocsisLld {
 
 impl DocsisLld {
     /// Empty. `p` is valid.
-    pub fn new(p: &DocsisLldParams) -> Self {
+    fn new(p: &DocsisLldParams) -> Self {
         Self {
             params: p.clone(),
             l_dscp: p.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63)),

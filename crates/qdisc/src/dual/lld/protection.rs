@@ -23,7 +23,7 @@ const MAX_SCORE: Duration = Duration::from_secs(5);
 
 /// What [`super::DocsisLldParams`] set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// CRITICALqLSCORE.
     pub critical_score: Duration,
     /// LG_AGING: congested bytes age at 2^this per 2^30 ns.
@@ -42,14 +42,14 @@ struct Bucket {
 
 /// The scores of the flows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Protection {
+pub(crate) struct Protection {
     limits: Limits,
     buckets: Vec<Bucket>,
 }
 
 impl Protection {
     /// Nobody has a score. `bucket_id_size` is at most 14.
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { limits, buckets: vec![Bucket::default(); (1 << limits.bucket_id_size) + 1] }
     }
 
@@ -83,7 +83,7 @@ impl Protection {
     }
 
     /// `qprotect`: whether a packet of `size` bytes that finds this delay goes to the Classic queue.
-    pub fn sanctions(
+    pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
         (qdelay, critical): (Duration, Duration),
@@ -101,7 +101,7 @@ impl Protection {
     }
 
     /// How many flows have a score at `now`, and the greatest.
-    pub fn scores(&self, now: Time) -> (u64, Duration) {
+    pub(crate) fn scores(&self, now: Time) -> (u64, Duration) {
         let alive = self.buckets.iter().filter(|b| b.t_exp > now).map(|b| b.t_exp.since(now));
         alive.fold((0, Duration::ZERO), |(n, most), score| (n + 1, most.max(score)))
     }

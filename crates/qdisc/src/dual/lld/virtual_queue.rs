@@ -37,7 +37,7 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
 
 /// The virtual queue and the average of the actual one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct VirtualQueue {
+pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
     /// Bytes that the loop accounts for.
@@ -54,7 +54,7 @@ pub struct VirtualQueue {
 
 impl VirtualQueue {
     /// Empty, at MAX_RATE, which is positive.
-    pub fn new(of: &RequestLoop, rate: BitRate) -> Self {
+    pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,
             rate,
@@ -70,7 +70,7 @@ impl VirtualQueue {
     }
 
     /// Another MAX_RATE from now on.
-    pub fn set_rate(&mut self, rate: BitRate) {
+    pub(crate) fn set_rate(&mut self, rate: BitRate) {
         let unasked = self.of.guaranteed_rate.min(rate);
         self.rate = rate;
         self.allowed =
@@ -78,7 +78,7 @@ impl VirtualQueue {
     }
 
     /// The queue's delay with a packet of so many bytes that arrives now.
-    pub fn arrive(&mut self, now: Time, bytes: u64) -> Duration {
+    pub(crate) fn arrive(&mut self, now: Time, bytes: u64) -> Duration {
         if self.next.is_none() {
             self.resume(now);
         }
@@ -88,17 +88,17 @@ impl VirtualQueue {
     }
 
     /// The packet that arrived last goes elsewhere.
-    pub fn take_back(&mut self, bytes: u64) {
+    pub(crate) fn take_back(&mut self, bytes: u64) {
         self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
     }
 
     /// When [`VirtualQueue::sample`] is due.
-    pub fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         self.next
     }
 
     /// A sample of the queue, in which so many bytes wait.
-    pub fn sample(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn sample(&mut self, now: Time, bytes: u64) {
         self.mix(bytes);
         let average = self.average >> LG_PARTS;
         let excess = average.saturating_sub(self.allowed);

@@ -7,7 +7,7 @@ use units::{BitRate, Rng, Time};
 
 /// A constant or Poisson stream of packets of one size.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub(crate) struct Source {
     protocol: Protocol,
     dscp: u8,
     size: u16,
@@ -19,16 +19,16 @@ impl Source {
     fn new(protocol: Protocol, rate: f64, size: u16) -> Self {
         Self { protocol, dscp: 0, size, gap_ns: f64::from(size) * 8e9 / rate, poisson: false }
     }
-    pub fn udp(rate: f64, size: u16) -> Self {
+    pub(crate) fn udp(rate: f64, size: u16) -> Self {
         Self::new(Protocol::Udp, rate, size)
     }
-    pub fn tcp(rate: f64, size: u16) -> Self {
+    pub(crate) fn tcp(rate: f64, size: u16) -> Self {
         Self::new(Protocol::Tcp, rate, size)
     }
-    pub fn dscp(self, dscp: u8) -> Self {
+    pub(crate) fn dscp(self, dscp: u8) -> Self {
         Self { dscp, ..self }
     }
-    pub fn poisson(self) -> Self {
+    pub(crate) fn poisson(self) -> Self {
         Self { poisson: true, ..self }
     }
 }
@@ -46,29 +46,29 @@ struct Tally {
 }
 
 /// The measures of a window.
-pub struct Window {
+pub(crate) struct Window {
     tallies: Vec<Tally>,
     ns: f64,
 }
 
 impl Window {
-    pub fn offered(&self, i: usize) -> u32 {
+    pub(crate) fn offered(&self, i: usize) -> u32 {
         self.tallies[i].offered
     }
-    pub fn dropped(&self, i: usize) -> u32 {
+    pub(crate) fn dropped(&self, i: usize) -> u32 {
         self.tallies[i].dropped
     }
-    pub fn loss(&self, i: usize) -> f64 {
+    pub(crate) fn loss(&self, i: usize) -> f64 {
         f64::from(self.dropped(i)) / f64::from(self.offered(i))
     }
     /// Bit/s that left for the link.
-    pub fn rate(&self, i: usize) -> f64 {
+    pub(crate) fn rate(&self, i: usize) -> f64 {
         self.tallies[i].sent_bytes as f64 * 8e9 / self.ns
     }
-    pub fn mean_packets(&self, i: usize) -> f64 {
+    pub(crate) fn mean_packets(&self, i: usize) -> f64 {
         self.tallies[i].packet_ns / self.ns
     }
-    pub fn mean_bytes(&self, i: usize) -> f64 {
+    pub(crate) fn mean_bytes(&self, i: usize) -> f64 {
         self.tallies[i].byte_ns / self.ns
     }
 }
@@ -83,7 +83,7 @@ impl FateSink for Dropped {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-pub struct Bench {
+pub(crate) struct Bench {
     queue: Queue,
     rng: Rng,
     link: LinkView,
@@ -93,7 +93,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(spec: Spec, rate: f64) -> Self {
+    pub(crate) fn new(spec: Spec, rate: f64) -> Self {
         Self {
             queue: Queue::new(spec.build()),
             rng: Rng::named(1, "bench"),
@@ -105,7 +105,7 @@ impl Bench {
     }
 
     /// Names a flow; unnamed ones are TCP without a mark.
-    pub fn flow(&mut self, flow: u32, protocol: Protocol, dscp: u8) {
+    pub(crate) fn flow(&mut self, flow: u32, protocol: Protocol, dscp: u8) {
         self.flows.set(FlowId(flow), FlowTuple { protocol, dscp, ..FlowTuple::default() });
     }
 
@@ -125,31 +125,37 @@ impl Bench {
     }
 
     /// Offers 1000 B of a flow now; true if it waits.
-    pub fn offer(&mut self, flow: u32) -> bool {
+    pub(crate) fn offer(&mut self, flow: u32) -> bool {
         self.put(self.packet(flow, 1000))
     }
 
     /// Takes up to `n` packets now; their flows.
-    pub fn take(&mut self, n: usize) -> Vec<u32> {
+    pub(crate) fn take(&mut self, n: usize) -> Vec<u32> {
         (0..n).map_while(|_| self.pull()).map(|p| p.flow.0).collect()
     }
 
     /// Lets time pass.
-    pub fn wait(&mut self, ms: u64) {
+    pub(crate) fn wait(&mut self, ms: u64) {
         self.now = Time(self.now.0 + ms * 1_000_000);
     }
 
-    pub fn backlog(&self) -> u32 {
+    pub(crate) fn backlog(&self) -> u32 {
         self.queue.backlog().packets
     }
 
     /// Runs to `end` seconds, and measures from `begin` on.
-    pub fn run(self, sources: &[Source], begin: f64, end: f64) -> Window {
+    pub(crate) fn run(self, sources: &[Source], begin: f64, end: f64) -> Window {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
     /// The same; the queue at the end and the measures go to `look`.
-    pub fn run_and<T>(mut self, sources: &[Source], begin: f64, end: f64, look: impl FnOnce(&Queue, Window) -> T) -> T {
+    pub(crate) fn run_and<T>(
+        mut self,
+        sources: &[Source],
+        begin: f64,
+        end: f64,
+        look: impl FnOnce(&Queue, Window) -> T,
+    ) -> T {
         let (begin, end) = ((begin * 1e9) as u64, (end * 1e9) as u64);
         let mut tallies = vec![Tally::default(); sources.len()];
         // sources of one kind do not tick together
