@@ -25,14 +25,14 @@
 use units::{Duration, math};
 
 /// R without any impairment, as CableLabs 2012 has it.
-pub const R_MAX: f64 = 94.2;
+const R_MAX: f64 = 94.2;
 
 /// R of G.107 with every parameter at its default.
-pub const R_DEFAULT: f64 = 93.2;
+const R_DEFAULT: f64 = 93.2;
 
 /// What a codec does to speech.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Codec {
+pub(crate) struct Codec {
     /// Equipment impairment factor Ie.
     pub ie: f64,
     /// Packet-loss robustness factor Bpl; greater is more robust.
@@ -40,7 +40,7 @@ pub struct Codec {
 }
 
 /// The delay impairment Idd of G.107, for a one-way delay from mouth to ear.
-pub fn idd(delay: Duration) -> f64 {
+fn idd(delay: Duration) -> f64 {
     let ta = delay.millis();
     if ta <= 100.0 {
         return 0.0;
@@ -52,13 +52,13 @@ pub fn idd(delay: Duration) -> f64 {
 
 /// The effective equipment impairment Ie,eff of G.107, for `loss` in [0, 1] whose bursts are `burst_ratio` times as long as those
 /// of random loss.
-pub fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
+fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)
 }
 
 /// The transmission rating of G.107 with every other parameter at its default. May be negative.
-pub fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
+pub(crate) fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     R_DEFAULT - idd(delay) - ie_eff(codec, loss, burst_ratio)
 }
 

@@ -3,7 +3,7 @@
 /// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same).
 ///
 /// 1 for no values and for all zero: nobody has less than another.   Source: Jain, Chiu, Hawe 1984.
-pub fn jain(shares: &[f64]) -> f64 {
+pub(crate) fn jain(shares: &[f64]) -> f64 {
     // scaled by the largest, so that squares neither overflow nor vanish
     let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));
     if most <= 0.0 {

@@ -5,11 +5,11 @@ use crate::percentile::{median, percentile, variation};
 use units::{Duration, Time};
 
 /// Most files of one application that are kept one by one.
-pub const KEPT: usize = 65_536;
+const KEPT: usize = 65_536;
 
 /// A file (or message) that has arrived whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileDone {
+pub(crate) struct FileDone {
     /// When it began.
     pub started: Time,
     /// How long it took.
@@ -32,7 +32,7 @@ pub struct Files {
 
 /// Statistics of file times; all `None` if no file ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FileSummary {
+pub(crate) struct FileSummary {
     /// Files that ended.
     pub count: u64,
     /// Whether median and percentiles are those of the values themselves; otherwise a bin of the histogram wide.
@@ -55,12 +55,12 @@ pub struct FileSummary {
 
 impl Files {
     /// Statistics begin at `warm_up`.
-    pub fn new(warm_up: Time) -> Self {
+    pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
     /// A file has arrived whole.
-    pub fn done(&mut self, file: FileDone) {
+    pub(crate) fn done(&mut self, file: FileDone) {
         if self.counts(&file) {
             self.all.record(file.took);
         }
@@ -74,12 +74,12 @@ impl Files {
     }
 
     /// The kept ones, in the order in which they ended.
-    pub fn kept(&self) -> &[FileDone] {
+    pub(crate) fn kept(&self) -> &[FileDone] {
         &self.kept
     }
 
     /// The statistics.
-    pub fn summary(&self) -> FileSummary {
+    pub(crate) fn summary(&self) -> FileSummary {
         let mut ns: Vec<u64> = self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took.0).collect();
         ns.sort_unstable();
         let exact = ns.len() as u64 == self.all.count();

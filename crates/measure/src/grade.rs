@@ -133,7 +133,7 @@ impl Scale {
     }
 
     /// The grade of a value in the scale's own unit; `None` for one that is not known.
-    pub fn grade(&self, value: f64) -> Option<&str> {
+    pub(crate) fn grade(&self, value: f64) -> Option<&str> {
         if value.is_nan() {
             return None;
         }
@@ -141,7 +141,7 @@ impl Scale {
     }
 
     /// The grade of an added delay; `None` where the scale is of round trips per minute.
-    pub fn added(&self, delay: Duration) -> Option<&str> {
+    pub(crate) fn added(&self, delay: Duration) -> Option<&str> {
         match self.compares {
             Compares::Added(_) | Compares::P99 => self.grade(delay.millis()),
             Compares::Rpm => None,
@@ -150,7 +150,7 @@ impl Scale {
 }
 
 /// The class of a responsiveness; `None` for one that is not known.
-pub fn class(rpm: f64) -> Option<&'static str> {
+pub(crate) fn class(rpm: f64) -> Option<&'static str> {
     let scale: &'static Scale = Scale::named("rpm")?;
     scale.grade(rpm)
 }

@@ -85,19 +85,6 @@ impl Histogram {
         self.pages[number].get_or_insert_with(|| Box::new([0; PAGE]))
     }
 
-    /// Adds what another histogram counted.
-    pub fn merge(&mut self, other: &Self) {
-        for (number, theirs) in other.pages.iter().enumerate() {
-            if let Some(theirs) = theirs {
-                self.page(number).iter_mut().zip(theirs.iter()).for_each(|(a, b)| *a += b);
-            }
-        }
-        self.count += other.count;
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-    }
-
     /// Bytes on the heap.
     #[cfg(test)]
     fn bytes(&self) -> usize {
@@ -114,7 +101,7 @@ impl Histogram {
         (self.count > 0).then_some(Duration(self.min))
     }
     /// Largest value, exact; `None` without values.
-    pub fn max(&self) -> Option<Duration> {
+    pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
     /// Sum, ns, exact.
@@ -122,7 +109,7 @@ impl Histogram {
         self.sum
     }
     /// Mean, rounded to the nearest nanosecond; `None` without values.
-    pub fn mean(&self) -> Option<Duration> {
+    pub(crate) fn mean(&self) -> Option<Duration> {
         let n = u128::from(self.count);
         (n > 0).then(|| Duration(((self.sum + n / 2) / n) as u64))
     }
@@ -130,7 +117,7 @@ impl Histogram {
     /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
     ///
     /// Every value counts as the middle of its bin, within [min, max], as a percentile does: at most 0.001 off.
-    pub fn variation(&self) -> Option<f64> {
+    pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
         let square = |(low, high, n): (Duration, Duration, u64)| {
@@ -172,7 +159,7 @@ impl Histogram {
     /// The value that is not exceeded for `p` percent of the time, if each value lasts as long as itself: probes one after the
     /// other, each of which begins when the last one is answered. `None` without values; every value counts as the middle of
     /// its bin.
-    pub fn percentile_of_time(&self, p: f64) -> Option<Duration> {
+    pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
         for (low, high, n) in self.bins() {
@@ -186,14 +173,14 @@ impl Histogram {
     }
 
     /// The mean over time in the same way: sum of squares over sum; `None` without a value above 0.
-    pub fn mean_of_time(&self) -> Option<Duration> {
+    pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;
         Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
     }
 
     /// Share of values that are certainly at most `limit`: those in bins that end at or below it, or all if the maximum is.
-    pub fn share_at_most(&self, limit: Duration) -> f64 {
+    pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;
         }
@@ -205,7 +192,7 @@ impl Histogram {
     }
 
     /// The bins that hold something: lower edge, upper edge (exclusive) and number of values, in rising order.
-    pub fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
+    pub(crate) fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
         self.filled()
             .flat_map(|(first, page)| page.iter().enumerate().map(move |(i, &n)| (first + i, n)))
             .filter(|(_, n)| *n > 0)
@@ -220,19 +207,6 @@ impl Histogram {
     /// The middle of a bin, within [min, max].
     fn middle(&self, low: Duration, high: Duration) -> Duration {
         Duration((low.0 + (high.0 - low.0) / 2).clamp(self.min, self.max))
-    }
-
-    /// The distribution function as points: a value, and the share of values at most that large. The last point is
-    /// (maximum, 1).
-    pub fn cdf(&self) -> Vec<(Duration, f64)> {
-        let mut seen = 0;
-        self.bins()
-            .map(|(_, high, n)| {
-                seen += n;
-                let at = if seen == self.count { self.max } else { high.0 - 1 };
-                (Duration(at), seen as f64 / self.count as f64)
-            })
-            .collect()
     }
 }
 
@@ -282,8 +256,8 @@ mod tests {
         let share = h.share_at_most(Duration(1_000_000));
         let exact = all.partition_point(|&v| v <= 1_000_000) as f64 / 200_000.0;
         assert!(share <= exact && exact - share < 0.0002);
-        let cdf = h.cdf();
-        assert!(cdf.is_sorted() && cdf.last() == Some(&(Duration(all[199_999]), 1.0)));
+        let bins: Vec<_> = h.bins().collect();
+        assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
     /// Percentiles close to each other stay apart: of 1000 values 0.1 ms apart around half a second, bins of 1.6 % held 80 each.
@@ -316,7 +290,7 @@ mod tests {
     #[test]
     fn equal_values_have_that_percentile() {
         let mut h = Histogram::default();
-        assert_eq!((h.percentile(50.0), h.mean(), h.min(), h.cdf().len()), (None, None, None, 0));
+        assert_eq!((h.percentile(50.0), h.mean(), h.min(), h.bins().count()), (None, None, None, 0));
         assert_eq!(h.variation(), None);
         for _ in 0..3 {
             h.record(Duration(2_400_123));
@@ -326,23 +300,6 @@ mod tests {
         }
         assert_eq!(h.variation(), Some(0.0));
         assert_eq!((h.share_at_most(Duration(2_400_122)), h.share_at_most(Duration(2_400_123))), (0.0, 1.0));
-    }
-
-    #[test]
-    fn merging_is_recording_in_one() {
-        let mut rng = Rng::named(4, "merge");
-        let (mut a, mut b, mut both) = (Histogram::default(), Histogram::default(), Histogram::default());
-        for i in 0..1000 {
-            let v = Duration(rng.below(1 << 45));
-            if i % 3 == 0 {
-                a.record(v)
-            } else {
-                b.record(v)
-            }
-            both.record(v);
-        }
-        a.merge(&b);
-        assert_eq!(a, both);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Jitter {
 impl Jitter {
     /// A packet arrived that took `delay`.
     #[inline]
-    pub fn arrival(&mut self, delay: Duration) {
+    pub(crate) fn arrival(&mut self, delay: Duration) {
         if let Some(last) = self.last {
             self.sum += u128::from(delay.0.abs_diff(last.0));
             self.count += 1;
@@ -30,7 +30,7 @@ impl Jitter {
     }
 
     /// The mean so far; `None` before the second packet.
-    pub fn mean(&self) -> Option<Duration> {
+    pub(crate) fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration((self.sum / u128::from(self.count.max(1))) as u64))
     }
 }

@@ -34,20 +34,21 @@ pub mod tally;
 mod voip;
 mod weighted;
 
-pub use fairness::jain;
-pub use files::{FileDone, FileSummary, Files};
-pub use grade::{Band, Compares, Idle, SCALES, Scale, class};
+pub(crate) use fairness::jain;
+pub(crate) use files::{FileDone, Files};
+pub use grade::{Band, SCALES, Scale};
+pub(crate) use grade::{Compares, Idle, class};
 pub use histogram::Histogram;
-pub use jitter::Jitter;
+pub(crate) use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
 pub use outcome::{
     Account, ClassCounts, Column, Count, Grading, GrantCounts, LinkAccount, LinkCounts, Outcome, Table, delay_json,
 };
-pub use pages::{PageLoad, PageLoads, PageSummary};
-pub use percentile::{median, median_absolute_deviation, percentile, variation};
-pub use probes::{Probe, Probes};
+pub(crate) use pages::PageLoads;
+pub(crate) use percentile::{median, variation};
+pub(crate) use probes::Probes;
 pub use rows::Rows;
-pub use series::{Channel, Series};
+pub(crate) use series::{Channel, Series};
 pub use tally::Tally;
-pub use voip::{VoipMeter, VoipSummary};
-pub use weighted::TimeWeighted;
+pub(crate) use voip::VoipMeter;
+pub(crate) use weighted::TimeWeighted;

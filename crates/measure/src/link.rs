@@ -174,7 +174,8 @@ mod tests {
         m.put(at(1700), marked(2));
         m.finish(at(2000));
         // 0 for 0.5 s, 1 for 0.5 s, 2 for 0.5 s, 1 for 0.5 s
-        assert_eq!(m.queue.cdf(), [(0, 0.25), (1, 0.75), (2, 1.0)]);
+        let times: Vec<_> = m.queue.bins().map(|(length, time)| (length, time.millis())).collect();
+        assert_eq!(times, [(0, 500.0), (1, 1000.0), (2, 500.0)]);
         assert_eq!(m.queue_series.column(), [0.5, 1.5]);
         assert_eq!((m.bytes_series.column(), m.drop_series.column()), (vec![0.0, 1500.0], vec![0.0, 1.0]));
         assert_eq!(m.mark_series.column(), [1.0, 0.0]);

@@ -4,11 +4,11 @@ use crate::percentile::{median, median_absolute_deviation, percentile, variation
 use units::{Duration, Time};
 
 /// Most page loads that are kept one by one.
-pub const KEPT: usize = 65_536;
+const KEPT: usize = 65_536;
 
 /// One page that was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageLoad {
+pub(crate) struct PageLoad {
     /// When it was asked for.
     pub started: Time,
     /// How long it took.
@@ -29,7 +29,7 @@ pub struct PageLoads {
 
 /// Statistics of page loads; all `None` if none was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PageSummary {
+pub(crate) struct PageSummary {
     /// Pages loaded.
     pub count: u64,
     /// Pages reported with objects missing; they are in no other number.
@@ -56,12 +56,12 @@ pub struct PageSummary {
 
 impl PageLoads {
     /// Statistics begin at `warm_up`.
-    pub fn new(warm_up: Time) -> Self {
+    pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
     /// A page was asked for at `started` and complete at `ended`.
-    pub fn loaded(&mut self, started: Time, ended: Time) {
+    pub(crate) fn loaded(&mut self, started: Time, ended: Time) {
         self.count += u64::from(ended >= self.warm_up);
         if self.kept.len() < KEPT {
             self.kept.push(PageLoad { started, took: ended.since(started) });
@@ -69,17 +69,17 @@ impl PageLoads {
     }
 
     /// A page was given up with objects missing.
-    pub fn abandoned(&mut self, now: Time) {
+    pub(crate) fn abandoned(&mut self, now: Time) {
         self.abandoned += u64::from(now >= self.warm_up);
     }
 
     /// The kept loads, in order.
-    pub fn kept(&self) -> &[PageLoad] {
+    pub(crate) fn kept(&self) -> &[PageLoad] {
         &self.kept
     }
 
     /// The statistics.
-    pub fn summary(&self) -> PageSummary {
+    pub(crate) fn summary(&self) -> PageSummary {
         let mut ns: Vec<u64> =
             self.kept.iter().filter(|p| p.started + p.took >= self.warm_up).map(|p| p.took.0).collect();
         ns.sort_unstable();

@@ -9,12 +9,12 @@ pub(crate) fn rank(p: f64, n: u64) -> u64 {
 }
 
 /// The value that `p` percent of `sorted` do not exceed (nearest rank); `None` for no values. `p` is clamped to [0, 100].
-pub fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
+pub(crate) fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
     sorted.get(rank(p, sorted.len() as u64) as usize - 1).copied()
 }
 
 /// The median: the middle value, or the mean of the two middle values rounded down; `None` for no values.
-pub fn median(values: &[u64]) -> Option<u64> {
+pub(crate) fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     let n = sorted.len();
@@ -26,7 +26,7 @@ pub fn median(values: &[u64]) -> Option<u64> {
 }
 
 /// The median of the distances from the median; `None` for no values. Not scaled.
-pub fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
+pub(crate) fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
     let m = median(values)?;
     median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
 }
@@ -34,7 +34,7 @@ pub fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
 /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
 ///
 /// Of the rates of n flows it says what Jain's index J does: J = 1 / (1 + cv^2).
-pub fn variation(values: &[u64]) -> Option<f64> {
+pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;
     let squares: f64 = values.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();

@@ -5,11 +5,11 @@ use std::ops::Range;
 use units::{Duration, Time};
 
 /// Most probes that are kept one by one: at ten a second, those of 109 minutes.
-pub const KEPT: usize = 65_536;
+const KEPT: usize = 65_536;
 
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// When it left.
     pub sent: Time,
     /// How long until its answer came; none if there was none.
@@ -31,12 +31,12 @@ pub struct Probes {
 
 impl Probes {
     /// Statistics begin at `warm_up`.
-    pub fn new(warm_up: Time) -> Self {
+    pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
     /// The next probe leaves.
-    pub fn sent(&mut self, now: Time) {
+    pub(crate) fn sent(&mut self, now: Time) {
         self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
             self.kept.push(Probe { sent: now, rtt: None });
@@ -44,7 +44,7 @@ impl Probes {
     }
 
     /// The answer to probe `number` has come.
-    pub fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
+    pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         if now >= self.warm_up {
             self.rtt.record(rtt);
@@ -55,27 +55,27 @@ impl Probes {
     }
 
     /// How many left.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.sent
     }
 
     /// Round-trip times of the answered ones.
-    pub fn rtt(&self) -> &Histogram {
+    pub(crate) fn rtt(&self) -> &Histogram {
         &self.rtt
     }
 
     /// What load adds to the round trip: the mean above the least of the whole run; `None` without an answer.
-    pub fn induced(&self) -> Option<Duration> {
+    pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
     /// The same of the round trip that 99 of 100 probes do not exceed.
-    pub fn induced_p99(&self) -> Option<Duration> {
+    pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
     /// The mean round trip under a load: probes that were answered before it began or left when it was over do not count.
-    pub fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
+    pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
         let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
         let outside = self.idle(load.start).chain(late.filter(|(sent, _)| *sent >= load.start));
@@ -86,7 +86,7 @@ impl Probes {
     }
 
     /// The median round trip of the probes that were answered before `load`; without one the least of the run.
-    pub fn unloaded(&self, load: Time) -> Option<Duration> {
+    pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
     }
@@ -98,7 +98,7 @@ impl Probes {
     }
 
     /// The kept ones, in order.
-    pub fn kept(&self) -> &[Probe] {
+    pub(crate) fn kept(&self) -> &[Probe] {
         &self.kept
     }
 }

@@ -3,11 +3,11 @@
 use units::{Duration, Problem, Time};
 
 /// Most bins of one series.
-pub const MAX_BINS: u64 = 1 << 22;
+const MAX_BINS: u64 = 1 << 22;
 
 /// What a bin keeps of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub(crate) enum Channel {
     /// Their sum: bytes, packets, drops. An empty bin is 0.
     Sum,
     /// The mean of the values put, each with the same weight: sojourn, delay, RTT. An empty bin is NaN.
@@ -50,7 +50,7 @@ impl Series {
     /// Bins of `width` over `duration`; the last one may be shorter.
     ///
     /// Errors: a zero width or duration, or more than 2^22 bins.
-    pub fn new(channel: Channel, start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {
+    pub(crate) fn new(channel: Channel, start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {
         if width.is_zero() || duration.is_zero() {
             return Err(Problem::new("", format!("{width} is not a valid bin width for a run of {duration}")));
         }
@@ -80,7 +80,7 @@ impl Series {
 
     /// `value` at `now`, whatever the channel. Who knows the channel calls its own function, which does not ask.
     #[inline]
-    pub fn put(&mut self, now: Time, value: u64) {
+    pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {
             Channel::Sum => self.add(now, value),
             Channel::Mean => self.mean(now, value),
@@ -92,7 +92,7 @@ impl Series {
 
     /// A value of a [`Channel::Sum`].
     #[inline]
-    pub fn add(&mut self, now: Time, value: u64) {
+    pub(crate) fn add(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Sum);
         let i = self.at(now);
         let v = &mut self.values[i];
@@ -101,7 +101,7 @@ impl Series {
 
     /// A value of a [`Channel::Mean`].
     #[inline]
-    pub fn mean(&mut self, now: Time, value: u64) {
+    pub(crate) fn mean(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Mean);
         let v = self.counted(now);
         *v = v.saturating_add(value);
@@ -109,7 +109,7 @@ impl Series {
 
     /// A value of a [`Channel::Max`].
     #[inline]
-    pub fn max(&mut self, now: Time, value: u64) {
+    pub(crate) fn max(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Max);
         let v = self.counted(now);
         *v = (*v).max(value);
@@ -117,14 +117,14 @@ impl Series {
 
     /// A value of a [`Channel::Last`].
     #[inline]
-    pub fn last(&mut self, now: Time, value: u64) {
+    fn last(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Last);
         *self.counted(now) = value;
     }
 
     /// What holds from `now` on, of a [`Channel::TimeMean`].
     #[inline]
-    pub fn hold(&mut self, now: Time, value: u64) {
+    pub(crate) fn hold(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::TimeMean);
         self.advance(now);
         self.level = value;
@@ -157,7 +157,7 @@ impl Series {
 
     /// `TimeMean`: the value held until `now` (call it once at the end of the run). Nothing for the other channels.
     #[inline]
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         if self.channel != Channel::TimeMean {
             return;
         }
@@ -199,32 +199,20 @@ impl Series {
     }
 
     /// Number of bins.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
-    /// Never: a series has at least one bin.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-    /// What a bin keeps.
-    pub fn channel(&self) -> Channel {
-        self.channel
-    }
-    /// Width of a bin.
-    pub fn width(&self) -> Duration {
-        self.width
-    }
     /// The moment at which bin `i` begins.
-    pub fn begin(&self, i: usize) -> Time {
+    pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
     /// The width of bin `i`: the last one may be shorter.
-    pub fn span(&self, i: usize) -> Duration {
+    fn span(&self, i: usize) -> Duration {
         self.begin(i + 1).min(self.end).since(self.begin(i))
     }
 
     /// The value of bin `i` (see [`Channel`] for an empty bin).
-    pub fn get(&self, i: usize) -> f64 {
+    pub(crate) fn get(&self, i: usize) -> f64 {
         match self.channel {
             Channel::Sum => self.values[i] as f64,
             Channel::TimeMean => {
@@ -238,17 +226,18 @@ impl Series {
 
     /// `TimeMean`: the value that holds at the end of bin `i`, which is what a look at that moment finds; at the end of the
     /// run in the last one. 0 for the other channels.
-    pub fn at_end(&self, i: usize) -> f64 {
+    pub(crate) fn at_end(&self, i: usize) -> f64 {
         if i >= self.bin { self.level as f64 } else { self.ends.get(i).map_or(0.0, |v| *v as f64) }
     }
 
     /// How many values bin `i` has; 0 for the channels that do not count them.
-    pub fn count(&self, i: usize) -> u32 {
+    pub(crate) fn count(&self, i: usize) -> u32 {
         self.counts.get(i).copied().unwrap_or(0)
     }
 
     /// All bins.
-    pub fn column(&self) -> Vec<f64> {
+    #[cfg(test)]
+    pub(crate) fn column(&self) -> Vec<f64> {
         (0..self.len()).map(|i| self.get(i)).collect()
     }
 }

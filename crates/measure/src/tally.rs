@@ -12,7 +12,7 @@ use units::{Duration, Problem, Time};
 const ROWS_WITH_SERIES: usize = 32;
 
 /// Most SYNs whose moments are kept: those of several hundred pages.
-pub const SYNS_KEPT: usize = 65_536;
+const SYNS_KEPT: usize = 65_536;
 
 /// What has arrived at one end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Model {
 
 impl Model {
     /// Names of the phases of BBR version 1.
-    pub const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
+    pub(crate) const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
 }
 
 /// What is counted of one direction of a flow.
@@ -151,7 +151,7 @@ pub struct Direction {
 
 impl Direction {
     /// What was counted since the warm-up ended.
-    pub fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         self.before.as_deref().map_or(self.total, |before| self.total.since(before))
     }
 }

@@ -88,7 +88,7 @@ impl Runs {
 
 /// What a call amounts to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VoipSummary {
+pub(crate) struct VoipSummary {
     /// Packets sent.
     pub sent: u64,
     /// Packets that arrived.
@@ -133,7 +133,7 @@ pub struct VoipSummary {
 
 impl VoipMeter {
     /// `late_after` and `network_delay` as `traffic::VoipParams` has them, and its `ie` and `bpl`.
-    pub fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
+    pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
             network_delay,
@@ -183,22 +183,23 @@ impl VoipMeter {
     }
 
     /// Packets that arrived so far.
-    pub fn arrived(&self) -> u64 {
+    pub(crate) fn arrived(&self) -> u64 {
         self.delays.count()
     }
 
     /// The distribution of one-way delays.
-    pub fn delays(&self) -> &Histogram {
+    pub(crate) fn delays(&self) -> &Histogram {
         &self.delays
     }
 
     /// The resolution of the late test: delays this close above the border may count as on time.
-    pub fn resolution(&self) -> Duration {
+    #[cfg(test)]
+    fn resolution(&self) -> Duration {
         Duration(self.width - 1)
     }
 
     /// Packets that arrived late, judged by the minimum so far.
-    pub fn late(&self) -> u64 {
+    fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
         // Bin i holds the excesses (over late_after) in (i width, (i+1) width]; late are excesses above the minimum. The
         // bin that the minimum cuts counts as on time.
@@ -207,7 +208,7 @@ impl VoipMeter {
     }
 
     /// The judgement, of `sent` packets.
-    pub fn summary(&self, sent: u64) -> VoipSummary {
+    pub(crate) fn summary(&self, sent: u64) -> VoipSummary {
         let arrived = self.arrived();
         let percent = |n: u64| if sent == 0 { 0.0 } else { 100.0 * n as f64 / sent as f64 };
         let (lost, late) = (sent.saturating_sub(arrived), self.late());

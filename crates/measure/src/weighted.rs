@@ -27,7 +27,7 @@ pub struct TimeWeighted {
 
 impl TimeWeighted {
     /// Starts at `start` with value 0. `limit` is the greatest value to tell apart.
-    pub fn new(start: Time, limit: u32) -> Self {
+    pub(crate) fn new(start: Time, limit: u32) -> Self {
         // bounded: at most 16 turns
         let mut shift = 0;
         while limit >> shift >= BINS {
@@ -39,7 +39,7 @@ impl TimeWeighted {
 
     /// The value is `value` from `now` on. Times before the last call count as the last call's.
     #[inline]
-    pub fn set(&mut self, now: Time, value: u32) {
+    pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
         self.value = value;
         self.max = self.max.max(value);
@@ -47,7 +47,7 @@ impl TimeWeighted {
 
     /// The value stayed what it was until `now`: call it once at the end of the run.
     #[inline]
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
         let bin = (self.value.min(self.limit) >> self.shift) as usize;
         self.bins[bin] += span;
@@ -57,7 +57,7 @@ impl TimeWeighted {
 
     /// Forgets what was seen before `now` and keeps the value: the end of a warm-up. Times before the last call count as
     /// the last call's.
-    pub fn restart(&mut self, now: Time) {
+    pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
         (self.area, self.max, self.start, self.last) = (0, self.value, now, now);
@@ -76,68 +76,10 @@ impl TimeWeighted {
         let t = self.time().0;
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
     }
-    /// Lengths that share one bin: 1 unless the limit is above 65 535.
-    pub fn resolution(&self) -> u32 {
-        1 << self.shift
-    }
-
-    /// Nanoseconds at `value` or below, rounded down to whole bins.
-    fn at_most(&self, value: u32) -> u64 {
-        if value >= self.max {
-            return self.time().0;
-        }
-        // bins that end at or below the value; the last one has no upper end
-        let end = ((u64::from(value) + 1) >> self.shift).min(self.bins.len() as u64 - 1) as usize;
-        self.bins[..end].iter().sum()
-    }
-
-    /// Share of time at `value` or below (rounded down to whole bins); 0 before any time has passed.
-    pub fn share_at_most(&self, value: u32) -> f64 {
-        self.share(self.at_most(value))
-    }
-
-    /// Share of time at `value` or above; 0 before any time has passed.
-    pub fn share_at_least(&self, value: u32) -> f64 {
-        self.share(self.time().0 - value.checked_sub(1).map_or(0, |v| self.at_most(v)))
-    }
-
-    /// The value that is not exceeded for `p` percent of the time (the upper end of its bin, at most the maximum); `None`
-    /// before any time has passed.
-    pub fn percentile(&self, p: f64) -> Option<u32> {
-        let total = self.time().0;
-        if total == 0 {
-            return None;
-        }
-        let rank = crate::percentile::rank(p, total);
-        let mut seen = 0;
-        for (i, &t) in self.bins.iter().enumerate() {
-            seen += t;
-            if seen >= rank && i + 1 < self.bins.len() {
-                return Some((((i as u32 + 1) << self.shift) - 1).min(self.max));
-            }
-        }
-        Some(self.max)
-    }
 
     /// The bins in which time was spent: lowest length of the bin and time, in rising order.
-    pub fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
+    pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
         self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| ((i as u32) << self.shift, Duration(t)))
-    }
-
-    /// The distribution function as points: lowest length of a bin, and the share of time in this bin or below.
-    pub fn cdf(&self) -> Vec<(u32, f64)> {
-        let mut seen = 0;
-        self.bins()
-            .map(|(v, t)| {
-                seen += t.0;
-                (v, self.share(seen))
-            })
-            .collect()
-    }
-
-    fn share(&self, ns: u64) -> f64 {
-        let t = self.time().0;
-        if t == 0 { 0.0 } else { ns as f64 / t as f64 }
     }
 }
 
@@ -152,30 +94,27 @@ mod tests {
         w.set(Time(1_000_000_000), 20);
         w.set(Time(4_000_000_000), 15);
         w.advance(Time(10_000_000_000));
-        assert_eq!((w.share_at_least(15), w.share_at_most(14), w.share_at_least(16)), (0.9, 0.1, 0.3));
-        assert_eq!((w.share_at_least(0), w.share_at_most(20), w.max()), (1.0, 1.0, 20));
+        let s = Duration::from_secs;
+        assert_eq!(w.bins().collect::<Vec<_>>(), [(0, s(1)), (15, s(6)), (20, s(3))]);
         // (3*20 + 6*15) / 10
-        assert_eq!(w.mean(), 15.0);
-        assert_eq!(w.cdf(), [(0, 0.1), (15, 0.7), (20, 1.0)]);
-        assert_eq!((w.percentile(10.0), w.percentile(50.0), w.percentile(99.0)), (Some(0), Some(15), Some(20)));
+        assert_eq!((w.max(), w.mean()), (20, 15.0));
         w.restart(Time(10_000_000_000));
         w.advance(Time(11_000_000_000));
-        assert_eq!((w.mean(), w.share_at_most(14)), (15.0, 0.0));
+        assert_eq!((w.mean(), w.bins().collect::<Vec<_>>()), (15.0, vec![(15, s(1))]));
     }
 
     #[test]
     fn long_queues_share_bins() {
         let mut w = TimeWeighted::new(Time::ZERO, 1_000_000);
         // 1 000 000 / 16 = 62 500
-        assert_eq!((w.resolution(), w.bins.len()), (16, 62_501));
+        assert_eq!((1 << w.shift, w.bins.len()), (16, 62_501));
         w.set(Time(0), 999_999);
         w.set(Time(10), 5_000_000);
         w.advance(Time(20));
         assert_eq!((w.max(), w.mean()), (5_000_000, 2_999_999.5));
-        assert_eq!(w.share_at_least(999_984), 1.0);
-        assert_eq!(w.share_at_least(1_000_000), 0.5);
-        assert_eq!(TimeWeighted::new(Time::ZERO, 65_535).resolution(), 1);
-        assert_eq!(TimeWeighted::new(Time::ZERO, 65_536).resolution(), 2);
+        assert_eq!(w.bins().collect::<Vec<_>>(), [(999_984, Duration(10)), (1_000_000, Duration(10))]);
+        let shift = |limit| TimeWeighted::new(Time::ZERO, limit).shift;
+        assert_eq!((shift(65_535), shift(65_536)), (0, 1));
         assert_eq!(TimeWeighted::new(Time::ZERO, u32::MAX).bins.len(), 65_536);
     }
 
@@ -197,25 +136,17 @@ mod tests {
             let n = list.len() as f64;
             assert_eq!(w.time().0, list.len() as u64);
             assert_eq!(w.mean(), list.iter().map(|&v| u64::from(v)).sum::<u64>() as f64 / n);
-            // whole bins only: with a limit of 70 000 two lengths share one
-            let k = w.resolution();
-            for v in (0..20).map(|i| limit / 20 * i / k * k) {
-                let at_least = list.iter().filter(|&&x| x >= v).count() as f64 / n;
-                assert!((w.share_at_least(v) - at_least).abs() < 1e-12, "{v} of {limit}");
-            }
-            let mut sorted = list.clone();
-            sorted.sort_unstable();
-            for p in [0.0, 10.0, 50.0, 98.5, 100.0] {
-                let exact = crate::percentile(&sorted, p).unwrap();
-                let got = w.percentile(p).unwrap();
-                assert!((exact..exact + k).contains(&got), "p{p}: {got} is not {exact}");
-            }
+            // with a limit of 70 000 two lengths share a bin
+            let mut times = std::collections::BTreeMap::new();
+            list.iter().for_each(|&v| *times.entry(v >> w.shift << w.shift).or_insert(0) += 1);
+            let times: Vec<_> = times.into_iter().map(|(low, ns)| (low, Duration(ns))).collect();
+            assert_eq!(w.bins().collect::<Vec<_>>(), times, "{limit}");
         }
     }
 
     #[test]
     fn nothing_yet() {
         let w = TimeWeighted::new(Time(5), 10);
-        assert_eq!((w.mean(), w.share_at_most(10), w.share_at_least(0), w.percentile(50.0)), (0.0, 0.0, 0.0, None));
+        assert_eq!((w.mean(), w.bins().count()), (0.0, 0));
     }
 }
