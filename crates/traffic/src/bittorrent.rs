@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most peers.
-pub const MAX_PEERS: u32 = 1000;
+const MAX_PEERS: u32 = 1000;
 /// Sizes of messages in bytes, their length prefix included.   Source: BEP 3.
 const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;

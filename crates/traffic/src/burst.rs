@@ -21,9 +21,9 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most datagrams in one burst: 98 MB of full packets.
-pub const MAX_DATAGRAMS: u64 = 1 << 16;
+const MAX_DATAGRAMS: u64 = 1 << 16;
 /// UDP bursts whose arrivals are counted at once.
-pub const TRACKED: usize = 16;
+const TRACKED: usize = 16;
 
 /// What a burst runs over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 
 /// Largest datagram: what an IP packet's 16-bit length can say.
-pub const MAX_SIZE: u64 = 65_535;
+pub(crate) const MAX_SIZE: u64 = 65_535;
 
 fn default_size() -> Bytes {
     Bytes(1000)
@@ -64,7 +64,8 @@ pub struct CbrParams {
 
 impl CbrParams {
     /// A source of this rate with the defaults of everything else.
-    pub fn new(rate: BitRate) -> Self {
+    #[cfg(test)]
+    fn new(rate: BitRate) -> Self {
         Self {
             rate,
             size: default_size(),
@@ -156,7 +157,7 @@ impl Spacing {
     }
 }
 
-/// The machine of [`CbrParams`]; [`crate::Voip`] is one, too.
+/// The machine of [`CbrParams`]; a call (`voip.rs`) has one, too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
     pub(crate) side: Side,
@@ -174,7 +175,8 @@ pub struct Cbr {
 
 impl Cbr {
     /// Datagrams sent so far; the next one's number.
-    pub fn sent(&self) -> u64 {
+    #[cfg(test)]
+    fn sent(&self) -> u64 {
         self.next
     }
 

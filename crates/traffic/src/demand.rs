@@ -18,7 +18,7 @@ pub struct Demand {
 
 impl Demand {
     /// Datagrams alone.
-    pub const fn datagrams(pieces: f64) -> Self {
+    pub(crate) const fn datagrams(pieces: f64) -> Self {
         Self { direction: None, connections: 0.0, bytes: 0.0, pieces }
     }
 }

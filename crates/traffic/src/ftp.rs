@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most flows in one application: as many as there are flow slots in a world.
-pub const MAX_FLOWS: u32 = 1 << 20;
+const MAX_FLOWS: u32 = 1 << 20;
 
 /// File transfers over TCP between the client and its first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,13 +74,6 @@ impl Default for FtpParams {
             stagger: Duration::ZERO,
             on_failure: OnFailure::Retry,
         }
-    }
-}
-
-impl FtpParams {
-    /// The bursty user of CableLabs 2012 §3.2.1: 18.75 MB, then 16 s of silence, over one connection.
-    pub fn bursty() -> Self {
-        Self { size: Some(Bytes(18_750_000)), pause: Duration::from_secs(16), new_connection: false, ..Self::default() }
     }
 }
 
@@ -192,7 +185,8 @@ pub struct Ftp {
 
 impl Ftp {
     /// Files finished by all flows.
-    pub fn files_done(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn files_done(&self) -> u64 {
         self.flows.iter().map(|f| f.done).sum()
     }
 
@@ -405,7 +399,9 @@ mod tests {
     #[test]
     fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
         let mut fake = Fake::new(&[20 * MS]);
-        let params = FtpParams { count: Some(3), ..FtpParams::bursty() };
+        // the bursty user of CableLabs 2012 §3.2.1: 18.75 MB, then 16 s of silence, over one connection
+        let (size, pause) = (Some(Bytes(18_750_000)), Duration::from_secs(16));
+        let params = FtpParams { size, pause, new_connection: false, count: Some(3), ..FtpParams::default() };
         let app = run(params, &mut fake, 100 * S);
         // first 20 + 10 ms, then 10 ms each
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();

@@ -17,14 +17,14 @@ pub enum Direction {
 
 impl Direction {
     /// The end that sends the data.
-    pub const fn sender(self) -> Side {
+    pub(crate) const fn sender(self) -> Side {
         match self {
             Self::Up => Side::Client,
             Self::Down => Side::Server,
         }
     }
     /// The end that receives the data.
-    pub const fn receiver(self) -> Side {
+    pub(crate) const fn receiver(self) -> Side {
         self.sender().other()
     }
 }
@@ -42,7 +42,7 @@ pub enum OnFailure {
 
 /// How long a failed transfer waits before it is tried again; above zero, so that a host that refuses every connection at
 /// once cannot hold time still.
-pub const RETRY_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A connection, as the host numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ pub enum Side {
 
 impl Side {
     /// The opposite end.
-    pub const fn other(self) -> Self {
+    pub(crate) const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
             Self::Server => Self::Client,

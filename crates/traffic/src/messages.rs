@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most messages that may be under way at once; later ones are not written (updates are given up, not memory).
-pub const MAX_UNDER_WAY: usize = 4096;
+const MAX_UNDER_WAY: usize = 4096;
 
 /// TCP messages at a fixed interval from the client to its first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

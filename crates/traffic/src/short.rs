@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
 
 /// Largest `max_open`.
-pub const MAX_OPEN: u32 = 65_536;
+const MAX_OPEN: u32 = 65_536;
 
 /// How large a transfer is, in bytes of payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

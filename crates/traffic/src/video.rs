@@ -23,9 +23,9 @@ use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Problem, Time};
 
 /// Throughputs whose harmonic mean predicts the next.
-pub const SAMPLES: usize = 5;
+const SAMPLES: usize = 5;
 /// Most rungs of a ladder.
-pub const MAX_LADDER: usize = 64;
+const MAX_LADDER: usize = 64;
 
 /// A viewer of adaptive-bitrate video; the video comes from the first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -125,7 +125,7 @@ impl Params for VoipParams {
 }
 
 /// The machine of [`VoipParams`]: a constant bit rate source.
-pub type Voip = Cbr;
+type Voip = Cbr;
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,9 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-pub use params::{FOREIGN_BYTES, Load, RpmParams, SELF_BYTES};
+#[cfg(test)]
+use params::Load;
+pub(crate) use params::{FOREIGN_BYTES, RpmParams, SELF_BYTES};
 
 use crate::conns::Conns;
 use crate::{Application, ConnId, Direction, Host, Side};

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration};
 
 /// Bytes that a foreign probe exchanges, all steps and headers.   Source: draft-ietf-ippm-responsiveness §5.3.
-pub const FOREIGN_BYTES: u64 = 5000;
+pub(crate) const FOREIGN_BYTES: u64 = 5000;
 /// The same of a self probe.
-pub const SELF_BYTES: u64 = 1000;
+pub(crate) const SELF_BYTES: u64 = 1000;
 
 /// Which way the load goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

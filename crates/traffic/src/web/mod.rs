@@ -29,7 +29,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Draw, LISTED, LISTED_HTML, Lognormal, MeasureFrom, OpenOrder, Page, Quota, Uniform, WebParams};
+pub(crate) use params::{Draw, MeasureFrom, OpenOrder, Page, Quota, WebParams};
 
 use crate::conns::Conns;
 use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
@@ -95,13 +95,9 @@ pub struct Web {
 
 impl Web {
     /// Objects of a whole page: [`WebParams::objects_per_page`].
-    pub fn objects_per_page(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn objects_per_page(&self) -> u32 {
         self.params.objects_per_page()
-    }
-
-    /// Pages reported so far.
-    pub fn pages_done(&self) -> u64 {
-        self.pages
     }
 
     fn server(&self, slot: usize) -> usize {

@@ -11,13 +11,13 @@ pub(super) const MAX_SERVERS: u32 = 64;
 pub(super) const MAX_OBJECTS: u32 = 100_000;
 
 /// Size of the html file of Appendix A in bytes.
-pub const LISTED_HTML: u64 = 102_400;
+pub(crate) const LISTED_HTML: u64 = 102_400;
 
 /// The 25 object sizes in bytes of each of the four servers.   Source: CableLabs 2012 Appendix A.
 ///
 /// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the 614 400 that the text aims at).
 #[rustfmt::skip]
-pub const LISTED: [[u32; 25]; 4] = [
+pub(crate) const LISTED: [[u32; 25]; 4] = [
     [
         2997, 3225, 7679, 22, 4742, 1763, 224, 401, 1299, 11, 1859, 533, 7432, 49238, 1685, 23627, 860, 79, 2591, 39,
         734, 8342, 459, 233, 1077,

@@ -1,5 +1,6 @@
 //! Pages on a scripted host.
 
+use super::params::{LISTED, LISTED_HTML, Lognormal, Uniform};
 use super::*;
 use crate::Params;
 use crate::fake::Fake;
@@ -201,7 +202,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
         let mut fake = Fake::new(&RTT).failing(stuck, 50 * S);
         let app = run(params, &mut fake, 200 * S);
         let &(start, end, objects, _) = fake.pages.first().unwrap();
-        assert_eq!((app.pages_done(), objects, fake.open_now()), (1, 100, 0));
+        assert_eq!((app.pages, objects, fake.open_now()), (1, 100, 0));
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
