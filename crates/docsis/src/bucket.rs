@@ -53,13 +53,13 @@ impl Bucket {
     }
 
     /// Another rate (positive) and depth from now on; the bucket keeps what it holds, up to that.
-    pub fn reshape(&mut self, rate: BitRate, depth: Bytes) {
+    pub(crate) fn reshape(&mut self, rate: BitRate, depth: Bytes) {
         let other = Self::full(rate, depth);
         *self = Self { tokens: self.tokens.min(other.tokens), ..other };
     }
 
     /// Puts `bytes` back, up to the depth.
-    pub fn refund(&mut self, bytes: u64) {
+    pub(crate) fn refund(&mut self, bytes: u64) {
         let back = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PER_BYTE);
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }

@@ -17,13 +17,13 @@ use crate::{Bucket, Docsis31Params, MAX_BURST, ShaperParams};
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
 /// L and C, as indices.
-pub const L: usize = 0;
+pub(crate) const L: usize = 0;
 /// See [`L`].
-pub const C: usize = 1;
+pub(crate) const C: usize = 1;
 
 /// What one frame of a MAP carries, in minislots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameGrant {
+pub(crate) struct FrameGrant {
     /// For L and for C.
     pub slots: [u64; 2],
     /// Of L's, those that nobody asked for.
@@ -42,7 +42,7 @@ struct Proactive {
 
 /// The scheduler.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cmts {
+pub(crate) struct Cmts {
     slot_bytes: u64,
     slots_per_frame: u64,
     frames_per_map: u64,
@@ -132,7 +132,7 @@ impl Tokens {
 
 impl Cmts {
     /// Full buckets, nothing requested. The parameters are valid.
-    pub fn new(p: &Docsis31Params) -> Self {
+    pub(crate) fn new(p: &Docsis31Params) -> Self {
         let map = p.map();
         let own = p.low_latency.as_ref().map_or([None; 2], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let free = p.free_capacity.map(|rate| Bytes(rate.bytes_in(map)));
@@ -153,23 +153,23 @@ impl Cmts {
     }
 
     /// Whether it grants unasked.
-    pub fn is_proactive(&self) -> bool {
+    pub(crate) fn is_proactive(&self) -> bool {
         self.proactive.is_some()
     }
 
     /// Bytes requested and not yet granted, of L and of C.
-    pub fn requests(&self) -> [u64; 2] {
+    pub(crate) fn requests(&self) -> [u64; 2] {
         self.requests
     }
 
     /// A request arrives.
-    pub fn request(&mut self, flow: usize, bytes: u64) {
+    pub(crate) fn request(&mut self, flow: usize, bytes: u64) {
         self.requests[flow] += bytes;
     }
 
     /// A grant of a service flow is over, in which so many bytes were proactive, and so many were not used: the proactive ones
     /// first.
-    pub fn settle(&mut self, flow: usize, proactive: u64, unused: u64) {
+    pub(crate) fn settle(&mut self, flow: usize, proactive: u64, unused: u64) {
         for tokens in [Some(&mut self.aggregate), self.flows[flow].as_mut()].into_iter().flatten() {
             tokens.charge(proactive.saturating_sub(unused));
             tokens.refund(unused.saturating_sub(proactive));
@@ -191,12 +191,12 @@ impl Cmts {
     }
 
     /// Whole bytes that may be granted now.
-    pub fn tokens(&self, now: Time) -> Bytes {
+    pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.aggregate.sustained.bytes_after(now.since(self.at))
     }
 
     /// Other rates of the aggregate from now on, already inflated; `None` keeps one. The buckets keep what they hold.
-    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
+    pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
         self.aggregate.set_rates(rate, peak);
     }
@@ -228,7 +228,7 @@ impl Cmts {
     }
 
     /// Decides at `now` about the MAP that begins with this frame, counted from the first MAP's start. Returns it frame by frame.
-    pub fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
+    pub(crate) fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
         self.fill(now);
         let frames = self.frames_per_map as usize;
         self.frames.clear();
@@ -288,7 +288,8 @@ impl Cmts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LowLatencyParams, ShaperParams};
+    use crate::ShaperParams;
+    use crate::params31::LowLatencyParams;
 
     fn cmts(mbit: u64, low_latency: Option<LowLatencyParams>) -> Cmts {
         let flow = ShaperParams {

@@ -231,7 +231,8 @@ impl Downstream31 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DownstreamParams, LowLatencyParams};
+    use crate::DownstreamParams;
+    use crate::params31::LowLatencyParams;
     use std::collections::VecDeque;
 
     fn flow(mbit: u64) -> ShaperParams {

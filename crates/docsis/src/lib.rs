@@ -2,7 +2,7 @@
 //!
 //! [`TokenBucket`] shapes (upstream and downstream); [`Mac`] is the transmit queue with its request/grant loop as document
 //! 001 describes it (2012); [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013.
-//! [`Modem31`] is a modem of DOCSIS 3.1, with one service flow or an aggregate of two, [`Cmts`] what grants to it, and
+//! [`Modem31`] is a modem of DOCSIS 3.1, with one service flow or an aggregate of two, [`cmts::Cmts`] what grants to it, and
 //! [`Downstream31`] what sends to it.
 //! Parameters carry the names of DOCSIS MULPI and the paragraph that specifies them.
 //!
@@ -22,11 +22,12 @@ mod params;
 mod params31;
 
 pub use bucket::{Bucket, TokenBucket};
-pub use cmts::{C, Cmts, FrameGrant, L};
+pub(crate) use cmts::{C, L};
 pub use downstream31::Downstream31;
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
 pub use modem31::{Ask, GrantCounts, Modem31};
-pub use ofdm::DownstreamParams;
-pub use params::{DocsisParams, MAX_BURST, MapClock, Model, RequestVector, ShaperParams, TransmitOverflow};
-pub use params31::{Docsis31Params, LowLatencyParams};
+pub(crate) use ofdm::DownstreamParams;
+pub use params::{DocsisParams, MAX_BURST, Model, ShaperParams, TransmitOverflow};
+pub(crate) use params::{MapClock, RequestVector};
+pub use params31::Docsis31Params;

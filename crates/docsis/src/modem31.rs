@@ -360,7 +360,7 @@ impl Modem31 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LowLatencyParams;
+    use crate::params31::LowLatencyParams;
 
     fn params(low_latency: Option<LowLatencyParams>) -> Docsis31Params {
         let flow = ShaperParams {

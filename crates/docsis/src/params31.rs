@@ -175,7 +175,7 @@ fn within(name: &str, value: u64, least: u64, most: u64) -> Result<(), Problem> 
 
 impl Docsis31Params {
     /// One service flow with this shaping, on the default channel.
-    pub fn new(flow: ShaperParams) -> Self {
+    pub(crate) fn new(flow: ShaperParams) -> Self {
         Self {
             flow,
             low_latency: None,
@@ -200,7 +200,7 @@ impl Docsis31Params {
     }
 
     /// Frames in a MAP interval.
-    pub fn frames_per_map(&self) -> u64 {
+    pub(crate) fn frames_per_map(&self) -> u64 {
         ((self.map_interval.0 + self.frame.0 / 2) / self.frame.0).max(1)
     }
 
@@ -210,7 +210,7 @@ impl Docsis31Params {
     }
 
     /// MinReqGntDelay, in frames: from a request to the earliest grant for it.
-    pub fn min_req_gnt_frames(&self) -> u64 {
+    fn min_req_gnt_frames(&self) -> u64 {
         let k = u64::from(self.symbols);
         let received = self.frame.0 * (k + 1) / k;
         let times = [
@@ -225,12 +225,12 @@ impl Docsis31Params {
     }
 
     /// The same as a time.
-    pub fn min_req_gnt(&self) -> Duration {
+    pub(crate) fn min_req_gnt(&self) -> Duration {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }
 
     /// Frames from one proactive grant to the next, and the minislots of each; `None` without PGS.
-    pub fn proactive(&self) -> Option<(u64, u64)> {
+    pub(crate) fn proactive(&self) -> Option<(u64, u64)> {
         let low_latency = self.low_latency.as_ref()?;
         let rate = self.inflated(low_latency.guaranteed_grant_rate?);
         let frames = (low_latency.guaranteed_grant_interval.unwrap_or(self.map()).0 / self.frame.0).max(1);
@@ -249,7 +249,7 @@ impl Docsis31Params {
     }
 
     /// A rate of Ethernet frames as one of frames with MAC headers.
-    pub fn inflated(&self, rate: BitRate) -> BitRate {
+    pub(crate) fn inflated(&self, rate: BitRate) -> BitRate {
         let mean = u128::from(self.mean_packet.0);
         BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
     }

@@ -32,7 +32,7 @@ pub(crate) struct Flight {
 
 impl Flight {
     /// Nothing is on its way. `stream` gives the random stream of a name.
-    pub fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
+    pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         Self {
             delay: spec.delay,
             jitter: spec.jitter,
@@ -52,7 +52,7 @@ impl Flight {
     }
 
     /// Other delays and chances from now on.
-    pub fn change(&mut self, change: &Change) {
+    pub(crate) fn change(&mut self, change: &Change) {
         self.delay = change.delay.unwrap_or(self.delay);
         self.jitter = change.jitter.unwrap_or(self.jitter);
         self.loss = change.loss.map_or(self.loss, units::Prob::get);
@@ -60,24 +60,24 @@ impl Flight {
 
     /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
     #[inline]
-    pub fn arrival_at(&self) -> Time {
+    pub(crate) fn arrival_at(&self) -> Time {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
     }
 
     /// Packets on their way.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ring.len()
     }
 
     /// None that leaves later arrives sooner.
     #[inline]
-    pub fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         !self.reorder
     }
 
     /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
     #[inline]
-    pub fn depart<S: Sink>(
+    pub(crate) fn depart<S: Sink>(
         &mut self,
         now: Time,
         link: LinkId,
@@ -131,7 +131,7 @@ impl Flight {
 
     /// The next packet that has arrived by `now`.
     #[inline]
-    pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
+    pub(crate) fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         let packet = self.ring.pop_front_if(|p| p.stamp <= now)?;
         self.delivered.add(&packet);
         Some(packet)

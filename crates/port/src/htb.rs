@@ -50,7 +50,7 @@ impl HtbParams {
     }
 
     /// The first thing that is wrong, by field name, on a link of rate `link`.
-    pub fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
+    pub(crate) fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         let Some(rate) = self.rate_on(link) else {
             return Err(Problem::new("rate", "there is none, and the link has none, either; expected a positive rate"));
         };
@@ -84,7 +84,7 @@ pub(crate) struct Htb {
 
 impl Htb {
     /// Both buckets full at time 0. The parameters are valid on a link of rate `link`.
-    pub fn new(p: &HtbParams, link: Option<BitRate>) -> Self {
+    pub(crate) fn new(p: &HtbParams, link: Option<BitRate>) -> Self {
         let rate = p.rate_on(link).unwrap_or(BitRate(u64::MAX));
         Self {
             tokens: Bucket::full(rate, p.burst),
@@ -105,7 +105,7 @@ impl Htb {
     /// Charges a packet of `bytes` that goes at `now`, and returns how long the next one waits: zero while neither bucket is in
     /// debt.
     #[inline]
-    pub fn charge(&mut self, now: Time, bytes: u64) -> Duration {
+    pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);
         self.tokens.charge(bytes);
         self.ctokens.charge(bytes);
@@ -120,13 +120,13 @@ impl Htb {
 
     /// How long a packet of `bytes` takes on an interface of rate `link`.
     #[inline]
-    pub fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
+    pub(crate) fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))
     }
 
     /// From `now` on, other rates (positive); `None` keeps one. The buckets keep what they hold, debts included. Returns when
     /// the next packet may go.
-    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
+    pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
         self.refill(now);
         rate.into_iter().for_each(|r| self.tokens.set_rate(r));
         if let Some(ceil) = ceil.or(rate.filter(|_| self.ceil_is_rate)) {
@@ -136,25 +136,25 @@ impl Htb {
     }
 
     /// Whether a change of the link's rate is one of the class.
-    pub fn follows_link(&self) -> bool {
+    pub(crate) fn follows_link(&self) -> bool {
         self.rate_of_link
     }
 
     /// The class's rate.
     #[inline]
-    pub fn rate(&self) -> BitRate {
+    pub(crate) fn rate(&self) -> BitRate {
         self.tokens.rate()
     }
 
     /// The class's ceil.
     #[inline]
-    pub fn ceil(&self) -> BitRate {
+    pub(crate) fn ceil(&self) -> BitRate {
         self.ctokens.rate()
     }
 
     /// Whole bytes that may leave at `ceil`.
     #[inline]
-    pub fn tokens(&self, now: Time) -> Bytes {
+    pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.tokens.bytes_after(now.since(self.at))
     }
 }

@@ -36,9 +36,7 @@ mod shaper;
 mod spec;
 
 pub use crate::port::Port;
-pub use delivery::{
-    BadLine, DELIVERIES, Delivery, DeliveryInfo, Lines, LteParams, StarlinkParams, TraceParams, Way, WifiParams,
-};
+pub use delivery::{DELIVERIES, Delivery, Lines};
 pub use docsis::GrantCounts;
 pub use env::{Env, PortCounters};
 pub use htb::HtbParams;

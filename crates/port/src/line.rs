@@ -43,7 +43,13 @@ pub(crate) struct Line {
 impl Line {
     /// A packet arrives at the queue.
     #[inline]
-    pub fn offer<V: Serve, S: Sink>(&mut self, server: &mut V, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
+    pub(crate) fn offer<V: Serve, S: Sink>(
+        &mut self,
+        server: &mut V,
+        now: Time,
+        packet: PacketMeta,
+        env: &mut Env<'_, S>,
+    ) {
         self.run(server, now, server.departs_first(), env);
         let view = server.view(now, self.rate);
         let kept = {
@@ -71,7 +77,7 @@ impl Line {
 
     /// What comes next, and when. Of equal times the earlier variant of [`Step`] comes first.
     #[inline]
-    pub fn next_step(&self, server: &impl Serve) -> (Time, Step) {
+    pub(crate) fn next_step(&self, server: &impl Serve) -> (Time, Step) {
         let free = if self.idle { Time::NEVER } else { self.free_at };
         let other = self.next_but_free(server);
         if free <= other.0 { (free, Step::Free) } else { other }
@@ -79,7 +85,7 @@ impl Line {
 
     /// The same, were the link not free.
     #[inline]
-    pub fn next_but_free(&self, server: &impl Serve) -> (Time, Step) {
+    pub(crate) fn next_but_free(&self, server: &impl Serve) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
         let tick = server.next();
         let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
@@ -93,7 +99,7 @@ impl Line {
     ///
     /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
     #[inline]
-    pub fn run<S: Sink>(&mut self, server: &mut impl Serve, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
+    pub(crate) fn run<S: Sink>(&mut self, server: &mut impl Serve, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
         assert!(now >= self.now, "time goes back: {now} after {}", self.now);
         self.now = now;
         loop {

@@ -45,7 +45,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// Percentiles that fall are refused, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    fn validate(&self) -> Result<(), Problem> {
         let steps = [
             ("p50", self.min, self.p50),
             ("p90", self.p50, self.p90),
@@ -112,21 +112,6 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// A plain link.
-    pub fn plain(rate: BitRate, delay: Duration, queue: qdisc::Spec) -> Self {
-        Self {
-            rate: Some(rate),
-            delay,
-            jitter: Duration::ZERO,
-            lateness: None,
-            reorder: false,
-            loss: Prob::default(),
-            lose: Vec::new(),
-            queue,
-            service: Service::Plain,
-        }
-    }
-
     /// The first thing that is wrong with what happens behind the server: `lateness` whose percentiles rise, and in `lose` numbers
     /// from 1 on that rise.
     pub fn validate_wire(&self) -> Result<(), Problem> {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use units::Duration;
 
 /// Most lines of a trace.
-pub const MOST_LINES: u64 = 100_000_000;
+pub(crate) const MOST_LINES: u64 = 100_000_000;
 /// The last time of a trace is at most this, so that sums of times fit.   Unit: ms (more than 11 days).
-pub const MOST_MS: u64 = 1_000_000_000;
+const MOST_MS: u64 = 1_000_000_000;
 
 /// Opportunities of one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Lines {
     }
 
     /// Whether nothing has been read.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -111,7 +111,7 @@ impl Lines {
     }
 
     /// Most in one millisecond.
-    pub fn most_at_once(&self) -> u64 {
+    pub(crate) fn most_at_once(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
@@ -132,7 +132,8 @@ impl Lines {
     }
 
     /// As mahimahi's file.
-    pub fn file(&self) -> String {
+    #[cfg(test)]
+    fn file(&self) -> String {
         let mut text = String::new();
         for step in self.0.iter() {
             for _ in 0..step.count {

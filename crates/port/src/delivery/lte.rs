@@ -93,7 +93,7 @@ impl LteParams {
     }
 
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(10));
         let grants = self.grants();
@@ -120,7 +120,7 @@ impl LteParams {
     }
 
     /// What it carries in the mean.
-    pub fn mean_rate(&self) -> BitRate {
+    pub(crate) fn mean_rate(&self) -> BitRate {
         let p = self.block_error.get();
         let sent = 1.0 + p + p * p + p * p * p;
         let gap = (self.handover_min.secs() + self.handover_max.secs()) / 2.0;
@@ -130,12 +130,12 @@ impl LteParams {
     }
 
     /// No draw of the rate is above it.
-    pub fn peak_rate(&self) -> BitRate {
+    pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
     /// No run of so long carries more: at its start nothing is held.
-    pub fn most_in(&self, span: Duration) -> BitRate {
+    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(1), span)
     }
 }
@@ -161,7 +161,7 @@ pub(crate) struct Lte {
 }
 
 impl Lte {
-    pub fn new(p: &LteParams, mut rng: Rng) -> Self {
+    pub(crate) fn new(p: &LteParams, mut rng: Rng) -> Self {
         let handover_at =
             if p.handover_every.is_zero() { u64::MAX } else { between(&mut rng, Duration(MS), p.handover_every) };
         Self {
@@ -180,7 +180,7 @@ impl Lte {
     }
 
     /// Bound: an opportunity is full after some thousands of ms at the least rate that is valid.
-    pub fn next(&mut self) -> Opportunity {
+    pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.now += 1;
             self.tti();

@@ -15,12 +15,12 @@ mod spread;
 mod starlink;
 mod wifi;
 
-pub use lines::{BadLine, Lines};
-pub use lte::{LteParams, Way};
+pub use lines::Lines;
+pub(crate) use lte::LteParams;
 pub(crate) use moment::Opportunity;
-pub use recorded::TraceParams;
-pub use starlink::StarlinkParams;
-pub use wifi::WifiParams;
+pub(crate) use recorded::TraceParams;
+pub(crate) use starlink::StarlinkParams;
+pub(crate) use wifi::WifiParams;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ macro_rules! each {
 
 impl Delivery {
     /// Name in a scenario.
-    pub fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Trace(_) => "trace",
             Self::Lte(_) => "lte",
@@ -174,7 +174,7 @@ impl Delivery {
 }
 
 /// The random stream of a link's opportunities.
-pub(crate) fn stream(seed: u64, link: &str) -> Rng {
+fn stream(seed: u64, link: &str) -> Rng {
     Rng::named(seed, &format!("{link}.delivery"))
 }
 
@@ -189,7 +189,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// Of a valid declaration that is ready.
-    pub fn new(delivery: &Delivery, rng: Rng) -> Self {
+    pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
         match delivery {
             Delivery::Trace(p) => Self::Trace(recorded::Recorded::new(p)),
             Delivery::Lte(p) => Self::Lte(lte::Lte::new(p, rng)),
@@ -199,7 +199,7 @@ impl Source {
     }
 
     /// The next one, not before the one before.
-    pub fn next(&mut self) -> Opportunity {
+    pub(crate) fn next(&mut self) -> Opportunity {
         match self {
             Self::Trace(s) => s.next(),
             Self::Lte(s) => s.next(),

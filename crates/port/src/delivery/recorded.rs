@@ -37,7 +37,7 @@ impl Default for TraceParams {
 
 impl TraceParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         if self.file.is_empty() && self.source.is_empty() {
             return Err(Problem::new("file", "is missing; expected the path of a trace, \"lte.down\""));
         }
@@ -49,7 +49,7 @@ impl TraceParams {
     }
 
     /// Whether the file has been read.
-    pub fn ready(&self) -> Result<(), Problem> {
+    pub(crate) fn ready(&self) -> Result<(), Problem> {
         if !self.source.is_empty() {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl TraceParams {
     }
 
     /// 8 bytes x lines / last time.
-    pub fn mean_rate(&self) -> BitRate {
+    pub(crate) fn mean_rate(&self) -> BitRate {
         match self.source.period() {
             Duration::ZERO => UNREAD,
             period => rate(self.bytes(), period),
@@ -74,7 +74,7 @@ impl TraceParams {
     }
 
     /// No run of so long carries more: the rounds that it may touch, whole.
-    pub fn most_in(&self, span: Duration) -> BitRate {
+    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
         let period = self.source.period();
         if period.is_zero() || span.is_zero() {
             return UNREAD;
@@ -85,7 +85,7 @@ impl TraceParams {
     }
 
     /// The rate of its busiest millisecond.
-    pub fn peak_rate(&self) -> BitRate {
+    pub(crate) fn peak_rate(&self) -> BitRate {
         if self.source.is_empty() {
             return UNREAD;
         }
@@ -111,14 +111,14 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    pub fn new(p: &TraceParams) -> Self {
+    pub(crate) fn new(p: &TraceParams) -> Self {
         let period = p.source.period().0.max(1);
         let skipped = p.start.0 % period;
         let step = p.source.steps().partition_point(|s| u64::from(s.ms) * MS < skipped);
         Self { lines: p.source.clone(), bytes: p.opportunity.0, period, step, round: 0, skipped }
     }
 
-    pub fn next(&mut self) -> Opportunity {
+    pub(crate) fn next(&mut self) -> Opportunity {
         if self.step == self.lines.steps().len() {
             (self.step, self.round) = (0, self.round.saturating_add(self.period));
         }

@@ -24,7 +24,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub fn new(mean: BitRate, swing: f64) -> Self {
+    pub(crate) fn new(mean: BitRate, swing: f64) -> Self {
         let root = pow(swing, 0.5);
         let k = if swing > 1.0 { ln(swing) / (root - 1.0 / root) } else { 1.0 };
         Self { mean: mean.0 as f64, swing, k }
@@ -34,17 +34,17 @@ impl Rates {
         self.mean * self.k * pow(self.swing, u - 0.5)
     }
 
-    pub fn draw(&self, rng: &mut Rng) -> f64 {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> f64 {
         self.at(rng.unit())
     }
 
     /// No draw is above it.
-    pub fn most(&self) -> BitRate {
+    pub(crate) fn most(&self) -> BitRate {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
     /// Errors: a rate or a swing out of range.
-    pub fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
+    pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
         let (least, most) = RATES;
         if !(least..=most).contains(&mean.0) {
             let message = format!("{mean} is not valid; expected {} to {}", BitRate(least), BitRate(most));
@@ -71,7 +71,7 @@ pub(super) struct Whole(f64);
 
 impl Whole {
     /// Bytes of whole opportunities, now that `bytes` more have come.
-    pub fn take(&mut self, bytes: f64) -> u64 {
+    pub(crate) fn take(&mut self, bytes: f64) -> u64 {
         self.0 += bytes;
         let count = (self.0 / OPPORTUNITY as f64) as u64;
         self.0 -= (count * OPPORTUNITY) as f64;

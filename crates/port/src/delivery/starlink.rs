@@ -58,7 +58,7 @@ impl Default for StarlinkParams {
 
 impl StarlinkParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
         whole_ms("interval", self.interval, ms * 100, s * 3600)?;
@@ -81,18 +81,18 @@ impl StarlinkParams {
     }
 
     /// What it carries in the mean.
-    pub fn mean_rate(&self) -> BitRate {
+    pub(crate) fn mean_rate(&self) -> BitRate {
         let outage = (self.outage_min.secs() + self.outage_max.secs()) / 2.0;
         BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
     }
 
     /// No draw of the rate is above it.
-    pub fn peak_rate(&self) -> BitRate {
+    pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
     /// No run of so long carries more: a frame may fall on its start.
-    pub fn most_in(&self, span: Duration) -> BitRate {
+    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
 }
@@ -113,7 +113,7 @@ pub(crate) struct Starlink {
 }
 
 impl Starlink {
-    pub fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
+    pub(crate) fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
         // where in an interval the run starts; that interval has its service from its beginning on
         let ends = between(&mut rng, Duration(MS), p.interval);
         let rates = Rates::new(p.rate, p.swing);
@@ -138,7 +138,7 @@ impl Starlink {
     }
 
     /// Bound: an opportunity is full after some thousands of frames at the least rate that is valid.
-    pub fn next(&mut self) -> Opportunity {
+    pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;
             // frame k ends after 4 k / 3 ms

@@ -61,7 +61,7 @@ impl Default for WifiParams {
 
 impl WifiParams {
     /// The first thing that is wrong, by field name.
-    pub fn validate(&self) -> Result<(), Problem> {
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
         let (least, most) = (BitRate(1_000_000), BitRate(10_000_000_000));
         if !(least..=most).contains(&self.rate) {
             return Err(Problem::new("rate", format!("{} is not valid; expected {least} to {most}", self.rate)));
@@ -90,7 +90,7 @@ impl WifiParams {
     }
 
     /// What it carries in the mean: Bianchi's fixed point, p = 1 - (1 - tau)^n for the others.
-    pub fn mean_rate(&self) -> BitRate {
+    pub(crate) fn mean_rate(&self) -> BitRate {
         let n = f64::from(self.stations) + 1.0;
         let w = CW.0 as f64 + 1.0;
         let tau = |p: f64| {
@@ -114,12 +114,12 @@ impl WifiParams {
     }
 
     /// Its turns, one after the other.
-    pub fn peak_rate(&self) -> BitRate {
+    pub(crate) fn peak_rate(&self) -> BitRate {
         self.rate
     }
 
     /// No run of so long carries more.
-    pub fn most_in(&self, span: Duration) -> BitRate {
+    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
         with_burst(self.rate, self.txop, span)
     }
 }
@@ -143,14 +143,14 @@ pub(crate) struct Wifi {
 }
 
 impl Wifi {
-    pub fn new(p: &WifiParams, mut rng: Rng) -> Self {
+    pub(crate) fn new(p: &WifiParams, mut rng: Rng) -> Self {
         let (packets, turn) = p.turn();
         let stations = (0..=p.stations).map(|_| Station { window: CW.0, count: rng.below(CW.0 + 1) }).collect();
         Self { packets, turn, rng, stations, now: 0 }
     }
 
     /// Bound: in the mean as many turns as there are stations, and the collisions between.
-    pub fn next(&mut self) -> Opportunity {
+    pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);
         Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, later: Duration::ZERO }

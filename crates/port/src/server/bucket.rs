@@ -11,7 +11,7 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Bucket(TokenBucket);
 
 impl Bucket {
-    pub fn new(p: &ShaperParams) -> Self {
+    pub(crate) fn new(p: &ShaperParams) -> Self {
         Self(TokenBucket::new(p))
     }
 }

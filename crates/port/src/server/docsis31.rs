@@ -16,12 +16,12 @@ pub(crate) struct Docsis31 {
 }
 
 impl Docsis31 {
-    pub fn new(p: &Docsis31Params, rng: Rng) -> Self {
+    pub(crate) fn new(p: &Docsis31Params, rng: Rng) -> Self {
         Self { modem: Modem31::new(p), rng }
     }
 
     /// Grants by service flow: L, if there is one, and C.
-    pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
+    pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         let [l, c] = self.modem.counts();
         let names = if self.modem.has_low_latency() { vec![("L", l)] } else { Vec::new() };
         names.into_iter().chain([("C", c)]).collect()

@@ -12,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 pub(crate) struct Downstream(Downstream31);
 
 impl Downstream {
-    pub fn new(p: &Docsis31Params) -> Self {
+    pub(crate) fn new(p: &Docsis31Params) -> Self {
         Self(Downstream31::new(p))
     }
 }

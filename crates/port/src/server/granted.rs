@@ -12,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 pub(crate) struct Granted(GrantedLink);
 
 impl Granted {
-    pub fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self(GrantedLink::new(p, rate))
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Class {
 }
 
 impl Class {
-    pub fn new(p: &HtbParams, rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(p: &HtbParams, rate: Option<BitRate>) -> Self {
         Self { buckets: Htb::new(p, rate), sent: Time::ZERO }
     }
 }

@@ -179,7 +179,7 @@ macro_rules! each {
 impl Server {
     /// The server of a valid specification, at rest.
     /// `stream` gives the random stream of a name.
-    pub fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
+    pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         match &spec.service {
             Service::Plain => Self::Plain(plain::Plain),
             Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p)),
@@ -199,12 +199,12 @@ impl Server {
     }
 
     /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
-    pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
+    pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
 
     /// Counts the opportunities that an idle link let pass before `now`, so that no later count has to.
-    pub fn count_idle(&mut self, now: Time) {
+    pub(crate) fn count_idle(&mut self, now: Time) {
         if let Self::Opportunities(link) = self {
             link.count_idle(now);
         }
@@ -212,7 +212,7 @@ impl Server {
 
     /// A link with a rate and nothing else.
     #[inline]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 }

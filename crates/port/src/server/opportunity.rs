@@ -48,7 +48,7 @@ pub(crate) struct Opportunities {
 }
 
 impl Opportunities {
-    pub fn new(delivery: &Delivery, rng: Rng) -> Self {
+    pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
         let mut source = Source::new(delivery, rng);
         let at_hand = source.next();
         Self {

@@ -17,7 +17,7 @@ pub(crate) struct TwoQueue {
 }
 
 impl TwoQueue {
-    pub fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self { bucket: TokenBucket::new(&p.flow), held: None, mac: Mac::new(p, rate) }
     }
 }

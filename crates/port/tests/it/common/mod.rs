@@ -7,13 +7,13 @@ use record::{LinkId, Record, Tape};
 use units::{Duration, Time};
 
 /// One nanosecond-exact moment in milliseconds.
-pub fn ms(t: f64) -> Time {
+pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
 /// Drops by sequence number.
 #[derive(Default)]
-pub struct Fates(pub Vec<(u64, DropReason)>);
+pub(crate) struct Fates(pub Vec<(u64, DropReason)>);
 
 impl FateSink for Fates {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, _: Point) {
@@ -23,7 +23,7 @@ impl FateSink for Fates {
 }
 
 /// A port with its surroundings.
-pub struct Bench {
+pub(crate) struct Bench {
     pub port: Port,
     pub flows: FlowTable,
     pub fates: Fates,
@@ -34,19 +34,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(spec: &str) -> Self {
+    pub(crate) fn new(spec: &str) -> Self {
         Self::named(spec, "up")
     }
 
     /// The same with random streams of this name.
-    pub fn named(spec: &str, name: &str) -> Self {
+    pub(crate) fn named(spec: &str, name: &str) -> Self {
         let spec: PortSpec = toml::from_str(spec).unwrap();
         let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
         Self { port, flows: FlowTable::default(), fates: Fates::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 
     /// Offers `n` packets of `size` bytes in one moment.
-    pub fn burst(&mut self, now: Time, n: usize, size: u16) {
+    pub(crate) fn burst(&mut self, now: Time, n: usize, size: u16) {
         for _ in 0..n {
             let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), ..Default::default() };
             self.seq += 1;
@@ -55,21 +55,21 @@ impl Bench {
         }
     }
 
-    pub fn poll(&mut self, now: Time) {
+    pub(crate) fn poll(&mut self, now: Time) {
         let mut env = Env { flows: &self.flows, fate: &mut self.fates, sink: &mut self.tape };
         let out = &mut self.out;
         self.port.poll(now, &mut env, &mut |p| out.push(p));
     }
 
     /// Polls at every deadline up to and including `end`.
-    pub fn run(&mut self, end: Time) {
+    pub(crate) fn run(&mut self, end: Time) {
         while self.port.deadline() <= end && self.port.deadline() != Time::NEVER {
             self.poll(self.port.deadline());
         }
     }
 
     /// Keeps `depth` packets of 1500 B in the queue from `start` to `end`.
-    pub fn saturate(&mut self, start: Time, end: Time, depth: u32) {
+    pub(crate) fn saturate(&mut self, start: Time, end: Time, depth: u32) {
         self.burst(start, depth as usize + 1, 1500);
         while self.port.deadline() <= end {
             let now = self.port.deadline();
@@ -80,7 +80,7 @@ impl Bench {
         }
     }
 
-    pub fn sojourns(&self) -> Vec<Duration> {
+    pub(crate) fn sojourns(&self) -> Vec<Duration> {
         self.tape
             .records
             .iter()
@@ -91,10 +91,11 @@ impl Bench {
             .collect()
     }
 
-    pub fn dropped(&self, reason: DropReason) -> usize {
+    pub(crate) fn dropped(&self, reason: DropReason) -> usize {
         self.fates.0.iter().filter(|f| f.1 == reason).count()
     }
 }
 
 /// The service flow of CableLabs 2012's upstream.
-pub const FLOW: &str = "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";
+pub(crate) const FLOW: &str =
+    "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";
