@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use units::Duration;
 
 /// Most lines that one application has; with more flows it has one line, their sum.
-pub const MOST_FLOWS: usize = 8;
+const MOST_FLOWS: usize = 8;
 
 /// The charts of a result, with at most `points` bins.
 ///
@@ -19,7 +19,7 @@ pub const MOST_FLOWS: usize = 8;
 /// and `cdf` of sojourn times; a discipline of two queues also `wait_l_ms` and `wait_c_ms`, means of what `waits` has read.
 /// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series
 /// at all: rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
-pub fn charts<'a>(
+pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
     waits: impl Iterator<Item = (&'a str, &'a Waits)>,

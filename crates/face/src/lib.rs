@@ -9,7 +9,7 @@
 //! | [`charts`] | series and distributions of a result, thin enough to draw |
 
 mod catalogue;
-pub mod charts;
+mod charts;
 mod run;
 pub mod toml;
 

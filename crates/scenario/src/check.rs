@@ -19,7 +19,7 @@ const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {
     /// Everything that is wrong with this scenario; empty if it can be built.
-    pub fn validate(&self) -> Vec<Problem> {
+    pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
             // every other message repeats names

@@ -155,7 +155,7 @@ pub struct Change {
 
 impl Change {
     /// As a port takes it.
-    pub fn for_port(&self) -> port::Change {
+    pub(crate) fn for_port(&self) -> port::Change {
         port::Change {
             rate: self.rate,
             delay: self.delay,
@@ -219,7 +219,7 @@ impl Link {
     }
 
     /// As a port is built.
-    pub fn for_port(&self) -> port::PortSpec {
+    pub(crate) fn for_port(&self) -> port::PortSpec {
         let service = match (&self.shaper, &self.docsis, &self.docsis31, &self.delivery) {
             (Some(shaper), ..) => port::Service::Shaper(shaper.clone()),
             (None, Some(docsis), ..) => port::Service::Docsis(docsis.clone()),

@@ -27,12 +27,9 @@ mod trace_check;
 mod typed;
 mod work;
 
-pub use declare::{App, Change, DatagramEcn, Link, Record, Route, Scenario};
-pub use expect::Expect;
-pub use grading::{Choice, Grade, OwnGrade};
+pub use declare::{Change, Link, Scenario};
 pub use nearest::nearest;
 pub use network::{NO_LINK, Network, NetworkApp, NetworkLink};
 pub use stack::Stack;
-pub use trace::{Interval, Trace, Which};
+pub use trace::Interval;
 pub use trace_check::can_queue;
-pub use work::{MOST_BYTES, MOST_PACKETS};

@@ -110,7 +110,7 @@ impl Network {
     }
 
     /// The link that a packet at `at` takes to `to`.
-    pub fn hop(&self, at: u16, to: u16) -> Option<u16> {
+    fn hop(&self, at: u16, to: u16) -> Option<u16> {
         let link = self.next[usize::from(at) * self.nodes.len() + usize::from(to)];
         (link != NO_LINK).then_some(link)
     }

@@ -12,7 +12,7 @@ use units::{Duration, Rng, Time};
 
 impl Scenario {
     /// When application `name` starts under this scenario's seed.
-    pub fn begins(&self, name: &str, app: &App) -> Time {
+    pub(crate) fn begins(&self, name: &str, app: &App) -> Time {
         let spread = app.start_spread.or(self.start_spread).unwrap_or_else(|| app.traffic.start_spread());
         let before_stop = app.stop.map_or(spread, |stop| Duration(stop.0.saturating_sub(app.start.0 + 1)));
         match spread.min(before_stop).0 {

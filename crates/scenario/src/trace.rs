@@ -44,11 +44,6 @@ pub enum Which {
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Whether any is asked for.
-    pub fn any(&self) -> bool {
-        *self != Self::None
-    }
-
     /// Whether the one of this name is; `all` says whether it is among all.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {

@@ -20,11 +20,11 @@ use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
 /// Packets of the longest run, unless the scenario says otherwise: some hours.
-pub const MOST_PACKETS: u64 = 100_000_000_000;
+const MOST_PACKETS: u64 = 100_000_000_000;
 /// Most packets that may arrive at one moment: they are one step of the simulator, which nothing can cancel.
-pub const MOST_TOGETHER: f64 = 100_000.0;
+const MOST_TOGETHER: f64 = 100_000.0;
 /// Most memory that a scenario may take before it starts.
-pub const MOST_BYTES: u64 = 1_000_000_000;
+const MOST_BYTES: u64 = 1_000_000_000;
 
 /// Packets of a transfer besides its data: handshake, request, end.
 const PER_PIECE: f64 = 8.0;
@@ -224,7 +224,7 @@ const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
     /// Bytes that the world takes before it starts, and its results at the end: an upper bound, by what asks for most.
-    pub fn memory(&self) -> (Bytes, String) {
+    fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();
         let mut parts: Vec<(u64, String)> = Vec::new();
