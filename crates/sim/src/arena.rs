@@ -4,7 +4,7 @@ use units::prefetch;
 
 /// Slots for values that are put once and taken once. The free list is last-in first-out, so hot slots stay hot.
 #[derive(Clone, Debug)]
-pub struct Arena<T> {
+pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -18,7 +18,7 @@ impl<T> Default for Arena<T> {
 impl<T> Arena<T> {
     /// Stores `value`.
     #[inline]
-    pub fn put(&mut self, value: T) -> u32 {
+    pub(crate) fn put(&mut self, value: T) -> u32 {
         match self.free.pop() {
             Some(i) => {
                 self.slots[i as usize] = Some(value);
@@ -33,7 +33,7 @@ impl<T> Arena<T> {
 
     /// Takes the value out; panics if it is not there, which means that a packet was delivered twice.
     #[inline]
-    pub fn take(&mut self, index: u32) -> T {
+    pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");
         self.free.push(index);
         value
@@ -41,25 +41,20 @@ impl<T> Arena<T> {
 
     /// Fetches the slot of a value that will be taken soon.
     #[inline]
-    pub fn prefetch(&self, index: u32) {
+    pub(crate) fn prefetch(&self, index: u32) {
         if let Some(slot) = self.slots.get(index as usize) {
             prefetch(slot, 0);
         }
     }
 
     /// The value, if it is there.
-    pub fn get(&self, index: u32) -> Option<&T> {
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }
 
     /// Values stored.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
-    }
-
-    /// True when every value has been taken.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -74,6 +69,6 @@ mod tests {
         let j = a.put('y');
         assert_eq!(a.take(i), 'x');
         assert_eq!(a.put('z'), i);
-        assert_eq!((a.take(i), a.take(j), a.is_empty()), ('z', 'y', true));
+        assert_eq!((a.take(i), a.take(j), a.len()), ('z', 'y', 0));
     }
 }

@@ -46,7 +46,7 @@ pub(crate) enum Form {
 impl Form {
     /// That of a segment; `ack_time` says that the other side reads the stamps of ACKs.
     #[inline]
-    pub fn of(segment: &Segment, ack_time: bool) -> Self {
+    pub(crate) fn of(segment: &Segment, ack_time: bool) -> Self {
         let (plain, pure) = (!segment.flags.any(SPECIAL), segment.flags.has(Flags::PURE_ACK));
         if plain && pure && !ack_time {
             Self::PlainAck
@@ -69,7 +69,7 @@ impl Form {
 
     /// That of a packet's flags.
     #[inline]
-    pub fn of_packet(flags: Flags) -> Self {
+    pub(crate) fn of_packet(flags: Flags) -> Self {
         match (flags.has(Flags::INLINE), flags.has(Flags::PURE_ACK)) {
             (true, true) if flags.has(Flags::ACE) => Self::CountingAck,
             (true, true) => Self::PlainAck,
@@ -225,19 +225,19 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.whole.len() + self.sacks.len()
     }
 
     /// The segment of a SACK. It is no longer here.
     #[inline]
-    pub fn sack(&mut self, packet: &PacketMeta) -> Segment {
+    pub(crate) fn sack(&mut self, packet: &PacketMeta) -> Segment {
         self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())
     }
 
     /// A whole segment that arrives at `now`, and how long it took. It is no longer here.
     #[inline]
-    pub fn whole(&mut self, packet: &PacketMeta, now: Time) -> (Segment, Duration) {
+    pub(crate) fn whole(&mut self, packet: &PacketMeta, now: Time) -> (Segment, Duration) {
         let Body { mut segment, sent } = self.whole.take(packet.body);
         segment.ecn = packet.ecn();
         (segment, now.since(sent))
@@ -245,7 +245,7 @@ impl Bodies {
 
     /// The packets of the segments that a packet holds, and what they are to their sender. It is no longer here.
     #[cold]
-    pub fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
+    pub(crate) fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);
         segment.ecn = packet.ecn();
         segment.flags = Flags(segment.flags.0 & !Flags::LOCAL.0);
@@ -264,7 +264,7 @@ impl Bodies {
 
     /// Fetches the slot of a packet that will soon be delivered.
     #[inline]
-    pub fn prefetch(&self, packet: &PacketMeta) {
+    pub(crate) fn prefetch(&self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
             return;
         }
@@ -277,7 +277,7 @@ impl Bodies {
 
     /// Gives back the slot of a packet that goes no further.
     #[inline]
-    pub fn free(&mut self, packet: &PacketMeta) {
+    pub(crate) fn free(&mut self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
             return;
         }

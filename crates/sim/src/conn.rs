@@ -114,7 +114,7 @@ pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 impl Conn {
     /// What the slot holds; both ends know.
     #[inline]
-    pub fn used(&self) -> Use {
+    pub(crate) fn used(&self) -> Use {
         self.ends[0].used
     }
 }

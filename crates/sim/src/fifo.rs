@@ -18,7 +18,7 @@ use units::{BitRate, Duration, Time};
 
 /// How much may wait; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capacity {
+pub(crate) enum Capacity {
     /// So many packets.
     Packets(u32),
     /// So many bytes.
@@ -64,7 +64,7 @@ struct Entry {
 
 /// The link.
 #[derive(Clone, Debug)]
-pub struct Fifo {
+pub(crate) struct Fifo {
     /// Who waits, is sent or travels.
     ring: Ring<Entry>,
     /// How long those who wait will have waited, if the meter wants to know.
@@ -81,7 +81,7 @@ pub struct Fifo {
 
 /// What became of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offered {
+pub(crate) enum Offered {
     /// Taken, behind others: their event is pending.
     Behind,
     /// Taken, and the first on the link: it reaches the far end at this moment.
@@ -92,7 +92,7 @@ pub enum Offered {
 
 impl Fifo {
     /// An idle link. No rate: serialisation takes no time.
-    pub fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
+    pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
             ring: Ring::default(),
@@ -108,18 +108,18 @@ impl Fifo {
     }
 
     /// Who waits at the moment of the last call.
-    pub fn backlog(&self) -> Backlog {
+    pub(crate) fn backlog(&self) -> Backlog {
         self.waiting
     }
 
     /// Packets that have started to be sent and are not yet at the far end.
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.started as u64
     }
 
     /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.
     #[inline]
-    pub fn settle(&mut self, now: Time, meter: &mut LinkMeter) {
+    pub(crate) fn settle(&mut self, now: Time, meter: &mut LinkMeter) {
         // bounded: each turn takes one of those who wait
         while self.next_start <= now {
             self.start_next(meter);
@@ -144,7 +144,7 @@ impl Fifo {
 
     /// An arrival.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: Packed, meter: &mut LinkMeter) -> Offered {
+    pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut LinkMeter) -> Offered {
         let Packed { seq, whose, what } = packet;
         self.take(now, seq, whose, what, meter)
     }
@@ -185,7 +185,7 @@ impl Fifo {
 
     /// The first packet has reached the far end: the packet, and when the next one will.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
+    pub(crate) fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
         self.settle(now, meter);
         let Entry { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
@@ -196,13 +196,13 @@ impl Fifo {
 
     /// The packet that arrives after so many others, if it is on the link already.
     #[inline]
-    pub fn ahead(&self, others: usize) -> Option<PacketMeta> {
+    pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|c| c.packet.at(c.start))
     }
 
     /// When the first packet on the link reaches the far end.
     #[inline]
-    pub fn next_arrival(&mut self) -> Option<Time> {
+    pub(crate) fn next_arrival(&mut self) -> Option<Time> {
         let &Entry { start, packet } = self.ring.get(0)?;
         Some(start + self.tx.of(packet.size()) + self.delay)
     }

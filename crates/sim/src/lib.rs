@@ -19,21 +19,21 @@
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
 
 mod account;
-pub mod arena;
+mod arena;
 mod build;
 pub mod capture;
 mod codec;
 mod conn;
 mod deliver;
-pub mod event;
-pub mod fifo;
+mod event;
+mod fifo;
 mod host;
 mod local;
 mod look;
-pub mod meter;
+mod meter;
 mod net;
 mod pages;
-pub mod ring;
+mod ring;
 mod table;
 mod tags;
 pub mod trace;
@@ -41,6 +41,6 @@ mod waits;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
-pub use measure::{Column, Outcome, Table, tally};
+pub use measure::{Column, Outcome, Table};
 pub use waits::Waits;
-pub use world::{Books, Ended, InFlight, WORK_PER_LOOK, World};
+pub use world::{Ended, InFlight, WORK_PER_LOOK, World};

@@ -20,14 +20,14 @@ pub(crate) struct Local {
 
 impl Local {
     /// `packet` leaves at `at`.
-    pub fn put(&mut self, packet: &PacketMeta, at: Time) {
+    pub(crate) fn put(&mut self, packet: &PacketMeta, at: Time) {
         self.number += 1;
         let back = packet.flags.has(Flags::REVERSE);
         self.leaving.push(Reverse((at, self.number, packet.flow.0, back, packet.size)));
     }
 
     /// The next that has left by `now`: its flow, the side that sent it, its bytes.
-    pub fn take(&mut self, now: Time) -> Option<(FlowId, usize, u64)> {
+    pub(crate) fn take(&mut self, now: Time) -> Option<(FlowId, usize, u64)> {
         let Reverse((at, _, flow, back, bytes)) = *self.leaving.peek()?;
         if at > now {
             return None;

@@ -7,7 +7,7 @@ use units::{Duration, Problem, Time};
 
 /// Counters of every link; series and distributions of a recorded one.
 #[derive(Clone, Debug)]
-pub struct LinkMeter {
+pub(crate) struct LinkMeter {
     /// Arrivals at the queue.
     pub offered: Count,
     /// Arrivals at the far end.
@@ -26,7 +26,7 @@ pub struct LinkMeter {
 
 impl LinkMeter {
     /// Counters, and the rest if `recorded`.
-    pub fn new(recorded: Option<LinkMeterParams>) -> Result<Self, Problem> {
+    pub(crate) fn new(recorded: Option<LinkMeterParams>) -> Result<Self, Problem> {
         let full = recorded.map(measure::LinkMeter::new).transpose()?.map(Box::new);
         Ok(Self {
             offered: Count::default(),

@@ -39,7 +39,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Packets in its queue, and packets that have left the queue but not reached the far end.
-    pub fn holds(&self) -> (u64, u64) {
+    pub(crate) fn holds(&self) -> (u64, u64) {
         match &self.kind {
             Kind::Fifo(fifo) => (u64::from(fifo.backlog().packets), fifo.in_flight()),
             Kind::Port { port, .. } => {
@@ -140,13 +140,13 @@ impl<S: Sink> Sink for Tap<'_, S> {
 impl<S: Sink> Net<S> {
     /// The current moment.
     #[inline]
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.events.now()
     }
 
     /// A packet is at `node` and goes on towards its destination. Inline, so that it stays in registers.
     #[inline(always)]
-    pub fn send(&mut self, node: NodeId, packet: PacketMeta) {
+    pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.next[usize::from(node.0) * self.nodes + usize::from(packet.dst.0)];
         debug_assert_ne!(i, scenario::NO_LINK, "routes are checked when the world is built");
         self.offer(i, packet);
@@ -302,7 +302,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// The event for the work of the port of link `i` has been taken.
-    pub fn port_work(&mut self, i: u16) {
+    pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
         let Kind::Port { work, .. } = &mut self.links[usize::from(i)].kind else { return };
         if *work == now {
@@ -314,7 +314,7 @@ impl<S: Sink> Net<S> {
     /// The event of link `i` has been taken. A packet that has reached its host is returned, or left in `arrived` if
     /// a port let several go at once; others travel on.
     #[inline(always)]
-    pub fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
+    pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
         let to = link.to;
@@ -429,7 +429,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].
-    pub fn change(&mut self, i: u16, change: Change) {
+    pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
             port.change(now, change);
@@ -437,12 +437,12 @@ impl<S: Sink> Net<S> {
     }
 
     /// Brings every port up to just before this moment: what could wait is done.
-    pub fn catch_up(&mut self) {
+    pub(crate) fn catch_up(&mut self) {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
 
     /// Reads the wait in either queue of disciplines of two, if somebody asked for it; everything before `now` has been done.
-    pub fn read_waits(&mut self, now: Time) {
+    pub(crate) fn read_waits(&mut self, now: Time) {
         if !self.reads_waits {
             return;
         }
@@ -462,7 +462,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Brings every link's accounts up to the `end` of the run, which happens just after the `last` moment that counts.
-    pub fn settle(&mut self, last: Time, end: Time) {
+    pub(crate) fn settle(&mut self, last: Time, end: Time) {
         self.catch_up_to(last);
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
@@ -473,7 +473,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// The warm-up is over, of which `last` was the last moment: every link begins to count.
-    pub fn begin(&mut self, last: Time) {
+    pub(crate) fn begin(&mut self, last: Time) {
         self.catch_up_to(last);
         for link in &mut self.links {
             if let Kind::Fifo(fifo) = &mut link.kind {
@@ -488,7 +488,7 @@ impl<S: Sink> Net<S> {
 
     /// Tells the run's sink, if it wants to know.
     #[inline]
-    pub fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
+    pub(crate) fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
         if self.sink.mask().has(Mask::DELIVERED) {
             let reverse = packet.flags.has(Flags::REVERSE);
             let record = Record::Delivered { flow: packet.flow, reverse, seq: packet.seq, size: packet.size, delay };

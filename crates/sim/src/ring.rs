@@ -4,7 +4,7 @@ use units::prefetch;
 
 /// First-in first-out storage of plain values.
 #[derive(Clone, Debug)]
-pub struct Ring<T> {
+pub(crate) struct Ring<T> {
     slots: Vec<T>,
     head: usize,
     len: usize,
@@ -17,21 +17,15 @@ impl<T: Copy + Default> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Entries held.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// True when nothing is held.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Appends `value`; doubles the storage when full.
     #[inline]
-    pub fn push(&mut self, value: T) {
+    pub(crate) fn push(&mut self, value: T) {
         if self.len == self.slots.len() {
             self.grow();
         }
@@ -43,7 +37,7 @@ impl<T: Copy + Default> Ring<T> {
 
     /// Removes and returns the oldest entry.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
         }
@@ -55,13 +49,13 @@ impl<T: Copy + Default> Ring<T> {
 
     /// The `i`-th oldest entry.
     #[inline]
-    pub fn get(&self, i: usize) -> Option<&T> {
+    pub(crate) fn get(&self, i: usize) -> Option<&T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
     /// Fetches the place of the `i`-th oldest entry, which will be needed soon.
     #[inline]
-    pub fn prefetch(&self, i: usize) {
+    pub(crate) fn prefetch(&self, i: usize) {
         prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);
     }
 
@@ -92,8 +86,8 @@ mod tests {
                 next_out += 1;
             }
             assert_eq!(r.get(0), Some(&next_out));
-            assert_eq!(r.get(r.len()), None);
+            assert_eq!(r.get(r.len), None);
         }
-        assert_eq!(r.len() as u32, next_in - next_out);
+        assert_eq!(r.len as u32, next_in - next_out);
     }
 }

@@ -26,23 +26,23 @@ pub(crate) struct Tags {
 
 impl Tags {
     /// `packet` sets out; `segment` is what its sender meant by it.
-    pub fn put(&mut self, packet: &mut PacketMeta, segment: Option<&Segment>) {
+    pub(crate) fn put(&mut self, packet: &mut PacketMeta, segment: Option<&Segment>) {
         let segment = segment.map(|s| self.numbered(packet, *s));
         packet.body = self.all.put(Tag { body: packet.body, segment });
     }
 
     /// `packet` is at the end of its way.
-    pub fn take(&mut self, packet: &mut PacketMeta) {
+    pub(crate) fn take(&mut self, packet: &mut PacketMeta) {
         packet.body = self.all.take(packet.body).body;
     }
 
     /// The segment of a packet under way.
-    pub fn segment(&self, packet: &PacketMeta) -> Option<&Segment> {
+    pub(crate) fn segment(&self, packet: &PacketMeta) -> Option<&Segment> {
         self.all.get(packet.body)?.segment.as_ref()
     }
 
     /// Packets under way.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 

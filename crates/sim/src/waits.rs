@@ -23,12 +23,12 @@ pub struct Waits {
 
 impl Waits {
     /// Of link `link` with a discipline of this name; `None` for a discipline of one queue.
-    pub fn of(link: u16, discipline: &str) -> Option<Self> {
+    pub(crate) fn of(link: u16, discipline: &str) -> Option<Self> {
         DISCIPLINES.contains(&discipline).then(|| Self { link, ms: Default::default() })
     }
 
     /// Reads it; everything before `now` has been done.
-    pub fn read(&mut self, now: Time, port: &impl Probed) {
+    pub(crate) fn read(&mut self, now: Time, port: &impl Probed) {
         let ms = &mut self.ms;
         let mut put = |item: Item<'_>| {
             if let Item::Value(told, _, Value::Number(value)) = item

@@ -25,7 +25,7 @@ use wheel::Wheel;
 
 /// What an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// The first packet in flight on this link arrives.
     Link(u16),
     /// The port of this link has work to do.
@@ -76,7 +76,7 @@ impl Target {
 
 /// The pending events of a world.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
@@ -89,7 +89,7 @@ pub struct Events {
 
 impl Events {
     /// No events, for a world with so many links.
-    pub fn new(links: usize) -> Self {
+    pub(crate) fn new(links: usize) -> Self {
         Self {
             arrivals: Tournament::new(links),
             ports: Heap::default(),
@@ -103,17 +103,18 @@ impl Events {
 
     /// The moment of the last event taken.
     #[inline]
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
     /// How many events have been taken.
-    pub fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
     /// How many events are pending.
-    pub fn pending(&self) -> usize {
+    #[cfg(test)]
+    fn pending(&self) -> usize {
         self.arrivals.pending() + self.ports.len() + self.timers.len()
     }
 
@@ -129,7 +130,7 @@ impl Events {
     /// Schedules `target` at `at`, after everything already scheduled for that moment. A plain link's event is set by
     /// [`Events::set_arrival`] instead.
     #[inline]
-    pub fn push(&mut self, at: Time, target: Target) {
+    pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
         if matches!(target, Target::Link(_) | Target::Port(_) | Target::Left) {
             self.ports.push(key)
@@ -143,7 +144,7 @@ impl Events {
     ///
     /// A taken event stays in its leaf until it is set anew or cleared; one of the two must come before the next is taken.
     #[inline]
-    pub fn set_arrival(&mut self, at: Time, link: u16) {
+    pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         if usize::from(link) < LEAVES {
             let key = self.key(at, Target::Link(link));
             self.arrivals.set(usize::from(link), key);
@@ -154,7 +155,7 @@ impl Events {
 
     /// A plain link is empty.
     #[inline]
-    pub fn clear_arrival(&mut self, link: u16) {
+    pub(crate) fn clear_arrival(&mut self, link: u16) {
         if usize::from(link) < LEAVES {
             self.arrivals.set(usize::from(link), u128::MAX);
         }
@@ -162,7 +163,7 @@ impl Events {
 
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     #[inline]
-    pub fn take(&mut self, until: Time) -> Option<Target> {
+    pub(crate) fn take(&mut self, until: Time) -> Option<Target> {
         let line = self.arrivals.top();
         let key = lesser(line, self.other);
         let at = Time((key >> 64) as u64);
@@ -180,7 +181,7 @@ impl Events {
 
     /// The timer that is likely to be the next.
     #[inline]
-    pub fn next_timer(&self) -> Option<u32> {
+    pub(crate) fn next_timer(&self) -> Option<u32> {
         match Target::unpack(self.timers.top() as u32) {
             Target::Timer(i) if self.timers.top() != u128::MAX => Some(i),
             _ => None,

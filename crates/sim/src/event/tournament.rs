@@ -57,6 +57,7 @@ impl Tournament {
         }
     }
 
+    #[cfg(test)]
     pub(super) fn pending(&self) -> usize {
         self.keys.iter().flatten().filter(|k| **k != u128::MAX).count()
     }

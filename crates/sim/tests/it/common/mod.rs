@@ -10,7 +10,7 @@ use units::{Duration, Rng, Time};
 
 /// The scenario of a TOML text, in which nothing is drawn of starts and pauses unless it says so; panics with
 /// every problem that it has.
-pub fn read(toml: &str) -> Scenario {
+pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
     for app in read.app.values_mut() {
@@ -22,7 +22,7 @@ pub fn read(toml: &str) -> Scenario {
 }
 
 /// Runs to the end on the fast path.
-pub fn run(toml: &str) -> Outcome {
+pub(crate) fn run(toml: &str) -> Outcome {
     let s = read(toml);
     let mut w = World::build(&s).unwrap();
     w.run(|_| true);
@@ -30,7 +30,7 @@ pub fn run(toml: &str) -> Outcome {
 }
 
 /// A sink that wants these records, and counts them: any but [`Mask::NONE`] takes every link off the fast path.
-pub struct Ear(pub Mask, pub u64);
+pub(crate) struct Ear(pub Mask, pub u64);
 
 impl Sink for Ear {
     fn mask(&self) -> Mask {
@@ -42,7 +42,7 @@ impl Sink for Ear {
 }
 
 /// All that a run says except how many events it took, as text: NaN equals NaN, and no two numbers share a spelling.
-pub fn said(outcome: &Outcome) -> String {
+pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
     let mut text = format!("{summary:#}\n");
@@ -55,19 +55,19 @@ pub fn said(outcome: &Outcome) -> String {
 }
 
 /// A number of the summary by its path (`links.up.offered_packets`).
-pub fn number(outcome: &Outcome, path: &str) -> f64 {
+pub(crate) fn number(outcome: &Outcome, path: &str) -> f64 {
     let v = path.split('.').fold(&outcome.summary, |v, key| &v[key]);
     v.as_f64().unwrap_or_else(|| panic!("no number at {path}: {v}"))
 }
 
 /// A column of numbers of a table.
-pub fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a Column {
+pub(crate) fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a Column {
     let table = outcome.tables.iter().find(|t| t.name == table).expect("a table of this name");
     &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
 }
 
 /// The values of a column of real numbers, for the rows where the text column `key` is `is`.
-pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
+pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
     let (Column::Text(keys), values) = (column(outcome, table, key), column(outcome, table, name)) else {
         panic!("{key} is not text")
     };
@@ -81,7 +81,7 @@ pub fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -
 
 /// The modem of CableLabs 2012: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
 /// 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the run's length; applications are to be added.
-pub const MODEM: &str = r#"
+pub(crate) const MODEM: &str = r#"
 name = "modem"
 duration = "{seconds}s"
 [link.lan]
@@ -130,7 +130,7 @@ both_ways = true
 "#;
 
 /// Voice, a web user and a bulk upload, as in case D04.
-pub const D04_APPS: &str = r#"
+pub(crate) const D04_APPS: &str = r#"
 [app.voip]
 from = "home"
 to = ["web1"]
@@ -149,13 +149,13 @@ traffic.ftp = { flows = 5 }
 "#;
 
 /// [`MODEM`] with this buffer, for so long, with these applications.
-pub fn modem(queue: &str, seconds: u32, apps: &str) -> String {
+pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
 
 /// What random scenarios are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
+pub(crate) enum Numbers {
     /// Rates, delays and sizes that divide each other: many things happen in one moment.
     Round,
     /// Nothing coincides but by accident.
@@ -163,7 +163,7 @@ pub enum Numbers {
 }
 
 /// A random network with random applications, by number: always the same one for the same number.
-pub struct Dice {
+pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
     /// Also links that are never on the fast path: CoDel, loss, shapers, schedules.
@@ -171,11 +171,11 @@ pub struct Dice {
 }
 
 impl Dice {
-    pub fn new(number: u64, numbers: Numbers, any_link: bool) -> Self {
+    pub(crate) fn new(number: u64, numbers: Numbers, any_link: bool) -> Self {
         Self { rng: Rng::named(number, "dice"), numbers, any_link }
     }
 
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.rng.below(of.len() as u64) as usize]
     }
 
@@ -247,7 +247,7 @@ impl Dice {
     }
 
     /// A network of this shape and what runs on it, for 6 s.
-    pub fn scenario(&mut self) -> String {
+    pub(crate) fn scenario(&mut self) -> String {
         let mut text = format!(
             "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
             1 + self.rng.below(1000)
