@@ -25,7 +25,7 @@ pub(crate) struct Awake(Option<File>);
 
 impl Awake {
     /// Asks. Where the kernel has no such device or the caller no right to it, the run goes on without.
-    pub fn ask() -> Self {
+    pub(crate) fn ask() -> Self {
         let asked = OpenOptions::new().write(true).open(PATH).and_then(|mut device| {
             device.write_all(&LATENCY_US.to_ne_bytes())?;
             Ok(device)
@@ -34,7 +34,7 @@ impl Awake {
     }
 
     /// Whether the request stands.
-    pub fn granted(&self) -> bool {
+    pub(crate) fn granted(&self) -> bool {
         self.0.is_some()
     }
 }

@@ -6,7 +6,7 @@ use units::{Duration, Time};
 
 /// A clock that reads zero at the start of the run.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     start_ns: u64,
     /// Real time at the start, ns since 1970: for captures.
     pub epoch_ns: u64,
@@ -21,13 +21,13 @@ fn read(id: ClockId) -> u64 {
 
 impl Clock {
     /// Starts now.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self { start_ns: read(ClockId::Monotonic), epoch_ns: read(ClockId::Realtime) }
     }
 
     /// Time since the start.
     #[inline]
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time(read(ClockId::Monotonic).saturating_sub(self.start_ns))
     }
 }

@@ -19,7 +19,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::Ordering;
 
 /// The variable that marks what a run has started.
-pub const TAG: &str = "BLOATLAB_LIVE";
+const TAG: &str = "BLOATLAB_LIVE";
 
 /// How long processes have to end by themselves after SIGTERM, in looks of 20 ms.
 const GRACE: u32 = 50;
@@ -34,7 +34,7 @@ pub struct CommandLine {
 }
 
 /// The tag of this process.
-pub(crate) fn own_tag() -> String {
+fn own_tag() -> String {
     let pid = std::process::id();
     format!("{}-{pid}-{}", pid_namespace().unwrap_or(0), started(pid).unwrap_or(0))
 }

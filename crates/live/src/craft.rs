@@ -1,7 +1,9 @@
 //! Real packets between numbered hosts: what the fake-clock harness feeds to the bench.
 
 use crate::tun;
-use packet::craft::{self, Ip, Tcp};
+#[cfg(test)]
+use packet::craft::Tcp;
+use packet::craft::{self, Ip};
 
 fn ip(v6: bool, src: u16, dst: u16, tos: u8) -> Ip {
     if v6 {
@@ -19,7 +21,8 @@ pub fn udp(v6: bool, src: u16, dst: u16, ports: (u16, u16), size: usize, tos: u8
 }
 
 /// A TCP segment of host `src` for host `dst` with `payload` bytes of zeros.
-pub fn tcp(v6: bool, src: u16, dst: u16, header: &Tcp<'_>, payload: usize) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn tcp(v6: bool, src: u16, dst: u16, header: &Tcp<'_>, payload: usize) -> Vec<u8> {
     let mut out = Vec::new();
     craft::tcp(&mut out, ip(v6, src, dst, 0), header, payload);
     out

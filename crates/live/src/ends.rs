@@ -14,7 +14,7 @@ use units::{Duration, Problem, Time};
 
 /// A flow that is about to begin: protocol, client's port and server's port (ICMP: its identifier, twice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ports {
+pub(crate) struct Ports {
     /// IP number of the protocol.
     pub protocol: u8,
     /// Client's port.
@@ -25,7 +25,7 @@ pub struct Ports {
 
 /// Whose flow it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub(crate) struct Owner {
     /// Application, in the order of names.
     pub app: u16,
     /// Row of counters, over all applications.
@@ -35,7 +35,7 @@ pub struct Owner {
 }
 
 /// What programs tell the bench.
-pub type Claim = (Ports, Owner);
+pub(crate) type Claim = (Ports, Owner);
 
 /// The counters of all applications, empty; series over `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
@@ -52,7 +52,7 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
 
 /// What the bench knows of the applications.
 #[derive(Debug)]
-pub struct Ends {
+pub(crate) struct Ends {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
@@ -62,17 +62,17 @@ pub struct Ends {
 
 impl Ends {
     /// Empty counters.
-    pub fn new(tally: Tally) -> Self {
+    pub(crate) fn new(tally: Tally) -> Self {
         Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
     }
 
     /// A program is about to use these ports.
-    pub fn claim(&mut self, (ports, owner): Claim) {
+    pub(crate) fn claim(&mut self, (ports, owner): Claim) {
         self.claims.insert(ports, owner);
     }
 
     /// Flow `slot` has been seen for the first time.
-    pub fn appeared(&mut self, slot: usize, key: &Key) {
+    pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = Ports { protocol: key.protocol, client: key.sport, server: key.dport };
         if self.owners.len() <= slot {
             self.owners.resize(slot + 1, None);
@@ -81,19 +81,19 @@ impl Ends {
     }
 
     /// Whose flow `slot` is.
-    pub fn owner(&self, slot: usize) -> Option<Owner> {
+    fn owner(&self, slot: usize) -> Option<Owner> {
         self.owners.get(slot).copied().flatten()
     }
 
     /// A SYN of flow `slot` came from its client.
-    pub fn syn(&mut self, slot: usize, now: Time) {
+    pub(crate) fn syn(&mut self, slot: usize, now: Time) {
         if let Some(owner) = self.owner(slot) {
             self.tally.syn(owner.app, owner.number, now);
         }
     }
 
     /// A packet of flow `slot` was dropped inside.
-    pub fn dropped(&mut self, slot: usize, back: bool, now: Time) {
+    pub(crate) fn dropped(&mut self, slot: usize, back: bool, now: Time) {
         self.tally.begin_if_due(now);
         if let Some(owner) = self.owner(slot) {
             self.tally.dropped(owner.row, usize::from(back), now, 1);
@@ -101,7 +101,15 @@ impl Ends {
     }
 
     /// A packet of flow `slot` went to its host at `now`, `delay` after it came in.
-    pub fn delivered(&mut self, slot: usize, back: bool, now: Time, size: usize, payload: usize, delay: Duration) {
+    pub(crate) fn delivered(
+        &mut self,
+        slot: usize,
+        back: bool,
+        now: Time,
+        size: usize,
+        payload: usize,
+        delay: Duration,
+    ) {
         self.tally.begin_if_due(now);
         let Some(owner) = self.owner(slot) else { return };
         let direction = usize::from(back);

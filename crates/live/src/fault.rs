@@ -6,7 +6,7 @@
 use std::io;
 
 /// Every step at which a run may be made to fail, in the order in which a run passes them.
-pub const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
+const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
 
 /// Fails if the environment asks for it.
 pub(crate) fn at(step: &str) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Most flows with counters of their own.
-pub const MOST: usize = 65_536;
+const MOST: usize = 65_536;
 
 /// A 5-tuple in its forward direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Flows {
     }
 
     /// The sequence (or, of a pure ACK, acknowledgement) number of a packet as one that does not wrap.
-    pub fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
+    pub(crate) fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
         if h.protocol != Protocol::Tcp {
             return u64::from(h.seq);
         }

@@ -57,7 +57,7 @@ pub struct View {
 
 /// What the threads of a run share.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub(crate) struct Shared {
     /// Everybody ends soon.
     pub stop: AtomicBool,
     /// The latest look.
@@ -66,7 +66,7 @@ pub struct Shared {
 
 /// Everything that the packet thread owns.
 #[derive(Debug)]
-pub struct LinkThread<S: Sink> {
+pub(crate) struct LinkThread<S: Sink> {
     /// The queues.
     pub bench: Bench<S>,
     /// The devices, left and right.
@@ -118,7 +118,7 @@ impl Exit<'_> {
 
 impl<S: Sink> LinkThread<S> {
     /// Ready to run.
-    pub fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Capture>; 2]) -> Self {
+    pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Capture>; 2]) -> Self {
         Self {
             bench,
             tuns,
@@ -133,7 +133,7 @@ impl<S: Sink> LinkThread<S> {
     }
 
     /// Runs until `end` or until told to stop.   Errors: a device that cannot be read.
-    pub fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
+    pub(crate) fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();
         let mut next_glance = Time::ZERO;

@@ -51,7 +51,7 @@ impl Behind {
     }
 
     /// Waits until everything is written.   Errors: the first that the writing thread met.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;
         match self.writer.take().map(JoinHandle::join) {

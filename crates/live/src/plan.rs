@@ -15,10 +15,10 @@ use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
 /// The highest rate at which the bench has been measured to keep its own lateness rule (docs/live.md).
-pub const MEASURED: BitRate = BitRate(500_000_000);
+pub(crate) const MEASURED: BitRate = BitRate(500_000_000);
 
 /// Smallest datagram, headers included: 20 of IPv4, 8 of UDP, 8 for its number and 8 for when it was sent.
-pub const LEAST_DATAGRAM: u64 = 44;
+const LEAST_DATAGRAM: u64 = 44;
 
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub enum Side {
 
 impl Side {
     /// Both.
-    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+    pub(crate) const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     /// The opposite side.
     pub const fn other(self) -> Self {
@@ -41,11 +41,11 @@ impl Side {
         }
     }
     /// 0 or 1.
-    pub const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self as usize
     }
     /// `left` or `right`.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
             Self::Right => "right",
@@ -80,7 +80,7 @@ pub struct Plan {
 }
 
 /// The port of the first server; each (application, server) has one of its own.
-pub const FIRST_PORT: u16 = 5001;
+const FIRST_PORT: u16 = 5001;
 
 impl Plan {
     /// `congestion` replaces the stacks of all applications by the kernel's with this congestion control.

@@ -11,14 +11,14 @@ use std::os::fd::AsFd;
 
 /// A network namespace.
 #[derive(Debug)]
-pub struct Space {
+pub(crate) struct Space {
     file: File,
 }
 
 impl Space {
     /// A new, empty namespace.   Errors: no CAP_SYS_ADMIN (EPERM), too many namespaces (ENOSPC).
     #[allow(unsafe_code, reason = "rustix marks unshare unsafe for the sake of CLONE_FILES, which is not used here")]
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         on_thread(|| {
             // SAFETY: NEWNET gives this thread, which ends right after, another network namespace and unshares no memory
             // or descriptors.
@@ -28,17 +28,17 @@ impl Space {
     }
 
     /// Another handle on the same namespace.
-    pub fn again(&self) -> io::Result<Self> {
+    pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }
 
     /// Moves the calling thread into this namespace for good.
-    pub fn enter(&self) -> io::Result<()> {
+    pub(crate) fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
     /// What `act` returns on a thread of its own inside this namespace.
-    pub fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    pub(crate) fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_thread(|| {
             self.enter()?;
             act()
@@ -46,7 +46,7 @@ impl Space {
     }
 
     /// The namespace's inode: what `/proc/PID/ns/net` of a process in it shows.
-    pub fn inode(&self) -> io::Result<u64> {
+    pub(crate) fn inode(&self) -> io::Result<u64> {
         use std::os::unix::fs::MetadataExt;
         Ok(self.file.metadata()?.ino())
     }

@@ -12,14 +12,14 @@ struct Body {
 
 /// Slots for packets that are put once and taken once. Memory grows to the most packets that were inside at once.
 #[derive(Clone, Debug, Default)]
-pub struct Store {
+pub(crate) struct Store {
     bodies: Vec<Body>,
     free: Vec<u32>,
 }
 
 impl Store {
     /// Keeps a copy of `packet`, at most [`MTU`] bytes of it.
-    pub fn put(&mut self, packet: &[u8]) -> u32 {
+    pub(crate) fn put(&mut self, packet: &[u8]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.bodies.push(Body { bytes: Box::new([0; MTU]), length: 0, used: false });
             (self.bodies.len() - 1) as u32
@@ -32,27 +32,22 @@ impl Store {
     }
 
     /// The bytes of a packet that is inside.
-    pub fn get_mut(&mut self, index: u32) -> &mut [u8] {
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut [u8] {
         let body = &mut self.bodies[index as usize];
         assert!(body.used, "a packet's bytes are read while it is inside");
         &mut body.bytes[..usize::from(body.length)]
     }
 
     /// Forgets a packet; panics if it is not there, which means that it had two fates.
-    pub fn free(&mut self, index: u32) {
+    pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");
         self.free.push(index);
     }
 
     /// Packets inside.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bodies.len() - self.free.len()
-    }
-
-    /// True when every packet has been delivered or fated.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -69,7 +64,7 @@ mod tests {
         assert_eq!(s.put(b"f"), a);
         s.free(a);
         s.free(b);
-        assert!(s.is_empty());
+        assert!(s.len() == 0);
     }
 
     #[test]

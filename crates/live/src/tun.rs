@@ -12,10 +12,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Bytes of the largest packet.
-pub const MTU: usize = 1500;
+pub(crate) const MTU: usize = 1500;
 
 /// Name of the device in each namespace.
-pub const NAME: &str = "bl0";
+const NAME: &str = "bl0";
 
 /// Packets that the kernel may hold until the bench reads them. The bench reads them at once; this is no part of the
 /// modelled queue, and large enough for a burst of a whole receive window (6 MB).
@@ -39,7 +39,7 @@ const SYSCTLS: &[(&str, &str)] = &[
 
 /// An open TUN device; it vanishes when this is dropped.
 #[derive(Debug)]
-pub struct Tun {
+pub(crate) struct Tun {
     file: File,
 }
 
@@ -61,7 +61,7 @@ fn no_right(e: io::Error) -> io::Error {
 impl Tun {
     /// Makes the device in `space`, gives it the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
     /// `ecn` lets the namespace's TCP ask for ECN.
-    pub fn create(space: &Space, hosts: &[u16], ecn: bool) -> io::Result<Self> {
+    pub(crate) fn create(space: &Space, hosts: &[u16], ecn: bool) -> io::Result<Self> {
         space.inside(|| Self::build(hosts, ecn))
     }
 
@@ -102,7 +102,7 @@ impl Tun {
     }
 
     /// The next packet from the kernel, if there is one.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(n) => Ok(Some(n)),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -111,7 +111,7 @@ impl Tun {
     }
 
     /// Gives a packet to the kernel; false if it does not want it.
-    pub fn write(&self, packet: &[u8]) -> bool {
+    pub(crate) fn write(&self, packet: &[u8]) -> bool {
         (&self.file).write(packet).is_ok()
     }
 }
@@ -123,7 +123,7 @@ impl AsFd for Tun {
 }
 
 /// Whether a device could be opened.   Errors: what is missing, and what would help.
-pub fn available() -> Result<(), String> {
+pub(crate) fn available() -> Result<(), String> {
     match std::fs::OpenOptions::new().read(true).write(true).open(PATH) {
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::NotFound || is_without_driver(&e) => {
@@ -142,13 +142,13 @@ fn is_without_driver(e: &io::Error) -> bool {
 }
 
 /// IPv4 address of host number `host`, counted from 1.
-pub fn v4(host: u16) -> Ipv4Addr {
+pub(crate) fn v4(host: u16) -> Ipv4Addr {
     let [high, low] = host.to_be_bytes();
     Ipv4Addr::new(10, 77, high, low)
 }
 
 /// IPv6 address of host number `host`, counted from 1.
-pub fn v6(host: u16) -> Ipv6Addr {
+pub(crate) fn v6(host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, host)
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Opens every listener. Call it on the thread that will run it.   Errors: a socket that cannot be made.
-    pub fn new(
+    pub(crate) fn new(
         scenario: &Scenario,
         plan: &Plan,
         spaces: [Space; 2],
@@ -98,7 +98,7 @@ impl Programs {
     }
 
     /// Serves until told to stop, or until `end`.
-    pub fn run(&mut self, end: Time, shared: &Shared) -> io::Result<()> {
+    pub(crate) fn run(&mut self, end: Time, shared: &Shared) -> io::Result<()> {
         crate::sys::sharp_timers();
         let mut events = Vec::with_capacity(256);
         while !shared.stop.load(Ordering::Relaxed) {

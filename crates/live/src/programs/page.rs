@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// Bytes of the page.
-pub const PAGE: u64 = 177_669;
+const PAGE: u64 = 177_669;
 
 /// Longest request that is read.
 const MOST: usize = 16 * 1024;
@@ -40,7 +40,7 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Listens at each host of the namespace in which the thread is.
-    pub fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
+    pub(crate) fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
         for host in hosts {
             self.bind(poll, tcp_socket()?, SocketAddr::from((v4(host + 1), 80)))?;
             // a kernel without IPv6 has nobody who would ask
@@ -62,7 +62,7 @@ impl Pages {
     }
 
     /// Clients have come. Bound: those that wait.
-    pub fn accept(&mut self, poll: &OwnedFd, listener: usize) {
+    pub(crate) fn accept(&mut self, poll: &OwnedFd, listener: usize) {
         while let Ok(socket) = net::accept_with(&self.listeners[listener], SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
         {
             let i = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
@@ -79,7 +79,7 @@ impl Pages {
     }
 
     /// A client can be read or written.
-    pub fn ready(&mut self, i: usize, buffer: &mut [u8]) {
+    pub(crate) fn ready(&mut self, i: usize, buffer: &mut [u8]) {
         if let Some(slot) = self.clients.get_mut(i)
             && slot.as_mut().is_some_and(|client| client.step(buffer).is_none())
         {

@@ -24,7 +24,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    pub fn pack(self) -> epoll::EventData {
+    pub(crate) fn pack(self) -> epoll::EventData {
         let (kind, index, end) = match self {
             Self::Listener(i) => (0u64, i, 0),
             Self::Conn(i, end) => (1, i, end),
@@ -35,7 +35,7 @@ impl Token {
         epoll::EventData::new_u64(kind << 56 | (index as u64) << 1 | end as u64)
     }
 
-    pub fn unpack(data: u64) -> Self {
+    pub(crate) fn unpack(data: u64) -> Self {
         let (index, end) = ((data << 8 >> 9) as usize, (data & 1) as usize);
         match data >> 56 {
             0 => Self::Listener(index),
