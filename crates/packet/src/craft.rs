@@ -145,7 +145,7 @@ fn folded(mut sum: u32) -> u16 {
 }
 
 /// Writes the checksum of an IPv4 header without options.
-pub fn seal(packet: &mut [u8]) {
+pub(crate) fn seal(packet: &mut [u8]) {
     (packet[10], packet[11]) = (0, 0);
     let sum = folded(sum(&packet[..20]));
     packet[10..12].copy_from_slice(&sum.to_be_bytes());

@@ -100,7 +100,7 @@ impl FlowTable {
 
     /// What [`FlowTable::set_frames`] was told of this very flow.
     #[inline]
-    pub fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
+    pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(whose, _)| *whose == flow).map(|(_, bytes)| *bytes)
     }
 }

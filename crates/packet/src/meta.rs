@@ -234,12 +234,6 @@ impl PacketMeta {
         }
         capable
     }
-
-    /// The cumulative ACK number, if this is a pure ACK.
-    #[inline]
-    pub fn ack_number(&self) -> Option<u64> {
-        self.flags.has(Flags::PURE_ACK).then_some(self.seq)
-    }
 }
 
 #[cfg(test)]
@@ -281,14 +275,6 @@ mod tests {
         };
         assert_eq!(p.packed().at(p.stamp), p);
         assert_eq!(p.packed().size(), p.size);
-    }
-
-    #[test]
-    fn only_a_pure_ack_has_an_ack_number() {
-        let mut p = PacketMeta { seq: 2921, ..Default::default() };
-        assert_eq!(p.ack_number(), None);
-        p.flags = Flags::PURE_ACK;
-        assert_eq!(p.ack_number(), Some(2921));
     }
 
     #[test]

@@ -29,10 +29,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Every unit.
-    pub const ALL: [Self; 7] =
-        [Self::One, Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit];
-
     /// The end of a column's name.
     pub const fn suffix(self) -> &'static str {
         match self {

@@ -29,17 +29,13 @@ pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         match self {
             Self::F64(v) => v.len(),
             Self::U64(v) => v.len(),
             Self::Flag(v) => v.len(),
             Self::Word(v, _) => v.len(),
         }
-    }
-    /// True without rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
     /// Appends nothing until there are `rows` rows.
     fn pad(&mut self, rows: usize) {
@@ -90,7 +86,8 @@ pub struct Chunk {
 
 impl Chunk {
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    #[cfg(test)]
+    fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.data.len())
     }
     /// The column of this name.
@@ -100,7 +97,7 @@ impl Chunk {
 }
 
 /// Rows of a chunk: some 5 MB a table.
-pub const CHUNK_ROWS: usize = 65_536;
+const CHUNK_ROWS: usize = 65_536;
 
 /// A table of readings under construction.
 #[derive(Clone, Debug)]

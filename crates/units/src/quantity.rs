@@ -43,10 +43,6 @@ impl BitRate {
     fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_RATE { Err(ParseError::new(v.to_string(), "a rate of at most 1 Pbit/s")) } else { Ok(Self(v)) }
     }
-    /// Bits per second.
-    pub const fn bps(self) -> u64 {
-        self.0
-    }
     /// The time that `bytes` take at this rate, rounded to the nearest nanosecond. A zero rate never finishes.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {

@@ -13,7 +13,7 @@ pub struct ParseError {
 
 impl ParseError {
     /// `given` is the text as the user wrote it; `valid` completes "expected ...".
-    pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
+    pub(crate) fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
         Self { given: given.into(), valid: valid.into() }
     }
 }
