@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that are allocated now.
-pub fn live() -> usize {
+pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }
 
 /// The system's allocator, counting. A bench has one thread, so a load and a store are enough, and cost next to nothing.
-pub struct Counting;
+pub(crate) struct Counting;
 
 fn count(more: usize, less: usize) {
     LIVE.store(LIVE.load(Relaxed).wrapping_add(more).wrapping_sub(less), Relaxed);

@@ -133,7 +133,7 @@ pub(crate) struct Laws {
 
 impl Laws {
     /// Brings the laws that `scenario` names. `makers` has a callable for each link that has one: it returns a new object.
-    pub fn bring(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
+    pub(crate) fn bring(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
         let mut laws = Self::default();
         for (name, link) in &mut scenario.link {
             let Some((path, law)) = link.queue.outside() else { continue };
@@ -155,17 +155,17 @@ impl Laws {
     }
 
     /// Whether there is one, so that the run keeps the GIL.
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.any
     }
 
     /// Whether one broke, so that the run need not go on.
-    pub fn broke(&self) -> bool {
+    pub(crate) fn broke(&self) -> bool {
         self.trouble.is_there()
     }
 
     /// What broke it.
-    pub fn error(&self) -> Option<PyErr> {
+    pub(crate) fn error(&self) -> Option<PyErr> {
         locked(&self.trouble.error).take()
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sim::{WORK_PER_LOOK, World};
 
 /// Links without a rate.
-pub const RATELESS: Target = Target {
+pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
     about: "scenarios whose links have mostly no rate: refused, or a run that can be stopped after a bounded number of packets",
@@ -23,7 +23,7 @@ pub const RATELESS: Target = Target {
 };
 
 /// Names of everything.
-pub const NAMES: Target = Target {
+pub(crate) const NAMES: Target = Target {
     name: "names",
     minute: 100_000,
     about: "hostile names of links, nodes, applications, stacks: refused in clear lines, or short and printable",
@@ -34,7 +34,7 @@ pub const NAMES: Target = Target {
 };
 
 /// Traces of links.
-pub const TRACE: Target = Target {
+pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,
     about: "any text as a link's trace: refused without showing the file's words, or its compact form a fixed point",

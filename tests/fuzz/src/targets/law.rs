@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use units::{BitRate, Duration, Rng, Time};
 
 /// Any law, any sequence of calls.
-pub const LAW: Target = Target {
+pub(crate) const LAW: Target = Target {
     name: "law",
     minute: 250_000,
     about: "any control law, any calls: marks only what can be marked, timers move on, a copy decides alike",

@@ -9,7 +9,7 @@ use packet::header;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Any bytes as a packet.
-pub const PACKET: Target = Target {
+pub(crate) const PACKET: Target = Target {
     name: "packet",
     minute: 500_000,
     about: "any bytes as an IP packet: what is read fits in it, a CE mark changes the ECN field and the checksum only",

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 
 /// Any discipline, any sequence of calls.
-pub const QUEUE: Target = Target {
+pub(crate) const QUEUE: Target = Target {
     name: "queue",
     minute: 150_000,
     about: "any discipline, any calls: one fate for each packet, balanced books, limits that hold, timers that move on",
@@ -62,7 +62,7 @@ fn flows() -> FlowTable {
 }
 
 /// The discipline that these choices make, if it is valid.
-pub fn spec(s: &mut Source<'_>) -> Option<Spec> {
+pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
     let spec: Spec = read::typed(tree).ok()?;
@@ -72,7 +72,7 @@ pub fn spec(s: &mut Source<'_>) -> Option<Spec> {
 }
 
 /// The discipline that an input makes, and its calls.
-pub fn meaning(bytes: &[u8]) -> String {
+pub(crate) fn meaning(bytes: &[u8]) -> String {
     let mut s = Source::new(bytes);
     spec(&mut s).map_or_else(|| "no valid discipline".into(), |spec| format!("{spec:?}\ncalls: {:?}", s.rest()))
 }

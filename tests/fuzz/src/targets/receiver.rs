@@ -13,7 +13,7 @@ use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
 /// Any segments, to a receiver of any stack.
-pub const RECEIVER: Target = Target {
+pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,
     about: "any segments to a TCP receiver: ACKs, SACK blocks and bytes reported, against a model that is a set of bytes",

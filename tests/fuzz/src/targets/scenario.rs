@@ -14,7 +14,7 @@ use scenario::read::{self, Format};
 use sim::{Column, Outcome, World};
 
 /// Valid scenarios, run.
-pub const VALID: Target = Target {
+pub(crate) const VALID: Target = Target {
     name: "scenario",
     minute: 10_000,
     about: "valid scenarios: canonical text a fixed point, built in bounded memory, a short run with balanced books",
@@ -25,7 +25,7 @@ pub const VALID: Target = Target {
 };
 
 /// Scenarios of the right form with any values.
-pub const WILD: Target = Target {
+pub(crate) const WILD: Target = Target {
     name: "wild",
     minute: 15_000,
     about: "scenarios of the right form with any values: refused in clear lines, or as above",
@@ -36,7 +36,7 @@ pub const WILD: Target = Target {
 };
 
 /// Valid scenarios, built and not run.
-pub const BUILD: Target = Target {
+pub(crate) const BUILD: Target = Target {
     name: "build",
     minute: 40_000,
     about: "valid scenarios through resolve and build",
@@ -52,7 +52,7 @@ const MOST_AT_ONCE: u64 = 2_000_000;
 const AUDIT: u64 = 32;
 
 /// The scenario that these choices make.
-pub fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
+pub(crate) fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
     let text = world::text(&mut Source::new(bytes), range);
     let answer = read::scenario(&text, Format::Json, &[]);
     (text, answer)

@@ -19,7 +19,7 @@ use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use units::{Duration, Time};
 
 /// Any ACKs, to a sender of any stack.
-pub const SENDER: Target = Target {
+pub(crate) const SENDER: Target = Target {
     name: "sender",
     minute: 10_000,
     about: "any script of ACKs to a TCP sender: windows and sequence numbers hold, and nothing makes it stall for good",
@@ -307,6 +307,6 @@ impl Bench {
 }
 
 /// The stack that an input means, for a person.
-pub fn meaning(bytes: &[u8]) -> String {
+pub(crate) fn meaning(bytes: &[u8]) -> String {
     format!("{:#?}", stack(&mut Source::new(bytes)))
 }

@@ -9,7 +9,7 @@ use scenario::read::{self, Format};
 use units::Problem;
 
 /// Scenario files in TOML.
-pub const TOML: Target = Target {
+pub(crate) const TOML: Target = Target {
     name: "toml",
     minute: 300_000,
     about: "any text as TOML: refused in clear lines, or canonical text a fixed point",
@@ -20,7 +20,7 @@ pub const TOML: Target = Target {
 };
 
 /// Scenario files in JSON.
-pub const JSON: Target = Target {
+pub(crate) const JSON: Target = Target {
     name: "json",
     minute: 400_000,
     about: "any text as JSON: refused in clear lines, or canonical text a fixed point",
@@ -34,7 +34,7 @@ pub const JSON: Target = Target {
 };
 
 /// Overrides: a path, a line feed, a value; and so on.
-pub const SET: Target = Target {
+pub(crate) const SET: Target = Target {
     name: "set",
     minute: 200_000,
     about: "any --set path=value over a good scenario",
@@ -92,7 +92,7 @@ fn set(bytes: &[u8]) -> Verdict {
 }
 
 /// What must hold for whatever came of the text `given`.
-pub fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
+pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
     match answer {
         Ok(scenario) => {
             fixed_point(scenario);
@@ -118,7 +118,7 @@ fn said_in_tc(scenario: &Scenario) {
 }
 
 /// Reading a scenario's canonical text gives the scenario, and the text again.
-pub fn fixed_point(scenario: &Scenario) {
+pub(crate) fn fixed_point(scenario: &Scenario) {
     let canonical = scenario.canonical();
     match read::scenario(&canonical, Format::Json, &[]) {
         Err(problems) => panic!("accepted, and refused when read again: {} in {canonical}", problems[0]),
@@ -167,7 +167,7 @@ const LONGEST: usize = 1600;
 
 /// A line that a person can act on: one line, of bounded length, without control characters, in the words of the user, who
 /// wrote `given`.
-pub fn clear(line: &str, given: &str) {
+pub(crate) fn clear(line: &str, given: &str) {
     assert!(!line.trim().is_empty(), "an empty message");
     let strange = |c: char| {
         c.is_control()
