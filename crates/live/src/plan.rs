@@ -269,7 +269,7 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        p.control.hystart = stack.control.hystart;
+        p.control.shared.hystart = stack.control.shared.hystart;
         p.ecn.ecn = stack.ecn.ecn;
     });
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();

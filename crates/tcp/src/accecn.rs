@@ -18,6 +18,7 @@
 //! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
 //! counted, and reduces nothing; nobody tests whether a path bleaches ECN fields or clears ACE.
 
+use crate::cc::control::Feedback;
 use crate::feedback::EcnUse;
 use crate::params::{EcnFeedback, TcpParams};
 use crate::segment::{AccEcnOption, Segment};
@@ -79,7 +80,7 @@ pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
 
 /// The other side knows RFC 3168's only.
 fn fallback(p: &TcpParams) -> EcnUse {
-    EcnUse::classic(!p.controller_needs().accecn)
+    EcnUse::classic(p.control.marks().feedback < Feedback::Accecn)
 }
 
 /// What both halves of an end count.

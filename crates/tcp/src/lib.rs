@@ -48,14 +48,9 @@ mod tests;
 mod timer;
 mod undo;
 
-pub use cc::control::{AckSample, Congestion, Drive, Needs, RateSample, Silence, Window};
+pub use cc::params::CongestionControl;
 pub use endpoint::Endpoint;
-pub use params::{
-    Bbr3Form, CongestionControl, ControlParams, CubicForm, CwndValidation, DctcpForm, DetectionParams, EcnFeedback,
-    EcnParams, Ect, EctOn, HyStart, IdleRestart, InitialWindow, LedbatParams, LossDetection, MinRto, OpeningParams,
-    Pacing, PacingParams, PragueCut, PragueRtt, Quirks, ReceiveWindow, ReceiverParams, Recovery, Reduction,
-    ReductionParams, Rmem, RtoParams, RttSource, TcpParams, Undo, WindowParams, WireParams,
-};
+pub use params::{LossDetection, ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Model, Probe, State, Stats};

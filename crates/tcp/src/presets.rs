@@ -1,8 +1,11 @@
 //! Whole stacks by name.
 
+use crate::cc::bbr3::Bbr3Form;
+use crate::cc::cubic::CubicForm;
+use crate::cc::shared::HyStart;
 use crate::params::{
-    Bbr3Form, CongestionControl, CubicForm, CwndValidation, EcnFeedback, HyStart, IdleRestart, InitialWindow,
-    LossDetection, MinRto, Pacing, Quirks, ReceiveWindow, Recovery, Reduction, RttSource, TcpParams, Undo,
+    CongestionControl, CwndValidation, EcnFeedback, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Quirks,
+    ReceiveWindow, Recovery, Reduction, RttSource, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -69,13 +72,13 @@ fn marked(p: &mut TcpParams, control: CongestionControl, feedback: EcnFeedback) 
 /// BBR version 3 on Linux' machinery.
 fn bbr3(p: &mut TcpParams, form: Bbr3Form) {
     p.control.congestion_control = CongestionControl::Bbr3;
-    p.control.bbr3_form = form;
+    p.control.bbr3.bbr3_form = form;
 }
 
 /// The background transport of RFC 6817 on Linux' machinery; INIT_CWND 2 (§2.5).
 fn ledbat(p: &mut TcpParams) {
     p.control.congestion_control = CongestionControl::Ledbat;
-    p.control.hystart = HyStart::Off;
+    p.control.shared.hystart = HyStart::Off;
     p.opening.initial_window = InitialWindow::Segments(2);
     only_dupthresh(p);
 }
@@ -90,8 +93,8 @@ fn only_dupthresh(p: &mut TcpParams) {
 fn without_linux(p: &mut TcpParams) {
     only_dupthresh(p);
     p.quirks = Quirks::NONE;
-    p.control.cubic_form = CubicForm::Rfc9438;
-    p.control.hystart = HyStart::Off;
+    p.control.cubic.cubic_form = CubicForm::Rfc9438;
+    p.control.shared.hystart = HyStart::Off;
     p.window.abc_limit = 1;
     p.window.idle_restart = IdleRestart::Restart;
     p.pacing.pacing = Pacing::Exact;
@@ -147,7 +150,7 @@ fn ns2_cubic_2622(p: &mut TcpParams) {
     p.window.idle_restart = IdleRestart::InitialAfterAck;
     p.control.congestion_control = CongestionControl::Cubic2622;
     // bic_scale 41 and a round trip of 100 ms
-    p.control.cubic_c = 410.0 / 1024.0;
+    p.control.shared.cubic_c = 410.0 / 1024.0;
     p.reduction.reduction = Reduction::HeldRateHalving;
     (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);
     p.detection.limited_transmit = true;

@@ -12,7 +12,7 @@ mod window;
 
 use crate::accecn::Counts;
 use crate::feedback::EcnUse;
-use crate::params::{CongestionControl, TcpParams};
+use crate::params::TcpParams;
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
@@ -368,11 +368,7 @@ impl Receiver {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
             // of a peer that sends smaller ones by plan, these are the full ones
-            let full = if p.control.congestion_control == CongestionControl::Prague {
-                p.wire.mss.min(len)
-            } else {
-                p.wire.mss
-            };
+            let full = if p.control.marks().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
             u32::from(self.unacked) >= p.receiver.ack_every
@@ -420,11 +416,8 @@ impl Receiver {
     /// The next ACK reports that `[start, end)` came twice; what lies above the window did not come at all.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
-        if p.receiver.dsack
-            && p.sack_blocks() > 0
-            && start < end
-            && end <= self.next + p.receiver.receive_window.bound()
-        {
+        let valid = start < end && end <= self.next + p.receiver.receive_window.bound();
+        if valid && p.receiver.dsack && p.sack_blocks() > 0 {
             self.many.get_or_insert_default().duplicate = SackBlock { start, end };
             self.tells |= DUPLICATE;
         }

@@ -5,13 +5,28 @@
 //! Source: RFC 8511 §3; it recommends 0.8 for Reno, 0.85 for CUBIC.
 
 use super::control::{Congestion, Window};
-use crate::params::TcpParams;
+use super::shared::SharedParams;
 
-/// What is left of the window: `beta`, or else `usual`, and `beta_ecn` after a mark.
-pub(super) fn left(p: &TcpParams, w: Window, kind: Congestion, usual: f64) -> f64 {
-    match p.control.beta_ecn {
-        Some(beta_ecn) if kind == Congestion::Ecn && !w.slow_start() => beta_ecn,
-        _ => p.control.beta.unwrap_or(usual),
+/// What congestion leaves of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Backoff {
+    /// After a loss.
+    pub(super) beta: f64,
+    beta_ecn: Option<f64>,
+}
+
+impl Backoff {
+    /// `beta`, or else `usual`; and `beta_ecn` after a mark.
+    pub(super) fn new(p: &SharedParams, usual: f64) -> Self {
+        Self { beta: p.beta.unwrap_or(usual), beta_ecn: p.beta_ecn }
+    }
+
+    /// What is left of `w`.
+    pub(super) fn left(&self, w: Window, kind: Congestion) -> f64 {
+        match self.beta_ecn {
+            Some(beta_ecn) if kind == Congestion::Ecn && !w.slow_start() => beta_ecn,
+            _ => self.beta,
+        }
     }
 }
 
@@ -19,28 +34,29 @@ pub(super) fn left(p: &TcpParams, w: Window, kind: Congestion, usual: f64) -> f6
 mod tests {
     use crate::cc::Controller;
     use crate::cc::control::{Congestion, Window};
-    use crate::params::{CubicForm, TcpParams};
+    use crate::cc::cubic::CubicForm;
+    use crate::params::TcpParams;
 
     /// ssthresh after a mark and after a loss, of a window of 100.
     fn cut(p: &TcpParams, ssthresh: f64) -> [f64; 2] {
         [Congestion::Ecn, Congestion::Loss].map(|kind| {
             let w = Window { cwnd: 100.0, ssthresh };
-            Controller::new(p).on_congestion(p, w, kind, 100.0).ssthresh
+            Controller::new(p).on_congestion(w, kind, 100.0).ssthresh
         })
     }
 
     #[test]
     fn a_mark_takes_less_than_a_loss() {
-        let reno = TcpParams::preset("reno").unwrap().with(|p| p.control.beta_ecn = Some(0.8));
+        let reno = TcpParams::preset("reno").unwrap().with(|p| p.control.shared.beta_ecn = Some(0.8));
         assert_eq!(cut(&reno, 50.0), [80.0, 50.0]);
         // in slow start a mark is a loss; without beta_ecn it always is
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
-        assert_eq!(cut(&reno.with(|p| p.control.beta_ecn = None), 50.0), [50.0, 50.0]);
+        assert_eq!(cut(&reno.with(|p| p.control.shared.beta_ecn = None), 50.0), [50.0, 50.0]);
         // 100 * 717 / 1024 = 70.02, whole
         for (cubic_form, loss) in [(CubicForm::Rfc9438, 70.0), (CubicForm::Linux, 70.0)] {
             let p = TcpParams::default().with(|p| {
-                p.control.beta_ecn = Some(0.85);
-                p.control.cubic_form = cubic_form;
+                p.control.shared.beta_ecn = Some(0.85);
+                p.control.cubic.cubic_form = cubic_form;
             });
             assert_eq!(cut(&p, 50.0), [85.0, loss]);
         }
@@ -52,7 +68,7 @@ mod tests {
     fn the_window_gains_what_the_law_says() {
         let mean = |beta_ecn| {
             let p = TcpParams::preset("reno").unwrap().with(|p| {
-                p.control.beta_ecn = beta_ecn;
+                p.control.shared.beta_ecn = beta_ecn;
                 p.quirks.whole_segments = false;
             });
             let (mut c, mut w) = (Controller::new(&p), Window { cwnd: 20.0, ssthresh: 10.0 });
@@ -64,7 +80,7 @@ mod tests {
                 w.cwnd += 1.0;
                 if segments > next {
                     next += 500.0;
-                    w.ssthresh = c.on_congestion(&p, w, Congestion::Ecn, w.cwnd).ssthresh;
+                    w.ssthresh = c.on_congestion(w, Congestion::Ecn, w.cwnd).ssthresh;
                     w.cwnd = w.ssthresh;
                 }
             }

@@ -29,15 +29,16 @@ mod bounds;
 mod excess;
 mod marks;
 mod model;
+mod params;
 mod phase;
 mod states;
 #[cfg(test)]
 mod tests;
 
-use crate::params::Bbr3Form;
 use crate::stats::State;
 use excess::Excess;
 use marks::Marks;
+pub use params::{Bbr3Form, Bbr3Params};
 use phase::{AckPhase, Phase, Undo};
 use units::{Duration, Rng, Time};
 
@@ -61,6 +62,8 @@ const FIRST_RTT: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr3 {
     form: Bbr3Form,
+    /// ACKs count marks.
+    counts_marks: bool,
     mss: f64,
     initial_cwnd: f64,
     phase: Phase,

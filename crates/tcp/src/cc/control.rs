@@ -7,7 +7,9 @@
 //! The sender finds losses, shrinks the window to ssthresh during a recovery, and paces; a controller says how large the window is to
 //! be. It sees no segment, sets no timer and reads no clock.
 
-use crate::params::TcpParams;
+use super::shared::SharedParams;
+use crate::params::group::Group;
+use crate::params::{Ect, EctOn};
 use crate::stats::{Model, State};
 use packet::Reading;
 use units::{Duration, Rng, Time};
@@ -207,10 +209,6 @@ pub struct Needs {
     /// It answers CE marks itself, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth.
     /// (It goes on telling a receiver by CWR, once per window, where the receiver waits for that.)
     pub answers_marks: bool,
-    /// It cannot do without ECN that counts marks: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
-    pub ecn: bool,
-    /// Of those, only AccECN will do; with a peer that has it not there is none.
-    pub accecn: bool,
     /// It hears of every segment taken for lost (`on_lost`). Only with `rates`.
     pub losses: bool,
 }
@@ -223,24 +221,80 @@ impl Needs {
         owns_window: false,
         every_ack: false,
         answers_marks: false,
-        ecn: false,
-        accecn: false,
         losses: false,
     };
 }
 
+/// What ACKs must tell of CE marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feedback {
+    /// Anything.
+    Any,
+    /// How many packets were marked: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
+    Counted,
+    /// The same by AccECN; with a peer that has it not there is none.
+    Accecn,
+}
+
+/// What a controller asks of ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// What ACKs must tell.
+    pub feedback: Feedback,
+    /// How ECN-capable packets say so, unless the stack does.
+    pub ect: Ect,
+    /// Which packets are ECN-capable, unless the stack says; none: as the feedback has it.
+    pub ect_on: Option<EctOn>,
+    /// The same stack's receiver acknowledges at once where marks begin or end, with AccECN, too.
+    pub ack_changes: bool,
+    /// Peers with the same controller send segments smaller than the MSS by plan.
+    pub small_segments: bool,
+}
+
+impl Marks {
+    /// What most ask for.
+    pub const USUAL: Self =
+        Self { feedback: Feedback::Any, ect: Ect::Ect0, ect_on: None, ack_changes: false, small_segments: false };
+}
+
+/// What a new controller may know of its stack, besides what it takes itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack<'a> {
+    /// What several controllers take.
+    pub(crate) shared: &'a SharedParams,
+    /// Most payload of a segment, bytes.
+    pub(crate) mss: u32,
+    /// The first window, segments.
+    pub(crate) initial_window: f64,
+    /// The window is whole segments.
+    pub(crate) whole_segments: bool,
+    /// Segments are paced, whoever the controller is.
+    pub(crate) paced: bool,
+    /// ACKs count marks.
+    pub(crate) counts_marks: bool,
+}
+
 /// A congestion controller. What it answers is done at once.
-pub(crate) trait Control {
+pub(crate) trait Control: Sized {
+    /// The keys that are its own.
+    type Params: Group;
+
+    /// What it asks of ECN.
+    const MARKS: Marks = Marks::USUAL;
+
+    /// It takes `beta_ecn` (`abe.rs`).
+    const BETA_ECN: bool = false;
+
     /// What it asks of the sender besides the window.
     const NEEDS: Needs = Needs::NONE;
 
     /// The same, where it depends on parameters whether it answers marks.
-    fn needs(_p: &TcpParams) -> Needs {
+    fn needs(_own: &Self::Params) -> Needs {
         Self::NEEDS
     }
 
     /// The controller of a new connection.
-    fn new(p: &TcpParams) -> Self;
+    fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
     /// Random numbers of its own, before the connection opens; without them it draws from a stream that all share.
     fn draw_from(&mut self, _stream: &dyn Fn() -> Rng) {}
@@ -256,13 +310,13 @@ pub(crate) trait Control {
     }
 
     /// Any ACK that delivers something or tells of a mark, duplicates and those of a recovery among them. `s.state` is that before it.
-    fn hear(&mut self, _p: &TcpParams, _s: &AckSample) {}
+    fn hear(&mut self, _s: &AckSample) {}
 
     /// An ACK (see [`Needs::owns_window`] for which and when).
-    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive;
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
 
     /// Congestion: ssthresh follows from `base` (the window or the flight, segments). How the window gets there is the sender's.
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive;
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
     /// A timeout, after `on_congestion` if it is for a loss that has not been answered yet. The window will be one segment.
     fn on_rto(&mut self, _w: Window) {}

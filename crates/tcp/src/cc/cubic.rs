@@ -1,239 +1,85 @@
-//! CUBIC as standardised: `cubic_form = "rfc9438"`.
-//!
-//! ```text
-//! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)
-//! per ACK:     target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd),  cwnd += (target - cwnd) / cwnd per segment
-//!              W_est += alpha * acked / cwnd,  alpha = 3 (1 - beta) / (1 + beta), 1 once W_est >= cwnd_prior
-//!              W_cubic(t) < W_est:  cwnd = W_est
-//! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max (fast convergence);  ssthresh = max(beta cwnd, 2)
-//! ```
-//!
-//! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known; slow start is left by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, as `hystart` says.
+//! CUBIC by the form that `cubic_form` names.
 
-use super::abe::left;
-use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
-use super::hystart::HyStart;
-use super::hystart_pp::HyStartPp;
-use crate::params::{HyStart as HyStartAxis, TcpParams};
-use packet::{Reading, Unit};
-use units::{Time, math};
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
+use super::cubic_linux::CubicLinux;
+use super::cubic_rfc::Cubic;
+use super::shared::NoParams;
+use crate::params::group::group;
+use packet::Reading;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What is left of the window, unless `beta` says otherwise.   Source: RFC 9438 §4.6.
-const BETA: f64 = 0.7;
+group! {
+    /// What CUBIC takes besides what its forms share.
+    pub struct CubicParams {
+        /// Whose CUBIC `congestion_control = "cubic"` is.
+        pub cubic_form: CubicForm = CubicForm::Linux,
+    }
+}
 
-/// State of one flow.
+/// Whose CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CubicForm {
+    /// As standardised.   Source: RFC 9438 §4.
+    Rfc9438,
+    /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
+    /// Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
+    Linux,
+}
+
+/// One of the two.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cubic {
-    w_max: f64,
-    k: f64,
-    w_est: f64,
-    /// Window before the last reduction.
-    cwnd_prior: f64,
-    /// Start of this stage of congestion avoidance; `NEVER` outside.
-    epoch_start: Time,
-    /// The next stage follows a timeout: its first window is W_max.
-    after_rto: bool,
-    hystart: HyStart,
-    /// The first slow start, if it is HyStart++'s.
-    start: Option<Box<HyStartPp>>,
+pub(crate) enum CubicForms {
+    Rfc9438(Cubic),
+    Linux(CubicLinux),
 }
 
-/// K, seconds.   Source: RFC 9438 §4.2 figure 2.
-pub(super) fn k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
-    math::cbrt((w_max - cwnd_epoch).max(0.0) / c)
-}
+impl Control for CubicForms {
+    type Params = CubicParams;
 
-/// The cubic function.   Source: RFC 9438 §4.2 figure 1.
-#[inline]
-fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
-    let d = t - k;
-    c * d * d * d + w_max
-}
+    const BETA_ECN: bool = true;
 
-impl Cubic {
-    #[inline]
-    pub(super) fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
-        self.hystart.on_ack(p, w, s);
-        if let Some(start) = &mut self.start
-            && HyStartPp::rules(w)
-        {
-            return start.on_ack(w, s, s.credit);
-        }
-        if !s.cwnd_limited {
-            return;
-        }
-        let mut credit = s.credit;
-        if w.slow_start() {
-            credit = w.grow_in_slow_start(credit);
-        }
-        if credit > 0.0 {
-            self.avoid_congestion(p, w, s, credit);
-        }
-    }
-
-    fn avoid_congestion(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample, credit: f64) {
-        if self.epoch_start == Time::NEVER {
-            self.begin_epoch(p, w, s.now);
-        }
-        let beta = p.control.beta.unwrap_or(BETA);
-        let t = s.now.since(self.epoch_start).secs();
-        let target = w_cubic(p.control.cubic_c, t + s.srtt.secs(), self.k, self.w_max).clamp(w.cwnd, 1.5 * w.cwnd);
-        let cwnd = w.cwnd;
-        w.cwnd += credit * (target - cwnd) / cwnd;
-        if p.control.tcp_friendliness {
-            let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
-            self.w_est += alpha * credit / cwnd;
-            if w_cubic(p.control.cubic_c, t, self.k, self.w_max) < self.w_est {
-                w.cwnd = w.cwnd.max(self.w_est);
-            }
-        }
-    }
-
-    fn begin_epoch(&mut self, p: &TcpParams, w: &Window, now: Time) {
-        self.epoch_start = now;
-        self.w_est = w.cwnd;
-        if self.after_rto || w.cwnd >= self.w_max {
-            // RFC 9438 §4.8 and §4.10: K = 0, W_max is the window here
-            self.w_max = w.cwnd;
-            self.k = 0.0;
-            self.after_rto = false;
-        } else {
-            self.k = k(p.control.cubic_c, self.w_max, w.cwnd);
-        }
-    }
-
-    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
-    pub(super) fn ssthresh(&mut self, p: &TcpParams, beta: f64, base: f64) -> f64 {
-        self.epoch_start = Time::NEVER;
-        self.cwnd_prior = base;
-        self.w_max = if p.control.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
-        (base * beta).max(2.0)
-    }
-}
-
-impl Control for Cubic {
-    fn new(p: &TcpParams) -> Self {
-        Self {
-            w_max: 0.0,
-            k: 0.0,
-            w_est: 0.0,
-            cwnd_prior: 0.0,
-            epoch_start: Time::NEVER,
-            after_rto: false,
-            hystart: HyStart::new(),
-            start: (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))),
+    fn new(own: &CubicParams, stack: &Stack<'_>) -> Self {
+        match own.cubic_form {
+            CubicForm::Rfc9438 => Self::Rfc9438(Cubic::new(&NoParams {}, stack)),
+            CubicForm::Linux => Self::Linux(CubicLinux::new(&NoParams {}, stack)),
         }
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
-        self.grow(p, &mut w, s);
-        w.into()
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
+        match self {
+            Self::Rfc9438(c) => c.on_ack(w, s),
+            Self::Linux(c) => c.on_ack(w, s),
+        }
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(p, left(p, w, kind, BETA), base), ..w }.into()
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        match self {
+            Self::Rfc9438(c) => c.on_congestion(w, kind, base),
+            Self::Linux(c) => c.on_congestion(w, kind, base),
+        }
     }
 
-    fn on_rto(&mut self, _: Window) {
-        self.epoch_start = Time::NEVER;
-        self.after_rto = true;
-        self.hystart = HyStart::new();
+    fn on_rto(&mut self, w: Window) {
+        match self {
+            Self::Rfc9438(c) => c.on_rto(w),
+            Self::Linux(c) => c.on_rto(w),
+        }
     }
 
-    /// Time without sending is not time of growth.   Source: RFC 9438 §5.8.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
-        if self.epoch_start != Time::NEVER {
-            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
+        match self {
+            Self::Rfc9438(c) => c.on_idle(w, silence),
+            Self::Linux(c) => c.on_idle(w, silence),
         }
-        w.into()
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        out.segments("w_max", self.w_max);
-        out.value("k", Unit::Seconds, Some(self.k));
-        out.moment("epoch_start", self.epoch_start);
-        out.segments("w_est", self.w_est);
-        out.segments("cwnd_prior", self.cwnd_prior);
-        self.hystart.probe(out);
-        if let Some(start) = &self.start {
-            start.probe(out);
+        match self {
+            Self::Rfc9438(c) => c.probe(out),
+            Self::Linux(c) => c.probe(out),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::params::CubicForm;
-    use units::Duration;
-
-    fn params() -> TcpParams {
-        TcpParams::preset("linux-6").unwrap().with(|p| p.control.cubic_form = CubicForm::Rfc9438)
-    }
-
-    #[test]
-    fn k_of_the_sources() {
-        // CableLabs 2012: beta 0.8, W_max 167: K = cbrt(167 * 0.2 / 0.4) = cbrt(83.5) = 4.371 s
-        assert!((k(0.4, 167.0, 0.8 * 167.0) - 4.371).abs() < 1e-3);
-        // RFC 9438, beta 0.7, W_max 100: cbrt(75) = 4.217 s
-        assert!((k(0.4, 100.0, 70.0) - 4.217).abs() < 1e-3);
-    }
-
-    /// One ACK for every segment at round trips of `rtt` until `secs` have passed since the first one.
-    fn run(p: &TcpParams, c: &mut Cubic, w: &mut Window, rtt: f64, secs: f64) {
-        let mut t = 100.0;
-        while t < 100.0 + secs {
-            t += rtt / w.cwnd;
-            let now = Time((t * 1e9) as u64);
-            let srtt = Duration::from_secs_f64(rtt);
-            let s = AckSample { now, credit: 1.0, srtt, cwnd_limited: true, ..AckSample::default() };
-            c.grow(p, w, &s);
-        }
-    }
-
-    #[test]
-    fn the_window_follows_the_closed_form() {
-        let mut p = params();
-        p.control.hystart = HyStartAxis::Off;
-        p.control.tcp_friendliness = false;
-        let mut c = Cubic::new(&p);
-        let mut w = Window { cwnd: 1000.0, ssthresh: 500.0 };
-        w.ssthresh = c.ssthresh(&p, BETA, w.cwnd);
-        assert_eq!(w.ssthresh, 700.0);
-        w.cwnd = 700.0;
-        // K = cbrt(300 / 0.4) = 9.086 s. The window of a round trip is aimed at W(t + RTT), so at t it is about W(t).
-        for (t, want) in [(3.0, 0.4 * (3.0f64 - 9.0856) * 37.0345 + 1000.0), (9.0856, 1000.0), (12.0, 1009.9)] {
-            let (mut c, mut w) = (c.clone(), w);
-            run(&p, &mut c, &mut w, 0.05, t);
-            assert!((w.cwnd - want).abs() < 2.0, "t {t}: {} for {want}", w.cwnd);
-        }
-    }
-
-    #[test]
-    fn fast_convergence_and_reno_region() {
-        let p = params();
-        let mut c = Cubic::new(&p);
-        assert_eq!(c.ssthresh(&p, BETA, 100.0), 70.0);
-        // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
-        assert_eq!(c.ssthresh(&p, BETA, 70.0), 49.0);
-        assert_eq!(c.w_max, 59.5);
-        // At RTT 1 ms and W 10 the cubic term is negligible: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round up to
-        // the window before (10), then 1. From 7: 5.67 rounds to 10, so after 50 rounds 10 + 44.3 = 54.
-        let mut c = Cubic::new(&p);
-        let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(&p, BETA, 10.0) };
-        run(&p, &mut c, &mut w, 0.001, 0.05);
-        assert!((w.cwnd - 54.3).abs() < 1.5, "{}", w.cwnd);
-    }
-
-    #[test]
-    fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
-        let p = params();
-        let mut c = Cubic::new(&p);
-        c.ssthresh(&p, BETA, 100.0);
-        c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
-        c.begin_epoch(&p, &Window { cwnd: 70.0, ssthresh: 70.0 }, Time(1));
-        assert_eq!((c.k, c.w_max), (0.0, 70.0));
     }
 }

@@ -15,9 +15,10 @@
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
 //! ns-2.
 
-use super::control::{AckSample, Congestion, Control, Drive, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
+use super::cubic_rfc::Law;
 use super::linux::{Curve, JIFFY, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
-use crate::params::TcpParams;
+use super::shared::NoParams;
 use crate::stats::State;
 use packet::{Reading, Unit};
 use units::Time;
@@ -34,6 +35,7 @@ const BETA: f64 = 819.0 / 1024.0;
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
+    law: Law,
     last_max: f64,
     curve: Curve,
     epoch_start: Time,
@@ -53,8 +55,9 @@ pub(crate) struct Cubic2622 {
 
 impl Cubic2622 {
     /// Nothing is known.
-    fn fresh() -> Self {
+    fn fresh(law: Law) -> Self {
         Self {
+            law,
             last_max: 0.0,
             curve: Curve::default(),
             epoch_start: Time::NEVER,
@@ -70,7 +73,7 @@ impl Cubic2622 {
     }
 
     #[inline]
-    fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.measure(s);
         if !s.cwnd_limited {
             return;
@@ -82,7 +85,7 @@ impl Cubic2622 {
         }
         // windows are whole here; ssthresh and the sender's fraction are cut once
         w.cwnd = w.cwnd.floor().max(1.0);
-        self.update(p, w.cwnd, s.now);
+        self.update(w.cwnd, s.now);
         if self.cwnd_cnt >= self.cnt {
             w.cwnd += 1.0;
             self.cwnd_cnt = 0;
@@ -115,7 +118,7 @@ impl Cubic2622 {
     }
 
     /// How many ACKs one more segment takes.
-    fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
+    fn update(&mut self, cwnd: f64, now: Time) {
         self.reno.acked += 1;
         if self.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.last_time) <= RECOMPUTE {
             return;
@@ -123,10 +126,10 @@ impl Cubic2622 {
         self.last_cwnd = cwnd as u32;
         self.last_time = now;
         if self.epoch_start == Time::NEVER {
-            self.begin_epoch(p, cwnd, now);
+            self.begin_epoch(cwnd, now);
         }
         let t = Curve::seconds(jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64);
-        let target = self.curve.at(p.control.cubic_c, t);
+        let target = self.curve.at(self.law.c, t);
         let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
         if self.delay_min > 0.0 && t >= self.curve.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
@@ -136,50 +139,52 @@ impl Cubic2622 {
         if self.loss_cwnd == 0 {
             cnt = CNT_BEFORE_LOSS;
         }
-        if p.control.tcp_friendliness {
-            cnt = cnt.min(self.reno.keep_up(p.control.beta.unwrap_or(BETA), cwnd as u32));
+        if self.law.tcp_friendliness {
+            cnt = cnt.min(self.reno.keep_up(self.law.backoff.beta, cwnd as u32));
         }
         self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
 
-    fn begin_epoch(&mut self, p: &TcpParams, cwnd: f64, now: Time) {
+    fn begin_epoch(&mut self, cwnd: f64, now: Time) {
         self.epoch_start = now;
         self.reno = RenoEstimate { acked: 1, window: cwnd as u32 };
-        self.curve = Curve::new(p.control.cubic_c, self.last_max, cwnd);
+        self.curve = Curve::new(self.law.c, self.last_max, cwnd);
     }
 
     /// A congestion event at a window of `base`; gives ssthresh.
-    fn ssthresh(&mut self, p: &TcpParams, base: f64) -> f64 {
-        let beta = p.control.beta.unwrap_or(BETA);
+    fn ssthresh(&mut self, base: f64) -> f64 {
+        let beta = self.law.backoff.beta;
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         // ns-2's agent clears the fraction of the window at every loss
         self.cwnd_cnt = 0;
         self.last_max =
-            if p.control.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+            if self.law.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         self.loss_cwnd = cwnd as u32;
         (cwnd * beta).floor().max(2.0)
     }
 }
 
 impl Control for Cubic2622 {
-    fn new(_: &TcpParams) -> Self {
-        Self::fresh()
+    type Params = NoParams;
+
+    fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
+        Self::fresh(Law::new(stack.shared, BETA))
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
-        self.grow(p, &mut w, s);
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        self.grow(&mut w, s);
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(p, base), ..w }.into()
+    fn on_congestion(&mut self, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
     /// A timeout forgets everything; silence nothing: the epoch's clock runs through it.
     fn on_rto(&mut self, _: Window) {
-        *self = Self::fresh();
+        *self = Self::fresh(self.law);
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
@@ -195,6 +200,7 @@ impl Control for Cubic2622 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
 
     fn params() -> TcpParams {
         TcpParams::preset("ns2-cubic-2.6.22").unwrap()
@@ -204,32 +210,31 @@ mod tests {
         AckSample { now, acked: 1.0, credit: 1.0, rtt_us, cwnd_limited: true, ..AckSample::default() }
     }
     fn run(c: &mut Cubic2622, w: &mut Window, rtt: f64, from: f64, to: f64) {
-        let p = params();
         let mut t = from;
         while t < to {
             t += rtt / w.cwnd;
-            c.grow(&p, w, &sample(t, rtt));
+            c.grow(w, &sample(t, rtt));
         }
     }
 
     #[test]
     fn eight_tenths_and_fast_convergence() {
         let p = params();
-        let mut c = Cubic2622::fresh();
+        let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
         // 167 * 819 / 1024 = 133.57
-        assert_eq!(c.ssthresh(&p, 167.0), 133.0);
+        assert_eq!(c.ssthresh(167.0), 133.0);
         assert_eq!((c.last_max, c.loss_cwnd), (167.0, 167));
         // 133 < 167: 133 * 1843 / 2048 = 119.7
-        assert_eq!(c.ssthresh(&p, 133.0), 106.0);
+        assert_eq!(c.ssthresh(133.0), 106.0);
         assert_eq!(c.last_max, 119.0);
     }
 
     #[test]
     fn the_plateau_of_document_001_is_reached_after_k() {
         let p = params();
-        let mut c = Cubic2622::fresh();
+        let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
-        w.ssthresh = c.ssthresh(&p, 167.0);
+        w.ssthresh = c.ssthresh(167.0);
         w.cwnd = w.ssthresh;
         // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT 50 ms at
         // half of K: 167 - 0.4 * 2.2^3 = 162.7
@@ -245,14 +250,14 @@ mod tests {
 
     #[test]
     fn before_the_first_loss_one_segment_per_fifty_acks() {
-        let p = params().with(|p| p.control.tcp_friendliness = false);
-        let mut c = Cubic2622::fresh();
+        let p = params().with(|p| p.control.shared.tcp_friendliness = false);
+        let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 200.0, ssthresh: 200.0 };
         c.delayed_ack = 16;
         let mut t = 1.0;
         for _ in 0..5100 {
             t += 0.05 / 200.0;
-            c.grow(&p, &mut w, &sample(t, 0.05));
+            c.grow(&mut w, &sample(t, 0.05));
         }
         // `cwnd_cnt >= cnt` fires at the 51st ACK: 5100 / 51 = 100
         assert_eq!(w.cwnd, 300.0);
@@ -260,8 +265,8 @@ mod tests {
 
     #[test]
     fn growth_past_the_plateau_is_sixteen_per_tenth_of_a_second() {
-        let p = params().with(|p| p.control.tcp_friendliness = false);
-        let mut c = Cubic2622::fresh();
+        let p = params().with(|p| p.control.shared.tcp_friendliness = false);
+        let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
         c.loss_cwnd = 1;
         c.delayed_ack = 16;
@@ -273,7 +278,7 @@ mod tests {
         for end in [31.0, 32.0] {
             while t < end {
                 t += rtt / w.cwnd;
-                c.grow(&p, &mut w, &sample(t, rtt));
+                c.grow(&mut w, &sample(t, rtt));
             }
             at[(end - 31.0) as usize] = w.cwnd;
         }
@@ -285,9 +290,9 @@ mod tests {
     #[test]
     fn a_timeout_forgets() {
         let p = params();
-        let mut c = Cubic2622::fresh();
-        c.ssthresh(&p, 100.0);
+        let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
+        c.ssthresh(100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 81.0 });
-        assert_eq!(c, Cubic2622::fresh());
+        assert_eq!(c, Cubic2622::new(&NoParams {}, &stack(&p)));
     }
 }

@@ -16,12 +16,12 @@
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
 
-use super::abe::left;
-use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
+use super::cubic_rfc::Law;
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPp;
 use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
-use crate::params::{HyStart as HyStartAxis, TcpParams};
+use super::shared::NoParams;
 use packet::{Reading, Unit};
 use units::Time;
 
@@ -37,6 +37,7 @@ const BETA: f64 = 717.0 / 1024.0;
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CubicLinux {
+    law: Law,
     /// W_max; 0 while unknown.
     last_max: f64,
     curve: Curve,
@@ -54,8 +55,9 @@ pub(crate) struct CubicLinux {
 
 impl CubicLinux {
     /// Nothing is known.
-    fn fresh() -> Self {
+    fn fresh(law: Law, hystart: HyStart) -> Self {
         Self {
+            law,
             last_max: 0.0,
             curve: Curve::default(),
             epoch_start: Time::NEVER,
@@ -64,16 +66,16 @@ impl CubicLinux {
             cnt: 0,
             cwnd_cnt: 0,
             reno: RenoEstimate::default(),
-            hystart: HyStart::new(),
+            hystart,
             start: None,
         }
     }
 
     #[inline]
-    fn grow_by_ack(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
+    fn grow_by_ack(&mut self, w: &mut Window, s: &AckSample) {
         let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
         if settled {
-            self.hystart.on_ack(p, w, s);
+            self.hystart.on_ack(w, s);
         }
         if let Some(start) = &mut self.start
             && HyStartPp::rules(w)
@@ -90,7 +92,7 @@ impl CubicLinux {
         }
         if acked > 0.0 {
             w.cwnd = w.cwnd.floor().max(1.0);
-            self.update(p, w.cwnd, s.now, acked as u32);
+            self.update(w.cwnd, s.now, acked as u32);
             self.grow(w, acked as u32);
         }
     }
@@ -109,7 +111,7 @@ impl CubicLinux {
     }
 
     /// How many segments acknowledged one more takes.
-    fn update(&mut self, p: &TcpParams, cwnd: f64, now: Time, acked: u32) {
+    fn update(&mut self, cwnd: f64, now: Time, acked: u32) {
         self.reno.acked = self.reno.acked.saturating_add(acked);
         let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
         let since = jiffies(now) - jiffies(self.last_time);
@@ -117,23 +119,23 @@ impl CubicLinux {
             return;
         }
         if self.epoch_start == Time::NEVER || since > 0 {
-            self.follow_curve(p, cwnd, now, acked, least_rtt);
+            self.follow_curve(cwnd, now, acked, least_rtt);
         }
-        if p.control.tcp_friendliness {
-            self.cnt = self.cnt.min(self.reno.keep_up(p.control.beta.unwrap_or(BETA), cwnd as u32));
+        if self.law.tcp_friendliness {
+            self.cnt = self.cnt.min(self.reno.keep_up(self.law.backoff.beta, cwnd as u32));
         }
         self.cnt = self.cnt.max(LEAST);
     }
 
-    fn follow_curve(&mut self, p: &TcpParams, cwnd: f64, now: Time, acked: u32, least_rtt: u64) {
+    fn follow_curve(&mut self, cwnd: f64, now: Time, acked: u32, least_rtt: u64) {
         (self.last_cwnd, self.last_time) = (cwnd as u32, now);
         if self.epoch_start == Time::NEVER {
             self.epoch_start = now;
             self.reno = RenoEstimate { acked, window: cwnd as u32 };
-            self.curve = Curve::new(p.control.cubic_c, self.last_max, cwnd);
+            self.curve = Curve::new(self.law.c, self.last_max, cwnd);
         }
         let t = jiffies(now) - jiffies(self.epoch_start) + least_rtt;
-        let target = self.curve.at(p.control.cubic_c, Curve::seconds(t));
+        let target = self.curve.at(self.law.c, Curve::seconds(t));
         self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd } as u32;
         if self.last_max == 0.0 {
             self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
@@ -141,35 +143,38 @@ impl CubicLinux {
     }
 
     /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
-    fn ssthresh(&mut self, p: &TcpParams, beta: f64, base: f64) -> f64 {
+    fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
         let cwnd = base.floor();
         self.epoch_start = Time::NEVER;
         self.cwnd_cnt = 0;
         self.last_max =
-            if p.control.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+            if self.law.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         (cwnd * beta).floor().max(2.0)
     }
 }
 
 impl Control for CubicLinux {
-    fn new(p: &TcpParams) -> Self {
-        let start = (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p)));
-        Self { start, ..Self::fresh() }
+    type Params = NoParams;
+
+    fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
+        let law = Law::new(stack.shared, BETA);
+        Self { start: HyStartPp::asked(stack), ..Self::fresh(law, HyStart::new(stack)) }
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
-        self.grow_by_ack(p, &mut w, s);
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        self.grow_by_ack(&mut w, s);
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(p, left(p, w, kind, BETA), base), ..w }.into()
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(self.law.backoff.left(w, kind), base), ..w }.into()
     }
 
     /// A timeout forgets everything but where the first slow start was, should it prove spurious.
     fn on_rto(&mut self, _: Window) {
-        *self = Self { start: self.start.take(), ..Self::fresh() };
+        self.hystart.restart();
+        *self = Self { start: self.start.take(), ..Self::fresh(self.law, self.hystart.clone()) };
     }
 
     /// Time without sending is not time of growth.
@@ -196,10 +201,12 @@ impl Control for CubicLinux {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::shared::HyStart as HyStartAxis;
+    use crate::cc::{TcpParams, stack};
     use units::Duration;
 
     fn params() -> TcpParams {
-        TcpParams::preset("linux-6").unwrap().with(|p| p.control.hystart = HyStartAxis::Off)
+        TcpParams::preset("linux-6").unwrap().with(|p| p.control.shared.hystart = HyStartAxis::Off)
     }
 
     fn sample(now: Time, rtt_us: u32) -> AckSample {
@@ -209,11 +216,10 @@ mod tests {
 
     /// One ACK for every segment, a window per round trip of `ms`, for so many round trips from 100 s on.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
-        let p = params();
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
             for i in 0..n {
-                c.grow_by_ack(&p, w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
+                c.grow_by_ack(w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
             }
         }
     }
@@ -221,34 +227,34 @@ mod tests {
     #[test]
     fn reductions_are_of_whole_segments() {
         let p = params();
-        let mut c = CubicLinux::fresh();
+        let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         // 90 * 717 / 1024 = 63.01
-        assert_eq!(c.ssthresh(&p, BETA, 90.0), 63.0);
+        assert_eq!(c.ssthresh(BETA, 90.0), 63.0);
         assert_eq!(c.last_max, 90.0);
         // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
-        assert_eq!(c.ssthresh(&p, BETA, 63.0), 44.0);
+        assert_eq!(c.ssthresh(BETA, 63.0), 44.0);
         assert_eq!(c.last_max, 53.0);
         // never below two
-        assert_eq!(c.ssthresh(&p, BETA, 2.0), 2.0);
+        assert_eq!(c.ssthresh(BETA, 2.0), 2.0);
     }
 
     #[test]
     fn reno_s_slope_is_never_raised_to_one() {
         let p = params();
-        let mut c = CubicLinux::fresh();
+        let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
-        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&p, BETA, 20.0) };
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
         // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
         // RFC 9438 raises its slope to 1 there: 11 round trips to 20, then 39 more
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
-        let rfc = p.with(|p| p.control.cubic_form = crate::params::CubicForm::Rfc9438);
-        let mut c = super::super::cubic::Cubic::new(&rfc);
-        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(&rfc, 0.7, 20.0) };
+        let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
+        let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));
+        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(0.7, 20.0) };
         for i in 0..50 {
             for _ in 0..w.cwnd as u64 {
-                c.grow(&rfc, &mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
+                c.grow(&mut w, &sample(Time(100_000_000_000 + i * 10_000_000), 10_000));
             }
         }
         assert!((56.0..=60.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -256,17 +262,17 @@ mod tests {
 
     #[test]
     fn the_window_steps_where_the_curve_does() {
-        let p = params().with(|p| p.control.tcp_friendliness = false);
-        let mut c = CubicLinux::fresh();
-        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(&p, BETA, 100.0) };
+        let p = params().with(|p| p.control.shared.tcp_friendliness = false);
+        let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
+        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
-            c.grow_by_ack(&p, &mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
+            c.grow_by_ack(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
             t += 1;
         }
-        let target = c.curve.at(p.control.cubic_c, 1.1);
+        let target = c.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
         // an ACK a millisecond is 100 a round trip, more than the window: it has come to the target of the moment
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -275,8 +281,8 @@ mod tests {
     #[test]
     fn a_timeout_forgets_the_plateau() {
         let p = params();
-        let mut c = CubicLinux::fresh();
-        c.ssthresh(&p, BETA, 100.0);
+        let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
+        c.ssthresh(BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };

@@ -16,11 +16,15 @@
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here that round's cut stands.
 
-use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Feedback, Marks, Needs, Stack, Window};
 use super::reno::Reno;
-use crate::params::{DctcpForm, TcpParams};
+use super::shared::NoParams;
+use crate::params::EctOn;
+use crate::params::group::group;
 use crate::stats::State;
 use packet::Reading;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// g.   Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
@@ -31,9 +35,28 @@ const SHIFT: u32 = 4;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
 
+group! {
+    /// What DCTCP takes.
+    pub struct DctcpParams {
+        /// Whose DCTCP `congestion_control = "dctcp"` is.
+        pub dctcp_form: DctcpForm = DctcpForm::Linux,
+    }
+}
+
+/// Whose DCTCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DctcpForm {
+    /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
+    Rfc8257,
+    /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
+    Linux,
+}
+
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Dctcp {
+    reno: Reno,
     form: DctcpForm,
     /// DCTCP.Alpha; in Linux' form a whole number of 1024ths.
     alpha: f64,
@@ -78,18 +101,23 @@ impl Dctcp {
 }
 
 impl Control for Dctcp {
-    const NEEDS: Needs = Needs { every_ack: true, ecn: true, ..Needs::NONE };
+    type Params = DctcpParams;
+
+    const NEEDS: Needs = Needs { every_ack: true, ..Needs::NONE };
+    const MARKS: Marks =
+        Marks { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..Marks::USUAL };
 
     /// As RFC 8257 has it, the window grows until it is cut, and after: the cut is made here.
-    fn needs(p: &TcpParams) -> Needs {
-        Needs { answers_marks: p.control.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
+    fn needs(own: &DctcpParams) -> Needs {
+        Needs { answers_marks: own.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
     }
 
-    fn new(p: &TcpParams) -> Self {
-        Self { form: p.control.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
+    fn new(own: &DctcpParams, stack: &Stack<'_>) -> Self {
+        let reno = Reno::new(&NoParams {}, stack);
+        Self { reno, form: own.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
     }
 
-    fn hear(&mut self, _: &TcpParams, s: &AckSample) {
+    fn hear(&mut self, s: &AckSample) {
         if self.form == DctcpForm::Rfc8257 {
             self.delivered += s.delivered;
             self.marked += s.ce_bytes;
@@ -109,18 +137,18 @@ impl Control for Dctcp {
         }
     }
 
-    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
         if !self.due {
-            return Reno.on_ack(p, w, s);
+            return self.reno.on_ack(w, s);
         }
         self.due = false;
         let cwnd = self.reduced(w.cwnd);
         Window { cwnd, ssthresh: cwnd }.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
         match kind {
-            Congestion::Loss => Reno.on_congestion(p, w, kind, base),
+            Congestion::Loss => self.reno.on_congestion(w, kind, base),
             Congestion::Ecn => Window { ssthresh: self.reduced(base), ..w }.into(),
         }
     }
@@ -133,44 +161,44 @@ impl Control for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
     use units::Rng;
 
-    fn dctcp(form: DctcpForm) -> (TcpParams, Dctcp) {
+    fn dctcp(form: DctcpForm) -> Dctcp {
         let p = TcpParams::preset("dctcp").unwrap().with(|p| {
-            p.control.dctcp_form = form;
+            p.control.dctcp.dctcp_form = form;
             p.wire.mss = 1000;
             p.quirks.whole_segments = false;
         });
-        let c = Dctcp::new(&p);
-        (p, c)
+        Dctcp::new(&p.control.dctcp, &stack(&p))
     }
 
     /// A round of `segments` of which so many are marked, told by one ACK.
-    fn round(p: &TcpParams, c: &mut Dctcp, segments: u32, marked: u32) {
+    fn round(c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
         let una = c.window_end + 1;
         let s = AckSample { segments, ce_packets: marked, delivered, ce_bytes, una, next: una, ..AckSample::default() };
-        c.hear(p, &AckSample { round_ended: true, ..s });
+        c.hear(&AckSample { round_ended: true, ..s });
     }
 
     #[test]
     fn alpha_decays_and_rises_by_sixteenths() {
         for form in [DctcpForm::Rfc8257, DctcpForm::Linux] {
-            let (p, mut c) = dctcp(form);
+            let mut c = dctcp(form);
             // (15/16)^36 = 0.0979, (15/16)^35 = 0.1045. Linux cuts off what is below 1/1024: a little faster
             let mut n = 0;
             while c.alpha >= 0.1 {
-                round(&p, &mut c, 10, 0);
+                round(&mut c, 10, 0);
                 n += 1;
             }
             assert!(n == 36 || form == DctcpForm::Linux && (36..38).contains(&n), "{form:?} {n}");
             // all marked from 0: 1 - (15/16)^10 = 0.4755
             c.alpha = 0.0;
-            (0..10).for_each(|_| round(&p, &mut c, 10, 10));
+            (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
             // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, cut to 6, stands where alpha >> 4 is 6: from 96 to 111
-            (0..200).for_each(|_| round(&p, &mut c, 40, 4));
+            (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {
                 DctcpForm::Rfc8257 => assert!((c.alpha - 0.1).abs() < 1e-4),
                 DctcpForm::Linux => assert_eq!((c.alpha * 1024.0) as u32, 111),
@@ -180,27 +208,27 @@ mod tests {
 
     #[test]
     fn linux_cuts_whole_segments() {
-        let (p, mut c) = dctcp(DctcpForm::Linux);
+        let mut c = dctcp(DctcpForm::Linux);
         let mut cut = |alpha: f64, cwnd: f64| {
             c.alpha = alpha / 1024.0;
-            c.on_congestion(&p, Window { cwnd, ssthresh: 2.0 }, Congestion::Ecn, cwnd).ssthresh
+            c.on_congestion(Window { cwnd, ssthresh: 2.0 }, Congestion::Ecn, cwnd).ssthresh
         };
         // 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95);  40 * 51 >> 11 = 0: alpha is below 2/40
         assert_eq!([cut(1024.0, 40.0), cut(100.0, 40.0), cut(51.0, 40.0), cut(1024.0, 3.0)], [20.0, 39.0, 40.0, 2.0]);
         // below 16 alpha is gone at once, else a sixteenth
         for (from, to) in [(15.0, 0), (16.0, 15), (33.0, 31)] {
             c.alpha = from / 1024.0;
-            round(&p, &mut c, 10, 0);
+            round(&mut c, 10, 0);
             assert_eq!((c.alpha * 1024.0) as u32, to);
         }
         // a loss halves
-        assert_eq!(c.on_congestion(&p, Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
+        assert_eq!(c.on_congestion(Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
     }
 
     /// RFC 8257 §3.3 by hand: ten segments of 1000 bytes in each window, acknowledged one by one.
     #[test]
     fn a_window_is_cut_at_its_end_by_the_new_alpha() {
-        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        let mut c = dctcp(DctcpForm::Rfc8257);
         let mut w = Window { cwnd: 10.0, ssthresh: 2.0 };
         (c.alpha, c.window_end) = (0.5, 10_001);
         let mut cuts = vec![];
@@ -218,9 +246,9 @@ mod tests {
                 cwnd_limited: true,
                 ..AckSample::default()
             };
-            c.hear(&p, &s);
+            c.hear(&s);
             let before = w.cwnd;
-            w.follow(&c.on_ack(&p, w, &s));
+            w.follow(&c.on_ack(w, &s));
             if w.cwnd < before {
                 cuts.push((n, w.cwnd / before));
             }
@@ -235,19 +263,19 @@ mod tests {
 
     #[test]
     fn a_window_that_lost_something_is_not_cut_for_its_marks_too() {
-        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        let mut c = dctcp(DctcpForm::Rfc8257);
         for (state, cut) in [(State::Open, true), (State::Recovery, false), (State::Loss, false)] {
             let una = c.window_end + 1;
             let s = AckSample { state, una, next: una, delivered: 1000, ce_bytes: 1000, ..AckSample::default() };
-            c.hear(&p, &s);
+            c.hear(&s);
             let w = Window { cwnd: 10.0, ssthresh: 2.0 };
-            assert_eq!(c.on_ack(&p, w, &s).cwnd < 10.0, cut, "{state:?}");
+            assert_eq!(c.on_ack(w, &s).cwnd < 10.0, cut, "{state:?}");
         }
     }
 
     /// The mean window of many round trips; `marks` says of each segment whether it is marked.
     fn mean_window(mut marks: impl FnMut() -> bool) -> f64 {
-        let (p, mut c) = dctcp(DctcpForm::Rfc8257);
+        let mut c = dctcp(DctcpForm::Rfc8257);
         let mut w = Window { cwnd: 20.0, ssthresh: 2.0 };
         let (mut sum, mut una, rounds) = (0.0, 1, 4000);
         for n in 0..rounds + 500 {
@@ -270,8 +298,8 @@ mod tests {
                     round_ended: una >= next_round,
                     ..AckSample::default()
                 };
-                c.hear(&p, &s);
-                w.follow(&c.on_ack(&p, w, &s));
+                c.hear(&s);
+                w.follow(&c.on_ack(w, &s));
             }
         }
         sum / f64::from(rounds)

@@ -9,8 +9,8 @@
 //!
 //! Source: Ha & Rhee 2008 (Linux' constants).
 
-use super::control::{AckSample, Window};
-use crate::params::{HyStart as Axis, TcpParams};
+use super::control::{AckSample, Stack, Window};
+use super::shared::HyStart as Axis;
 use packet::Reading;
 use units::{Duration, Time};
 
@@ -29,6 +29,9 @@ const DELAY_MAX: u32 = 16_000;
 /// One round of observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HyStart {
+    /// The stack asks for it, and paces.
+    on: bool,
+    paced: bool,
     round_start: Time,
     last_ack: Time,
     /// The round ends when this is acknowledged.
@@ -42,8 +45,19 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(stack: &Stack<'_>) -> Self {
+        Self::fresh(stack.shared.hystart == Axis::Hystart, stack.paced)
+    }
+
+    /// Forgets all that it has seen.
+    pub(super) fn restart(&mut self) {
+        *self = Self::fresh(self.on, self.paced);
+    }
+
+    fn fresh(on: bool, paced: bool) -> Self {
         Self {
+            on,
+            paced,
             round_start: Time::ZERO,
             last_ack: Time::ZERO,
             end_seq: 0,
@@ -67,16 +81,16 @@ impl HyStart {
 
     /// An ACK of new data; unless the stack asks for it only its round trip counts.
     #[inline]
-    pub(super) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
+    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt.max(1));
         }
-        if p.control.hystart == Axis::Hystart && w.slow_start() && !self.found {
-            self.watch(p, w, s);
+        if self.on && w.slow_start() && !self.found {
+            self.watch(w, s);
         }
     }
 
-    fn watch(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
+    fn watch(&mut self, w: &mut Window, s: &AckSample) {
         if s.una > self.end_seq {
             *self = Self {
                 round_start: s.now,
@@ -86,18 +100,19 @@ impl HyStart {
                 samples: 0,
                 min_rtt: self.min_rtt,
                 found: false,
+                ..*self
             };
         }
-        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(p, s) {
+        if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(s) {
             self.found = true;
             w.ssthresh = w.cwnd;
         }
     }
 
-    fn late(&mut self, p: &TcpParams, s: &AckSample) -> bool {
+    fn late(&mut self, s: &AckSample) -> bool {
         if s.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = s.now;
-            let part = if p.pacing.paced { 1 } else { 2 };
+            let part = if self.paced { 1 } else { 2 };
             if s.now.since(self.round_start) * part > Duration::from_micros(u64::from(self.min_rtt)) + ACK_DELAY {
                 return true;
             }
@@ -116,6 +131,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
 
     fn sample(ms: u64, rtt_ms: u32, una: u64, next: u64) -> AckSample {
         let (now, rtt_us) = (Time(ms * 1_000_000), Some(rtt_ms * 1000));
@@ -124,39 +140,39 @@ mod tests {
 
     #[test]
     fn an_ack_train_longer_than_half_the_round_trip_ends_slow_start() {
-        let mut h = HyStart::new();
+        let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         // RTT 40 ms, one ACK per 2 ms: more than 20 ms have passed at the ACK of 22 ms
         for i in 0..=10 {
-            h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
+            h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
         }
-        h.on_ack(&TcpParams::default(), &mut w, &sample(122, 40, 13, 50));
+        h.on_ack(&mut w, &sample(122, 40, 13, 50));
         assert_eq!(w.ssthresh, 20.0);
     }
 
     #[test]
     fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
         let p = TcpParams::default().with(|p| p.pacing.paced = true);
-        let (mut h, mut w) = (HyStart::new(), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
+        let (mut h, mut w) = (HyStart::new(&stack(&p)), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
         // 40 ms + 1 ms: not yet at 40 ms, but at 42
-        (0..=20).for_each(|i| h.on_ack(&p, &mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
+        (0..=20).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
         assert!(w.slow_start());
-        h.on_ack(&p, &mut w, &sample(142, 40, 23, 50));
+        h.on_ack(&mut w, &sample(142, 40, 23, 50));
         assert_eq!(w.ssthresh, 20.0);
     }
 
     #[test]
     fn the_ninth_late_sample_of_a_round_ends_slow_start() {
-        let mut h = HyStart::new();
+        let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        h.on_ack(&TcpParams::default(), &mut w, &sample(100, 40, 2, 3));
+        h.on_ack(&mut w, &sample(100, 40, 2, 3));
         // 40 / 8 = 5 ms above 40; ACKs 10 ms apart are no train. 45 does not exceed it, 46 does.
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {
                 assert!(w.slow_start(), "{i}");
-                h.on_ack(&TcpParams::default(), &mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
+                h.on_ack(&mut w, &sample(200 + 10 * i, rtt, 4 + i, 99));
             }
             assert_eq!(!w.slow_start(), found);
         }
@@ -164,16 +180,16 @@ mod tests {
 
     #[test]
     fn below_a_window_of_sixteen_rounds_begin_and_nothing_is_watched() {
-        let mut h = HyStart::new();
+        let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         // a round of 12 segments: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window, the seventh is not
         for i in 0..12 {
             assert!(w.slow_start(), "{i}");
-            h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
+            h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
         // last_ack stands at the round's start, so the seventh came 12 ms after it: no train in this round, however long
-        (12..40).for_each(|i| h.on_ack(&TcpParams::default(), &mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
+        (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }
 
@@ -181,13 +197,13 @@ mod tests {
     fn a_round_trip_that_jumps_ends_slow_start_at_the_ninth_ack_of_its_round() {
         // windows of 10, 20 and 40; an ACK for each segment, 3 ms apart (no train), 40 ms, in the third round 60 ms:
         // eight ACKs of it have made 48 of 40
-        let mut h = HyStart::new();
+        let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         let (mut una, mut next) = (0, 10);
         for (round, rtt) in [(0, 40), (1, 40), (2, 60)] {
             for i in 0..(10 << round) {
                 una += 1;
-                h.on_ack(&TcpParams::default(), &mut w, &sample(200 * (round + 1) + 3 * i, rtt, una, next));
+                h.on_ack(&mut w, &sample(200 * (round + 1) + 3 * i, rtt, una, next));
                 if w.slow_start() {
                     w.cwnd += 1.0;
                     next += 2;

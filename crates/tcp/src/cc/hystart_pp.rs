@@ -15,8 +15,8 @@
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 
-use super::control::{AckSample, Window};
-use crate::params::TcpParams;
+use super::control::{AckSample, Stack, Window};
+use super::shared::HyStart as Axis;
 use packet::Reading;
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
@@ -62,8 +62,13 @@ fn rtt_thresh(last_round: u32) -> u32 {
 }
 
 impl HyStartPp {
-    pub(super) fn new(p: &TcpParams) -> Self {
-        let limit = if p.pacing.paced { f64::INFINITY } else { L };
+    /// That of a new connection, if the stack asks for it.
+    pub(super) fn asked(stack: &Stack<'_>) -> Option<Box<Self>> {
+        (stack.shared.hystart == Axis::Rfc9406).then(|| Box::new(Self::new(stack.paced)))
+    }
+
+    fn new(paced: bool) -> Self {
+        let limit = if paced { f64::INFINITY } else { L };
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
@@ -156,8 +161,7 @@ mod tests {
     fn round_trips_that_grow_by_the_threshold_slow_the_growth_to_a_quarter() {
         // 100 ms: the next round enters at 112.5 ms, not at 112.4
         for (rtt, enters) in [(112.4, false), (112.5, true)] {
-            let (mut h, mut w, mut una) =
-                (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+            let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
             round(&mut h, &mut w, &mut una, (10, 20), 100.0);
             assert_eq!(w.cwnd, 20.0);
             round(&mut h, &mut w, &mut una, (20, 20), rtt);
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn css_that_was_entered_for_nothing_is_left_for_slow_start() {
-        let (mut h, mut w, mut una) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         // the round in which it was entered counts
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_fifth_round_of_css_sets_the_threshold() {
-        let (mut h, mut w, mut una) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE }, 1);
+        let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         // entered in the middle of this round, which is the first
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
@@ -202,15 +206,14 @@ mod tests {
 
     #[test]
     fn a_sender_that_paces_counts_every_segment() {
-        let p = TcpParams::default().with(|p| p.pacing.paced = true);
-        let (mut h, mut w) = (HyStartPp::new(&p), Window { cwnd: 10.0, ssthresh: NONE });
+        let (mut h, mut w) = (HyStartPp::new(true), Window { cwnd: 10.0, ssthresh: NONE });
         h.on_ack(&mut w, &AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() }, 20.0);
         assert_eq!(w.cwnd, 30.0);
     }
 
     #[test]
     fn one_ack_counts_for_eight_segments_at_most() {
-        let (mut h, mut w) = (HyStartPp::new(&TcpParams::default()), Window { cwnd: 10.0, ssthresh: NONE });
+        let (mut h, mut w) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE });
         let s = AckSample { una: 20, next: 40, cwnd_limited: true, ..AckSample::default() };
         h.on_ack(&mut w, &s, 20.0);
         assert_eq!(w.cwnd, 18.0);

@@ -22,11 +22,13 @@
 //! `slow_start` (which the RFC leaves to the implementer) the window doubles until a loss or until the queueing delay is
 //! at the target.
 
-use super::control::{AckSample, Congestion, Control, Drive, Needs, Window};
-use crate::params::{LedbatParams, TcpParams};
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
+use crate::params::group::{group, no};
 use packet::Reading;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Problem, Time};
 
 /// MIN_CWND, segments.   Source: RFC 6817 §2.4.2.
 const MIN_CWND: f64 = 2.0;
@@ -34,9 +36,88 @@ const MINUTE: u64 = 60_000_000_000;
 /// What is left of the window, unless `beta` says otherwise.
 const BETA: f64 = 0.5;
 
-/// The two filters. Delays are microseconds modulo 2^32: only their differences mean anything.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Longest histories: an hour of minutes; samples of a large window.
+const MAX_BASE_HISTORY: u32 = 60;
+const MAX_CURRENT_FILTER: u32 = 1024;
+
+group! {
+    /// What LEDBAT takes: a table of its own.
+    pub struct LedbatKeys {
+        /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
+        pub ledbat: LedbatParams = LedbatParams::default(),
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        self.ledbat.validate().map_err(|p| p.under("ledbat"))
+    }
+}
+
+/// What LEDBAT can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedbatParams {
+    /// TARGET: queueing delay that it aims at. RFC 6817 allows at most 100ms. Default 100ms.
+    pub target: Duration,
+    /// GAIN: growth in segments per round trip with an empty queue; at most 1. Default 1.
+    pub gain: f64,
+    /// ALLOWED_INCREASE: segments that the window may exceed what is in flight. Default 1.
+    pub allowed_increase: f64,
+    /// BASE_HISTORY: minutes whose minima make the base delay. Default 10.
+    pub base_history: u32,
+    /// CURRENT_FILTER: samples whose minimum is the current delay. Default 4.
+    pub current_filter: u32,
+    /// Slow start until a loss or until the queueing delay reaches the target. Default false.
+    pub slow_start: bool,
+}
+
+impl Default for LedbatParams {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(100),
+            gain: 1.0,
+            allowed_increase: 1.0,
+            base_history: 10,
+            current_filter: 4,
+            slow_start: false,
+        }
+    }
+}
+
+impl LedbatParams {
+    /// Refuses what cannot run.   Errors: the first field out of range, by name.
+    fn validate(&self) -> Result<(), Problem> {
+        if self.target < Duration::from_millis(1) || self.target > Duration::from_secs(10) {
+            return no(
+                "target",
+                format!("{} is not valid; expected 1ms to 10s (RFC 6817: at most 100ms)", self.target),
+            );
+        }
+        if !(self.gain > 0.0 && self.gain <= 1.0) {
+            return no("gain", format!("{} is not valid; expected more than 0, at most 1", self.gain));
+        }
+        if !(self.allowed_increase > 0.0 && self.allowed_increase <= 100.0) {
+            let message = format!("{} is not valid; expected more than 0, at most 100 segments", self.allowed_increase);
+            return no("allowed_increase", message);
+        }
+        for (name, v, most) in [
+            ("base_history", self.base_history, MAX_BASE_HISTORY),
+            ("current_filter", self.current_filter, MAX_CURRENT_FILTER),
+        ] {
+            if v == 0 || v > most {
+                return no(name, format!("{v} is not valid; expected 1 to {most}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// State of one flow: the two filters. Delays are microseconds modulo 2^32: only their differences mean anything.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledbat {
+    p: LedbatParams,
+    /// What a loss leaves of the window.
+    beta: f64,
+    mss: f64,
     /// Least delay of each of the last minutes, newest last.
     base: VecDeque<u32>,
     /// Number of the newest minute.
@@ -52,20 +133,20 @@ fn least(a: u32, b: u32) -> u32 {
 
 impl Ledbat {
     /// A sample; returns the queueing delay, microseconds.
-    fn queuing_delay(&mut self, p: &LedbatParams, now: Time, delay: u32) -> u32 {
+    fn queuing_delay(&mut self, now: Time, delay: u32) -> u32 {
         let minute = now.0 / MINUTE;
         match self.base.back_mut() {
             Some(last) if minute == self.minute => *last = least(*last, delay),
             _ => {
                 self.base.push_back(delay);
                 self.minute = minute;
-                if self.base.len() > p.base_history as usize {
+                if self.base.len() > self.p.base_history as usize {
                     self.base.pop_front();
                 }
             }
         }
         self.current.push_back(delay);
-        if self.current.len() > p.current_filter as usize {
+        if self.current.len() > self.p.current_filter as usize {
             self.current.pop_front();
         }
         let min = |of: &VecDeque<u32>| of.iter().copied().reduce(least).unwrap_or(delay);
@@ -73,10 +154,10 @@ impl Ledbat {
         (min(&self.current).wrapping_sub(min(&self.base)) as i32).max(0) as u32
     }
 
-    fn grow(&mut self, p: &TcpParams, w: &mut Window, s: &AckSample) {
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
         let Some(delay) = s.one_way_us else { return };
-        let l = &p.control.ledbat;
-        let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(l, s.now, delay)));
+        let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(s.now, delay)));
+        let l = &self.p;
         let mut credit = s.credit;
         if l.slow_start && w.slow_start() {
             if queuing_delay < l.target {
@@ -89,30 +170,39 @@ impl Ledbat {
         w.cwnd += l.gain * off_target * credit / w.cwnd;
         // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
         let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
-        let flight = s.flight_before as f64 / f64::from(p.wire.mss);
+        let flight = s.flight_before as f64 / self.mss;
         w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
     }
 
-    fn ssthresh(p: &TcpParams, base: f64) -> f64 {
-        (base * p.control.beta.unwrap_or(BETA)).max(MIN_CWND)
+    fn ssthresh(&self, base: f64) -> f64 {
+        (base * self.beta).max(MIN_CWND)
     }
 }
 
 impl Control for Ledbat {
+    type Params = LedbatKeys;
+
     const NEEDS: Needs = Needs { ack_time: true, ..Needs::NONE };
 
-    fn new(_: &TcpParams) -> Self {
-        Self::default()
+    fn new(own: &LedbatKeys, stack: &Stack<'_>) -> Self {
+        Self {
+            p: own.ledbat.clone(),
+            beta: stack.shared.beta.unwrap_or(BETA),
+            mss: f64::from(stack.mss),
+            base: VecDeque::new(),
+            minute: 0,
+            current: VecDeque::new(),
+        }
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
-        self.grow(p, &mut w, s);
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        self.grow(&mut w, s);
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        Window { ssthresh: Self::ssthresh(p, base), ..w }.into()
+    fn on_congestion(&mut self, w: Window, _: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
@@ -128,95 +218,94 @@ impl Control for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
 
     fn sample(ms: u64, delay_ms: u32, flight_before: u64) -> AckSample {
         let one_way_us = Some(delay_ms * 1000);
         AckSample { now: Time(ms * 1_000_000), credit: 1.0, one_way_us, flight_before, ..AckSample::default() }
     }
 
-    fn params() -> TcpParams {
-        TcpParams::preset("ledbat").unwrap().with(|p| p.wire.mss = 1000)
+    fn ledbat(slow_start: bool) -> Ledbat {
+        let p = TcpParams::preset("ledbat").unwrap().with(|p| {
+            p.wire.mss = 1000;
+            p.control.ledbat.ledbat.slow_start = slow_start;
+        });
+        Ledbat::new(&p.control.ledbat, &stack(&p))
     }
 
     #[test]
     fn the_window_moves_by_gain_times_off_target_over_cwnd() {
-        let p = params();
-        let mut l = Ledbat::default();
+        let mut l = ledbat(false);
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         // the first delay is the base: no queue, off_target 1, + 1/10
-        l.grow(&p, &mut w, &sample(0, 30, 10_000));
+        l.grow(&mut w, &sample(0, 30, 10_000));
         assert_eq!(w.cwnd, 10.1);
         // four samples of 80 ms push the 30 out of the filter: queue 50 ms, off_target 1/2
         for i in 1..=3 {
-            l.grow(&p, &mut w, &sample(i, 80, 10_000));
+            l.grow(&mut w, &sample(i, 80, 10_000));
         }
         let before = w.cwnd;
-        l.grow(&p, &mut w, &sample(4, 80, 10_000));
+        l.grow(&mut w, &sample(4, 80, 10_000));
         assert_eq!(w.cwnd, before + 0.5 / before);
         // queue 300 ms: off_target -2
         for i in 5..=7 {
-            l.grow(&p, &mut w, &sample(i, 330, 10_000));
+            l.grow(&mut w, &sample(i, 330, 10_000));
         }
         let before = w.cwnd;
-        l.grow(&p, &mut w, &sample(8, 330, 10_000));
+        l.grow(&mut w, &sample(8, 330, 10_000));
         assert_eq!(w.cwnd, before - 2.0 / before);
     }
 
     #[test]
     fn the_window_keeps_to_what_is_in_flight_and_above_two() {
-        let p = params();
-        let (mut l, mut w) = (Ledbat::default(), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
+        let (mut l, mut w) = (ledbat(false), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
         // 5 segments in flight: at most 6
-        l.grow(&p, &mut w, &sample(0, 30, 5000));
+        l.grow(&mut w, &sample(0, 30, 5000));
         assert_eq!(w.cwnd, 6.0);
         for i in 1..100 {
-            l.grow(&p, &mut w, &sample(i, 5030, 6000));
+            l.grow(&mut w, &sample(i, 5030, 6000));
         }
         assert_eq!(w.cwnd, 2.0);
-        assert_eq!((Ledbat::ssthresh(&p, 9.0), Ledbat::ssthresh(&p, 3.0)), (4.5, 2.0));
+        assert_eq!((l.ssthresh(9.0), l.ssthresh(3.0)), (4.5, 2.0));
     }
 
     #[test]
     fn the_base_is_forgotten_after_its_minutes() {
-        let p = params();
-        let mut l = Ledbat::default();
+        let mut l = ledbat(false);
         // 30 ms in minute 0, 50 ms from then on (the path has changed): ten minutes later 50 is the base
-        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), 30_000), 0);
+        assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {
-                l.queuing_delay(&p.control.ledbat, Time(minute * MINUTE), 50_000);
+                l.queuing_delay(Time(minute * MINUTE), 50_000);
             });
-            assert_eq!(l.queuing_delay(&p.control.ledbat, Time(minute * MINUTE), 50_000), 20_000);
+            assert_eq!(l.queuing_delay(Time(minute * MINUTE), 50_000), 20_000);
         }
-        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(10 * MINUTE), 50_000), 0);
+        assert_eq!(l.queuing_delay(Time(10 * MINUTE), 50_000), 0);
         assert_eq!(l.base.len(), 10);
     }
 
     #[test]
     fn clocks_may_differ_and_wrap() {
-        let p = params();
-        let mut l = Ledbat::default();
+        let mut l = ledbat(false);
         // the receiver's clock is 10 s behind: delays of 30 and 40 ms are "negative"
         let at = |ms: i64| ((ms - 10_000) * 1000) as u32;
-        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), at(30)), 0);
+        assert_eq!(l.queuing_delay(Time(0), at(30)), 0);
         (0..3).for_each(|_| {
-            l.queuing_delay(&p.control.ledbat, Time(0), at(40));
+            l.queuing_delay(Time(0), at(40));
         });
-        assert_eq!(l.queuing_delay(&p.control.ledbat, Time(0), at(40)), 10_000);
+        assert_eq!(l.queuing_delay(Time(0), at(40)), 10_000);
     }
 
     #[test]
     fn slow_start_doubles_until_the_target() {
-        let mut p = params();
-        p.control.ledbat.slow_start = true;
-        let (mut l, mut w) = (Ledbat::default(), Window { cwnd: 4.0, ssthresh: f64::INFINITY });
+        let (mut l, mut w) = (ledbat(true), Window { cwnd: 4.0, ssthresh: f64::INFINITY });
         // the flight before the ACK is the whole window: one more segment for each acknowledged
         for i in 0..4 {
-            l.grow(&p, &mut w, &sample(i, 30, 4000 + 1000 * i));
+            l.grow(&mut w, &sample(i, 30, 4000 + 1000 * i));
         }
         assert_eq!(w.cwnd, 8.0);
         for i in 4..8 {
-            l.grow(&p, &mut w, &sample(i, 130, 12_000));
+            l.grow(&mut w, &sample(i, 130, 12_000));
         }
         assert!(!w.slow_start() && w.cwnd < 12.0, "{w:?}");
     }

@@ -7,7 +7,7 @@
 //!
 //! Source: Ha, Rhee & Xu 2008, §3; RFC 9438 §4.2 and §4.3 before alpha is raised to 1.
 
-use super::cubic::k;
+use super::cubic_rfc::k;
 use units::Time;
 
 /// A jiffy, ns: HZ is 1000.

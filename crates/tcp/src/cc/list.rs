@@ -7,7 +7,7 @@ macro_rules! controllers {
             /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
             "reno" Reno(reno::RenoFlow),
             /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.
-            "cubic" Cubic(cubic_form::CubicForms),
+            "cubic" Cubic(cubic::CubicForms),
             /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.
             "cubic-2.6.22" Cubic2622(cubic_2_6_22::Cubic2622),
             /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source: RFC 6817.

@@ -5,49 +5,54 @@
 
 mod abe;
 pub(crate) mod bbr;
-mod bbr3;
+pub(crate) mod bbr3;
 pub(crate) mod control;
-mod cubic;
+pub(crate) mod cubic;
 mod cubic_2_6_22;
-mod cubic_form;
 mod cubic_linux;
-mod dctcp;
+mod cubic_rfc;
+pub(crate) mod dctcp;
 mod hystart;
 mod hystart_pp;
-mod ledbat;
+pub(crate) mod ledbat;
 mod linux;
 pub(crate) mod list;
-mod prague;
+pub(crate) mod params;
+pub(crate) mod prague;
 mod reno;
+pub(crate) mod shared;
+#[cfg(test)]
+mod tests;
 mod westwood;
 
-use crate::params::{CongestionControl, TcpParams};
+use crate::params::{CongestionControl, EcnFeedback, TcpParams};
 use crate::stats::Model;
-use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Window};
+use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
 use list::controllers;
 use packet::Reading;
 use units::{Rng, Time};
 
 /// Makes the enum of all controllers, and hands what happens to the one that a flow has.
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $word:literal $Name:ident($machine:path),)*) => {
+    ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
         /// The state of one flow's controller; boxed, so that a flow does not pay for another's.
         #[derive(Clone, Debug)]
         pub(crate) enum Controller {
-            $($Name(Box<$machine>),)*
+            $($Name(Box<$file::$Machine>),)*
         }
 
         impl Controller {
             pub(crate) fn new(p: &TcpParams) -> Self {
+                let stack = stack(p);
                 match p.control.congestion_control {
-                    $(CongestionControl::$Name => Self::$Name(Box::new(<$machine>::new(p))),)*
+                    $(CongestionControl::$Name => Self::$Name(Box::new(<$file::$Machine>::new(&p.control.$file, &stack))),)*
                 }
             }
 
             #[inline]
             pub(crate) fn needs(&self) -> Needs {
                 match self {
-                    $(Self::$Name(_) => <$machine as Control>::NEEDS,)*
+                    $(Self::$Name(_) => <$file::$Machine as Control>::NEEDS,)*
                 }
             }
 
@@ -69,22 +74,22 @@ macro_rules! dispatch {
                 }
             }
 
-            pub(crate) fn hear(&mut self, p: &TcpParams, s: &AckSample) {
+            pub(crate) fn hear(&mut self, s: &AckSample) {
                 match self {
-                    $(Self::$Name(c) => c.hear(p, s),)*
+                    $(Self::$Name(c) => c.hear(s),)*
                 }
             }
 
             #[inline]
-            pub(crate) fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+            pub(crate) fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
                 match self {
-                    $(Self::$Name(c) => c.on_ack(p, w, s),)*
+                    $(Self::$Name(c) => c.on_ack(w, s),)*
                 }
             }
 
-            pub(crate) fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
+            pub(crate) fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
                 match self {
-                    $(Self::$Name(c) => c.on_congestion(p, w, kind, base),)*
+                    $(Self::$Name(c) => c.on_congestion(w, kind, base),)*
                 }
             }
 
@@ -124,19 +129,22 @@ macro_rules! dispatch {
                 }
             }
         }
-
-        impl TcpParams {
-            /// What the controller asks of the sender.
-            pub(crate) fn controller_needs(&self) -> Needs {
-                match self.control.congestion_control {
-                    $(CongestionControl::$Name => <$machine as Control>::needs(self),)*
-                }
-            }
-        }
     };
 }
 
 controllers!(dispatch);
+
+/// What a controller may know of the stack.
+pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
+    Stack {
+        shared: &p.control.shared,
+        mss: p.wire.mss,
+        initial_window: p.initial_window_segments(),
+        whole_segments: p.quirks.whole_segments,
+        paced: p.pacing.paced,
+        counts_marks: p.ecn.ecn_feedback != EcnFeedback::Rfc3168,
+    }
+}
 
 impl Controller {
     /// It sets the window in a recovery, too, and answers no ECN echo.
@@ -155,6 +163,6 @@ impl Controller {
 impl TcpParams {
     /// Whether the controller reads the time stamps of the ACKs that it gets: then a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
-        self.controller_needs().ack_time
+        self.control.needs().ack_time
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
-use super::abe::left;
-use super::control::{AckSample, Congestion, Control, Drive, Window};
+use super::abe::Backoff;
+use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::hystart_pp::HyStartPp;
-use crate::params::{HyStart as HyStartAxis, TcpParams};
+use super::shared::NoParams;
 use packet::Reading;
 
 /// What sums of fractions may be off a whole number: five times a fifth are one.
@@ -24,15 +24,20 @@ const BETA: f64 = 0.5;
 
 /// It has no state beyond the window.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Reno;
+pub(crate) struct Reno {
+    backoff: Backoff,
+    whole_segments: bool,
+}
 
 impl Control for Reno {
-    fn new(_: &TcpParams) -> Self {
-        Self
+    type Params = NoParams;
+
+    fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
+        Self { backoff: Backoff::new(stack.shared, BETA), whole_segments: stack.whole_segments }
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         if !s.cwnd_limited {
             return w.into();
         }
@@ -41,17 +46,17 @@ impl Control for Reno {
             credit = w.grow_in_slow_start(credit);
         }
         if credit > 0.0 {
-            w.cwnd += credit / if p.quirks.whole_segments { w.cwnd.floor() } else { w.cwnd };
+            w.cwnd += credit / if self.whole_segments { w.cwnd.floor() } else { w.cwnd };
             let whole = w.cwnd.round();
-            if p.quirks.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
+            if self.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
                 w.cwnd = whole;
             }
         }
         w.into()
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: (base * left(p, w, kind, BETA)).max(2.0), ..w }.into()
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: (base * self.backoff.left(w, kind)).max(2.0), ..w }.into()
     }
 
     fn probe(&self, _: &mut Reading<'_>) {}
@@ -60,27 +65,32 @@ impl Control for Reno {
 /// Reno, and the first slow start that `hystart` names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RenoFlow {
+    reno: Reno,
     start: Option<Box<HyStartPp>>,
 }
 
 impl Control for RenoFlow {
-    fn new(p: &TcpParams) -> Self {
-        Self { start: (p.control.hystart == HyStartAxis::Rfc9406).then(|| Box::new(HyStartPp::new(p))) }
+    type Params = NoParams;
+
+    const BETA_ECN: bool = true;
+
+    fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
+        Self { reno: Reno::new(own, stack), start: HyStartPp::asked(stack) }
     }
 
     #[inline]
-    fn on_ack(&mut self, p: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         match &mut self.start {
             Some(start) if HyStartPp::rules(&w) => {
                 start.on_ack(&mut w, s, s.credit);
                 w.into()
             }
-            _ => Reno.on_ack(p, w, s),
+            _ => self.reno.on_ack(w, s),
         }
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, kind: Congestion, base: f64) -> Drive {
-        Reno.on_congestion(p, w, kind, base)
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        self.reno.on_congestion(w, kind, base)
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
@@ -93,6 +103,7 @@ impl Control for RenoFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
 
     #[test]
     fn linux_counts_to_the_window() {
@@ -102,10 +113,11 @@ mod tests {
         // for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
             let p = p.clone().with(|p| p.quirks.whole_segments = whole_segments);
+            let mut reno = Reno::new(&NoParams {}, &stack(&p));
             let mut w = Window { cwnd: 5.0, ssthresh: 5.0 };
             let mut n = 0;
             while w.cwnd < 10.0 {
-                w.follow(&Reno.on_ack(&p, w, &s));
+                w.follow(&reno.on_ack(w, &s));
                 n += 1;
                 assert!(n != 35 || (w.cwnd - at_35).abs() < 0.001, "{}", w.cwnd);
             }

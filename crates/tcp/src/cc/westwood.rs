@@ -14,9 +14,9 @@
 //! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery is its average; a silence begins a
 //! new sample; before the first sample the window is halved.
 
-use super::control::{AckSample, Congestion, Control, Drive, Silence, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::reno::Reno;
-use crate::params::TcpParams;
+use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
@@ -28,6 +28,8 @@ const LEAST: f64 = 2.0;
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Westwood {
+    reno: Reno,
+    mss: f64,
     /// BWE, bytes per second; 0 before the first sample.
     bwe: f64,
     /// Least round trip, microseconds.
@@ -57,17 +59,20 @@ impl Westwood {
 }
 
 impl Control for Westwood {
-    fn new(_: &TcpParams) -> Self {
-        Self { bwe: 0.0, rtt_min_us: u32::MAX, since: Time::NEVER, una: 0 }
+    type Params = NoParams;
+
+    fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
+        let (reno, mss) = (Reno::new(own, stack), f64::from(stack.mss));
+        Self { reno, mss, bwe: 0.0, rtt_min_us: u32::MAX, since: Time::NEVER, una: 0 }
     }
 
-    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
         self.measure(s);
-        Reno.on_ack(p, w, s)
+        self.reno.on_ack(w, s)
     }
 
-    fn on_congestion(&mut self, p: &TcpParams, w: Window, _: Congestion, base: f64) -> Drive {
-        let fits = self.bwe * f64::from(self.rtt_min_us) * 1e-6 / f64::from(p.wire.mss);
+    fn on_congestion(&mut self, w: Window, _: Congestion, base: f64) -> Drive {
+        let fits = self.bwe * f64::from(self.rtt_min_us) * 1e-6 / self.mss;
         let ssthresh = if self.bwe == 0.0 { 0.5 * base } else { fits };
         Window { ssthresh: ssthresh.max(LEAST), ..w }.into()
     }
@@ -86,10 +91,11 @@ impl Control for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{TcpParams, stack};
     use units::Duration;
 
-    fn params() -> TcpParams {
-        TcpParams::preset("reno").unwrap().with(|p| p.wire.mss = 1000)
+    fn westwood() -> Westwood {
+        Westwood::new(&NoParams {}, &stack(&TcpParams::preset("reno").unwrap().with(|p| p.wire.mss = 1000)))
     }
 
     /// An ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at a round trip of 100 ms.
@@ -102,12 +108,12 @@ mod tests {
     }
 
     fn ssthresh(c: &mut Westwood, base: f64) -> f64 {
-        c.on_congestion(&params(), Window { cwnd: base, ssthresh: base }, Congestion::Loss, base).ssthresh
+        c.on_congestion(Window { cwnd: base, ssthresh: base }, Congestion::Loss, base).ssthresh
     }
 
     #[test]
     fn the_window_comes_down_to_what_the_path_carries() {
-        let mut c = Westwood::new(&params());
+        let mut c = westwood();
         // no sample yet: half
         assert_eq!(ssthresh(&mut c, 40.0), 20.0);
         // a segment every 10 ms is 100 kB/s: 10 segments in 100 ms, whatever the window was
@@ -120,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_estimate_follows_a_step_by_an_eighth_a_round_trip() {
-        let mut c = Westwood::new(&params());
+        let mut c = westwood();
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
         // from 3000 ms on twice the rate: after n round trips 200 - 100 (7/8)^n kB/s, and (7/8)^5 is 16807 / 32768
@@ -131,7 +137,7 @@ mod tests {
 
     #[test]
     fn silence_is_not_a_slow_path() {
-        let mut c = Westwood::new(&params());
+        let mut c = westwood();
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
         let now = Time(60_000_000_000);

@@ -15,13 +15,21 @@ pub(crate) trait Group {
     fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
 
     /// Refuses what no connection could run with.   Errors: the first field out of range, by its key.
-    fn validate(&self) -> Result<(), Problem> {
-        Ok(())
+    fn validate(&self) -> Result<(), Problem>;
+}
+
+/// How many keys several groups have.
+pub(crate) const fn count(lists: &[&[&str]]) -> usize {
+    let (mut n, mut list) = (0, 0);
+    while list < lists.len() {
+        n += lists[list].len();
+        list += 1;
     }
+    n
 }
 
 /// The `N` keys of several groups.
-pub(crate) const fn join<const N: usize>(lists: &[&'static [&'static str]]) -> [&'static str; N] {
+pub(crate) const fn join<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
     let (mut all, mut at, mut list) = ([""; N], 0, 0);
     while list < lists.len() {
         let mut key = 0;
@@ -39,41 +47,59 @@ pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem>
     Err(Problem::new(key, message.into()))
 }
 
-/// Declares a group: each field with its type and default. Its checks are `impl`, if it has any.
+/// Declares a group: each field with its type and default, then the groups within it, and what it refuses besides what they do.
 macro_rules! group {
     (
         $(#[$meta:meta])*
         pub struct $Name:ident {
             $($(#[$field_meta:meta])* pub $field:ident: $Type:ty = $default:expr,)*
+            $(groups { $($(#[$group_meta:meta])* $group_vis:vis $group:ident: $Group:ty,)* })?
         }
         $(fn validate(&$this:ident) -> $Checked:ty $checks:block)?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
-        #[schemars(default)]
+        #[schemars(default, deny_unknown_fields)]
         pub struct $Name {
             $($(#[$field_meta])* pub $field: $Type,)*
+            $($($(#[$group_meta])* #[serde(flatten)] $group_vis $group: $Group,)*)?
         }
 
         impl Default for $Name {
             fn default() -> Self {
-                Self { $($field: $default,)* }
+                Self { $($field: $default,)* $($($group: Default::default(),)*)? }
             }
         }
 
         impl $crate::params::group::Group for $Name {
-            const KEYS: &'static [&'static str] = &[$(stringify!($field)),*];
+            const KEYS: &'static [&'static str] = {
+                use $crate::params::group;
+                const LISTS: &[&[&str]] = &[&[$(stringify!($field)),*], $($(<$Group as group::Group>::KEYS),*)?];
+                &group::join::<{ group::count(LISTS) }>(LISTS)
+            };
 
+            #[allow(unused_variables, unreachable_code, clippy::match_single_binding)]
             fn set<'de, M: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error> {
                 match key {
                     $(stringify!($field) => self.$field = map.next_value()?,)*
-                    _ => return Ok(false),
+                    _ => return Ok(false $($(|| self.$group.set(key, map)?)*)?),
                 }
                 Ok(true)
             }
 
-            $(fn validate(&$this) -> $Checked $checks)?
+            fn validate(&self) -> Result<(), units::Problem> {
+                $($(self.$group.validate()?;)*)?
+                $(
+                    let checked: $Checked = self.refuse();
+                    checked?;
+                )?
+                Ok(())
+            }
         }
+
+        $(impl $Name {
+            fn refuse(&$this) -> $Checked $checks
+        })?
     };
 }
 

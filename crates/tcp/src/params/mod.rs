@@ -2,11 +2,9 @@
 //!
 //! A group has its fields, their defaults and their checks (`group.rs`); what relates groups is checked here.
 
-mod control;
 mod detection;
 mod ecn;
-mod group;
-mod ledbat;
+pub(crate) mod group;
 mod opening;
 mod pacing;
 mod quirks;
@@ -17,10 +15,9 @@ mod rto;
 mod window;
 mod wire;
 
-pub use control::{Bbr3Form, CongestionControl, ControlParams, CubicForm, DctcpForm, HyStart, PragueCut, PragueRtt};
+pub use crate::cc::params::{CongestionControl, ControlParams};
 pub use detection::{DetectionParams, LossDetection, Recovery, Undo};
 pub use ecn::{EcnFeedback, EcnParams, Ect, EctOn};
-pub use ledbat::LedbatParams;
 pub use opening::{InitialWindow, OpeningParams};
 pub use pacing::{Pacing, PacingParams};
 pub use quirks::Quirks;
@@ -31,73 +28,55 @@ pub use rto::{MinRto, RtoParams, RttSource};
 pub use window::{CwndValidation, IdleRestart, WindowParams};
 pub use wire::WireParams;
 
+use crate::cc::control::Feedback;
 use crate::segment::Segment;
-use group::{Group, join, no};
+use group::{Group, group, no};
 use packet::Ecn;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
 use units::Problem;
 
-/// Declares the tree: its groups are read from, and written to, one flat table.
-macro_rules! tree {
-    ($(#[$meta:meta])* pub struct $Tree:ident { $($(#[$doc:meta])* pub $group:ident: $Group:ty,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-        #[schemars(deny_unknown_fields)]
-        pub struct $Tree {
-            $($(#[$doc])* #[serde(flatten)] pub $group: $Group,)*
-        }
-
-        impl $Tree {
-            /// The keys of all groups.
-            const KEYS: &'static [&'static str] = &join::<{ 0 $(+ <$Group as Group>::KEYS.len())* }>(&[$(<$Group as Group>::KEYS),*]);
-
-            /// Reads the value that follows `key`.
-            fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<(), M::Error> {
-                $(if self.$group.set(key, map)? {
-                    return Ok(());
-                })*
-                Err(de::Error::custom(format_args!("a key without a group: {key}")))
-            }
-
-            /// What is wrong within a group.
-            fn validate_groups(&self) -> Result<(), Problem> {
-                $(Group::validate(&self.$group)?;)*
-                Ok(())
-            }
-        }
-    };
-}
-
-tree! {
+group! {
     /// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
     ///
     /// Defaults are those of the preset `linux-6`; see [`TcpParams::preset`].
     pub struct TcpParams {
-        /// Sizes on the wire.
-        pub wire: WireParams,
-        /// How a connection opens.
-        pub opening: OpeningParams,
-        /// What may be sent, and when the window may grow.
-        pub window: WindowParams,
-        /// How segments leave.
-        pub pacing: PacingParams,
-        /// The congestion controller and its parameters.
-        pub control: ControlParams,
-        /// How losses are found and repaired, and taken back.
-        pub detection: DetectionParams,
-        /// How the window comes down.
-        pub reduction: ReductionParams,
-        /// Round trips and the retransmission timer.
-        pub rto: RtoParams,
-        /// What the receiver answers, and how large its window is.
-        pub receiver: ReceiverParams,
-        /// What it does by ECN.
-        pub ecn: EcnParams,
-        /// Whose kernel it is.
-        pub quirks: Quirks,
+        groups {
+            /// Sizes on the wire.
+            pub wire: WireParams,
+            /// How a connection opens.
+            pub opening: OpeningParams,
+            /// What may be sent, and when the window may grow.
+            pub window: WindowParams,
+            /// How segments leave.
+            pub pacing: PacingParams,
+            /// The congestion controller and its parameters.
+            pub control: ControlParams,
+            /// How losses are found and repaired, and taken back.
+            pub detection: DetectionParams,
+            /// How the window comes down.
+            pub reduction: ReductionParams,
+            /// Round trips and the retransmission timer.
+            pub rto: RtoParams,
+            /// What the receiver answers, and how large its window is.
+            pub receiver: ReceiverParams,
+            /// What it does by ECN.
+            pub ecn: EcnParams,
+            /// Whose kernel it is.
+            pub quirks: Quirks,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        rto::within("max_syn_rto", self.opening.max_syn_rto, self.rto.initial_rto)?;
+        if self.quirks.quantise_rtt && self.rto.clock_granularity.is_zero() {
+            return no("clock_granularity", "0s is not valid with quantise_rtt; expected a tick such as 10ms");
+        }
+        if self.quirks.short_segments_wait && self.receiver.delayed_ack.is_zero() {
+            return no("delayed_ack", "0s is not valid with short_segments_wait; expected a wait such as 40ms");
+        }
+        self.receiver.validate_window(self.wire.mss, self.wire.timestamp_bytes)?;
+        self.validate_control()
     }
 }
 
@@ -163,19 +142,16 @@ impl TcpParams {
     /// The ECN field of packets that are ECN-capable.
     #[inline]
     pub(crate) fn codepoint(&self) -> Ecn {
-        match (self.ecn.ect, self.control.congestion_control) {
-            (Some(Ect::Ect1), _) | (None, CongestionControl::Prague) => Ecn::Ect1,
-            _ => Ecn::Ect0,
+        match self.ecn.ect.unwrap_or(self.control.marks().ect) {
+            Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 => Ecn::Ect1,
         }
     }
 
     /// Which packets are ECN-capable.
     pub(crate) fn capable(&self) -> EctOn {
-        self.ecn.ect_on.unwrap_or(match (self.control.congestion_control, self.ecn.ecn_feedback) {
-            (CongestionControl::Dctcp | CongestionControl::Prague, _) => EctOn::All,
-            (_, EcnFeedback::Accecn) => EctOn::Established,
-            _ => EctOn::Data,
-        })
+        let usual = if self.ecn.ecn_feedback == EcnFeedback::Accecn { EctOn::Established } else { EctOn::Data };
+        self.ecn.ect_on.or(self.control.marks().ect_on).unwrap_or(usual)
     }
 
     /// The same stack, with the room that an AccECN option takes from every segment's payload.
@@ -209,43 +185,32 @@ impl TcpParams {
     ///
     /// Errors: the first field out of range, with its name and what would be valid.
     pub fn validate(&self) -> Result<(), Problem> {
-        self.validate_groups()?;
-        rto::within("max_syn_rto", self.opening.max_syn_rto, self.rto.initial_rto)?;
-        if self.quirks.quantise_rtt && self.rto.clock_granularity.is_zero() {
-            return no("clock_granularity", "0s is not valid with quantise_rtt; expected a tick such as 10ms");
-        }
-        if self.quirks.short_segments_wait && self.receiver.delayed_ack.is_zero() {
-            return no("delayed_ack", "0s is not valid with short_segments_wait; expected a wait such as 40ms");
-        }
-        self.receiver.validate_window(self.wire.mss, self.wire.timestamp_bytes)?;
-        self.validate_control()
+        Group::validate(self)
     }
 
     /// What the controller needs of other groups.
     fn validate_control(&self) -> Result<(), Problem> {
-        let (needs, word) = (self.controller_needs(), self.control.congestion_control.word());
+        let (needs, word) = (self.control.needs(), self.control.congestion_control.word());
         if needs.ack_time && !self.wire.timestamps {
             return no("timestamps", format!("false is not valid with {word}: it measures delay with time stamps"));
         }
         if needs.rates && self.detection.recovery != Recovery::Sack {
             return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
         }
-        if needs.ecn && !self.ecn.ecn {
+        let marks = self.control.marks();
+        if marks.feedback > Feedback::Any && !self.ecn.ecn {
             return no("ecn", format!("false is not valid with {word}: it answers CE marks; expected ecn = true"));
         }
-        let feedback = self.ecn.ecn_feedback;
-        let expected = match feedback {
-            EcnFeedback::Accecn => None,
-            _ if needs.accecn => Some("\"accecn\""),
-            EcnFeedback::Rfc3168 if needs.ecn => Some("\"dctcp\" or \"accecn\""),
-            _ => None,
+        let expected = match (marks.feedback, self.ecn.ecn_feedback) {
+            (Feedback::Any, _) | (_, EcnFeedback::Accecn) | (Feedback::Counted, EcnFeedback::Dctcp) => None,
+            (Feedback::Counted, _) => Some("\"dctcp\" or \"accecn\""),
+            (Feedback::Accecn, _) => Some("\"accecn\""),
         };
         if let Some(expected) = expected {
-            let why = "it must be told how many were marked";
-            let said = feedback.word();
+            let (said, why) = (self.ecn.ecn_feedback.word(), "it must be told how many were marked");
             return no("ecn_feedback", format!("\"{said}\" is not valid with {word}: {why}; expected {expected}"));
         }
-        if self.ecn.ect == Some(Ect::Ect0) && self.control.congestion_control == CongestionControl::Prague {
+        if marks.ect == Ect::Ect1 && self.ecn.ect == Some(Ect::Ect0) {
             let why = "its answer is to the marks of ECT(1)";
             return no("ect", format!("\"ect0\" is not valid with {word}: {why}; expected \"ect1\", or nothing"));
         }

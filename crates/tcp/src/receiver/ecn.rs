@@ -3,7 +3,7 @@
 use super::{CAPABLE, COUNTS, ECHO, OPTIONS, QUICK_AFTER_CE, Receiver};
 use crate::accecn::Counts;
 use crate::feedback::{EcnUse, Mark};
-use crate::params::{CongestionControl, EctOn, TcpParams};
+use crate::params::{EctOn, TcpParams};
 use crate::segment::{Io, Segment};
 use packet::{Ecn, Flags};
 use units::Time;
@@ -38,8 +38,7 @@ impl Receiver {
     /// Takes in whether a segment was marked.
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
-            let changes =
-                self.counts().changes(segment.ecn) && p.control.congestion_control == CongestionControl::Dctcp;
+            let changes = self.counts().changes(segment.ecn) && p.control.marks().ack_changes;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
                 if changes && self.unacked > 0 {
                     self.tell_before(p, now, io);

@@ -63,7 +63,7 @@ impl Sender {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
         if self.cc.hears_all() {
-            self.cc.hear(p, &sample);
+            self.cc.hear(&sample);
         }
         if self.cc.owns_window() {
             if sample.lost > 0 {

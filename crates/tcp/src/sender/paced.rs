@@ -119,7 +119,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let mut s = AckSample { in_flight, state: self.state, window_filled: self.limited, ..*sample };
         self.sample_rates(cx.p, cx.now, &mut s);
-        let d = self.cc.on_ack(cx.p, self.window, &s);
+        let d = self.cc.on_ack(self.window, &s);
         self.follow(&d);
         if let Some(path) = &mut self.path
             && let Some(rates) = &mut path.rates

@@ -27,7 +27,7 @@ impl Sender {
             State::Cwr if p.quirks.marking_ack_reduces && self.una == self.recover => self.dupacks = 0,
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
-                self.grow(p, sample);
+                self.grow(sample);
                 if self.state == State::Loss && self.una >= self.recover {
                     self.end_loss(p);
                 }
@@ -47,9 +47,9 @@ impl Sender {
 
     /// The window may grow by what an ACK says.
     #[inline]
-    fn grow(&mut self, p: &TcpParams, sample: &AckSample) {
+    fn grow(&mut self, sample: &AckSample) {
         if !self.cc.owns_window() {
-            let d = self.cc.on_ack(p, self.window, sample);
+            let d = self.cc.on_ack(self.window, sample);
             self.follow(&d);
         }
     }
@@ -102,7 +102,7 @@ impl Sender {
 
     /// A congestion event sets ssthresh.
     fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) {
-        let d = self.cc.on_congestion(p, self.window, kind, base);
+        let d = self.cc.on_congestion(self.window, kind, base);
         self.follow(&d);
         if p.quirks.whole_segments && !self.cc.owns_window() {
             self.window.ssthresh = self.window.ssthresh.floor();
@@ -171,7 +171,7 @@ impl Sender {
     fn end_and_grow(&mut self, p: &TcpParams, sample: &AckSample) {
         self.end_reduction(p);
         if p.quirks.reduction_end_grows && !(sample.marked && self.mark_reduces_at_once(p)) {
-            self.grow(p, sample);
+            self.grow(sample);
         }
     }
 
@@ -203,7 +203,7 @@ impl Sender {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
-        let needs = p.controller_needs();
+        let needs = p.control.needs();
         if needs.answers_marks {
             self.recover = self.next;
             self.cwr_due = cx.rx.ecn == EcnUse::Classic;
@@ -228,7 +228,7 @@ impl Sender {
     /// Whether an ACK that tells of a mark, and finds or leaves the window open, counts for the reduction that it begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
-        let needs = p.controller_needs();
+        let needs = p.control.needs();
         p.quirks.marking_ack_reduces && self.una > self.recover && !needs.answers_marks && !needs.owns_window
     }
 

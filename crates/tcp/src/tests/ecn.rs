@@ -1,9 +1,9 @@
 //! ECN between two ends: what the handshake agrees on, which packets are capable, and that every mark is counted once.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::preset;
 use crate::feedback::EcnUse::{self, Accurate, Classic, Off};
-use crate::*;
 use packet::{Ecn, Flags};
 use proptest::prelude::*;
 use units::{Rng, Time};
@@ -126,12 +126,12 @@ fn what_cannot_work_is_refused() {
         (linux().with(|p| p.ecn.accecn_option = true), "accecn_option: true is not valid without"),
         (
             linux().with(|p| {
-                p.control.beta_ecn = Some(0.8);
+                p.control.shared.beta_ecn = Some(0.8);
                 p.control.congestion_control = Ledbat;
             }),
             "beta_ecn: 0.8 is not valid with ledbat",
         ),
-        (linux().with(|p| p.control.beta_ecn = Some(1.5)), "expected 0.05 to 0.99"),
+        (linux().with(|p| p.control.shared.beta_ecn = Some(1.5)), "expected 0.05 to 0.99"),
     ] {
         let text = p.validate().unwrap_err().to_string();
         assert!(text.contains(said) && !text.contains('\n'), "{text}");

@@ -1,6 +1,6 @@
 //! ACKs that no honest receiver sends.
 
-use crate::*;
+use super::names::*;
 use packet::Flags;
 use units::Time;
 

@@ -1,6 +1,6 @@
 //! The pipe between two endpoints, and the checks on every call.
 
-use crate::*;
+use super::names::*;
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
 use units::{Duration, Time};

@@ -1,8 +1,8 @@
 //! Packets of several segments: scripts by hand, marks, and bytes that are there once whatever is cut, lost or sent again.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::{exact, pass};
-use crate::*;
 use packet::Flags;
 use proptest::prelude::*;
 use units::{Duration, Rng};

@@ -1,8 +1,9 @@
 //! Response functions under random loss, and a property over all stacks.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::preset;
-use crate::*;
+use crate::cc::control::Feedback;
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
@@ -44,11 +45,11 @@ fn response_function_of_reno() {
 fn response_function_of_cubic() {
     // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
     let p = preset("linux-6").with(|p| {
-        p.control.hystart = HyStart::Off;
+        p.control.shared.hystart = HyStart::Off;
         p.receiver.ack_every = 1;
         p.receiver.receive_window = ReceiveWindow::fixed(units::Bytes(1 << 30));
     });
-    let p = p.with(|p| p.control.cubic_form = CubicForm::Rfc9438);
+    let p = p.with(|p| p.control.cubic.cubic_form = CubicForm::Rfc9438);
     let w: f64 = (1..=3).map(|seed| mean_window(&p, 1e-4, 1000.0, seed)).sum::<f64>() / 3.0;
     assert!((w / 187.4 - 1.0).abs() < 0.25, "{w}");
 }
@@ -69,11 +70,13 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
     )
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
             let base = base.with(|p| p.control.congestion_control = congestion_control);
-            let needs = base.controller_needs();
+            let needs = base.control.needs();
             let recovery = if needs.rates { Recovery::Sack } else { recovery };
             (base, recovery, reduction, b, ack_every, needs)
         })
         .prop_map(|(base, recovery, reduction, b, ack_every, needs)| {
+            let feedback = base.control.marks().feedback;
+            let (counts, accecn) = (feedback > Feedback::Any, feedback == Feedback::Accecn);
             base.with(|p| {
                 p.detection.recovery = recovery;
                 p.detection.loss_detection = match (recovery, b[7], b[13]) {
@@ -98,16 +101,16 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
                 p.detection.limited_transmit = b[2];
                 p.detection.keep_sack_after_rto = b[3];
                 p.window.nagle = b[4];
-                p.ecn.ecn = b[5] || needs.ecn;
-                p.ecn.ecn_feedback = match (b[18] || needs.accecn, b[19] || needs.ecn) {
+                p.ecn.ecn = b[5] || counts;
+                p.ecn.ecn_feedback = match (b[18] || accecn, b[19] || counts) {
                     (true, _) => EcnFeedback::Accecn,
                     (_, true) => EcnFeedback::Dctcp,
                     _ => EcnFeedback::Rfc3168,
                 };
-                p.ecn.accecn_option = b[20] && (b[18] || needs.accecn);
-                p.control.dctcp_form = if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux };
-                p.control.prague_rtt = [PragueRtt::Scaled, PragueRtt::Own][usize::from(b[21])];
-                p.control.prague_cut = [PragueCut::Rounds, PragueCut::Marks][usize::from(b[20])];
+                p.ecn.accecn_option = b[20] && (b[18] || accecn);
+                p.control.dctcp.dctcp_form = if b[21] { DctcpForm::Rfc8257 } else { DctcpForm::Linux };
+                p.control.prague.prague_rtt = [PragueRtt::Scaled, PragueRtt::Own][usize::from(b[21])];
+                p.control.prague.prague_cut = [PragueCut::Rounds, PragueCut::Marks][usize::from(b[20])];
                 p.ecn.ect_on = [None, Some(EctOn::All)][usize::from(b[18] ^ b[19])];
                 p.reduction.reduce_from_flight = b[6];
                 p.receiver.ack_every = ack_every;

@@ -3,9 +3,9 @@
 //! One way is 50 ms unless said otherwise, packets take no time, all segments are full. Round trip 100 ms and SRTT of the
 //! same: PTO 2 * 100 + 2 = 202 ms, min RTT / 4 = 25 ms.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::{pass, preset};
-use crate::*;
 use units::Duration;
 
 /// Linux' stack with a window of ten, exact timers, every segment acknowledged at once and no congestion control in the way.

@@ -1,6 +1,6 @@
 //! Which segment a round trip is measured by. Four full segments leave at 0, 1, 2 and 3 ms; an ACK comes at 50 ms.
 
-use crate::*;
+use super::names::*;
 use packet::Flags;
 use units::{Duration, Time};
 

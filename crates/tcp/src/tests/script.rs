@@ -1,6 +1,6 @@
 //! One sender, fed with ACKs by hand. Segments are numbered from 0, all full; no time stamps, so round trips are those of segments.
 
-use crate::*;
+use super::names::*;
 use packet::Flags;
 use units::{Duration, Time};
 
@@ -134,7 +134,7 @@ fn a_bounded_timeout_counts_from_the_last_ack() {
     // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and round trips with it.
     let p = preset("linux-6").with(|p| {
         p.rto.min_rto_bounds = MinRto::Total;
-        p.control.hystart = HyStart::Off;
+        p.control.shared.hystart = HyStart::Off;
     });
     let mut s = Script::new(p, 10, 414);
     let (mut free, mut acks) = (0, std::collections::VecDeque::new());

@@ -1,8 +1,8 @@
 //! Reductions that were for nothing. Moments as in [`super::rack`]: one way is 50 ms, SRTT 100 ms, PTO 202 ms.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::rack::{index, lose, message, stack};
-use crate::*;
 use units::Duration;
 
 fn reno() -> TcpParams {

@@ -1,8 +1,8 @@
 //! The receiver's window, as the sender is told of it.
 
+use super::names::*;
 use super::net::{Fate, Net};
 use super::{exact, pass};
-use crate::*;
 use packet::{Flags, Item, Reading, Unit, Value};
 use units::{Bytes, Duration, Time};
 
@@ -14,7 +14,7 @@ fn tuned(default: u64, max: u64) -> TcpParams {
     exact().with(|p| {
         p.receiver.receive_window = ReceiveWindow::AUTO;
         p.receiver.rmem = rmem;
-        p.control.hystart = HyStart::Off;
+        p.control.shared.hystart = HyStart::Off;
     })
 }
 

@@ -14,13 +14,15 @@ fn blocks() -> Vec<&'static str> {
 
 #[test]
 fn the_page_shows_the_file_and_the_line_as_they_are() {
-    let [file, line] = blocks()[..] else { panic!("expected two blocks of Rust") };
+    let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
     // the file has a block in its own module doc, which ends the page's block early: compare up to it, then the whole
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
     );
+    let vegas = include_str!("../../src/cc/tests/vegas.rs");
+    assert!(vegas.contains(keys), "the keys in docs/adding-a-controller.md are not those in cc/tests/vegas.rs");
     assert!(LIST.contains(line), "the line in docs/adding-a-controller.md is not the one in cc/list.rs");
 }
 

@@ -1,17 +1,19 @@
 //! What BBR answers its sender.
 
 use super::{Aggregation, Bbr, FIRST_RTT, HIGH_GAIN, LongTerm, MaxFilter, Mode, PACING_MARGIN};
-use crate::cc::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Window};
-use crate::params::TcpParams;
+use crate::cc::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Stack, Window};
+use crate::cc::shared::NoParams;
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
 
 impl Control for Bbr {
+    type Params = NoParams;
+
     const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
 
-    fn new(p: &TcpParams) -> Self {
-        let mss = f64::from(p.wire.mss);
+    fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
+        let mss = f64::from(stack.mss);
         Self {
             mss,
             mode: Mode::Startup,
@@ -28,7 +30,7 @@ impl Control for Bbr {
             prior_cwnd: 0.0,
             conserving: false,
             previous: State::Open,
-            pacing_rate: HIGH_GAIN * PACING_MARGIN * p.initial_window_segments() * mss / FIRST_RTT.secs(),
+            pacing_rate: HIGH_GAIN * PACING_MARGIN * stack.initial_window * mss / FIRST_RTT.secs(),
             seen_rtt: false,
             aggregation: Aggregation::default(),
             long_term: LongTerm::default(),
@@ -54,7 +56,7 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    fn on_ack(&mut self, _: &TcpParams, mut w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         self.update_round(s);
         self.update_long_term(s);
         self.update_btl_bw(s);
@@ -69,7 +71,7 @@ impl Control for Bbr {
     }
 
     /// A recovery begins.
-    fn on_congestion(&mut self, _: &TcpParams, w: Window, _: Congestion, _: f64) -> Drive {
+    fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         self.save_cwnd(&w);
         self.drive(w)
     }

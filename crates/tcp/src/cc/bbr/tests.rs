@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::cc::control::{Congestion, Control, RateSample};
+use crate::cc::shared::NoParams;
+use crate::cc::stack;
 use crate::params::TcpParams;
 
 const MSS: u32 = 1000;
@@ -11,11 +13,11 @@ fn params() -> TcpParams {
 }
 
 fn machine() -> Bbr {
-    Bbr::new(&params())
+    Bbr::new(&NoParams {}, &stack(&params()))
 }
 
 fn step(b: &mut Bbr, w: &mut Window, s: &AckSample) {
-    w.follow(&b.on_ack(&params(), *w, s));
+    w.follow(&b.on_ack(*w, s));
 }
 
 /// A path that delivers a segment every millisecond after 10 ms: BtlBw 1 MB/s, BDP 10 segments.
@@ -153,7 +155,7 @@ fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
 fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
     let (mut b, mut w) = run(200, 10_000);
     let before = w.cwnd;
-    b.on_congestion(&params(), w, Congestion::Loss, 0.0);
+    b.on_congestion(w, Congestion::Loss, 0.0);
     let mut a = ack(Time(300_000_000), 201_000, 8_000, 10_000);
     a.state = State::Recovery;
     a.lost = 2_000;

@@ -3,8 +3,8 @@
 //! Source: draft-ietf-ccwg-bbr-04 §5.2, §5.4 and §5.6.
 
 use super::{AckPhase, Bbr3, Excess, FIRST_RTT, MIN_PIPE_CWND, Marks, PACING_MARGIN, Phase, STARTUP_PACING_GAIN, Undo};
-use crate::cc::control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Window};
-use crate::params::{Bbr3Form, EcnFeedback, TcpParams};
+use super::{Bbr3Form, Bbr3Params};
+use crate::cc::control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
@@ -63,23 +63,26 @@ impl Bbr3 {
     }
 
     /// CE marks, by the form.
-    fn note_marks(&mut self, p: &TcpParams, cwnd: f64, s: &AckSample) {
+    fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
-            Bbr3Form::Linux if p.ecn.ecn_feedback != EcnFeedback::Rfc3168 => self.marks.on_ack(s, self.min_rtt),
+            Bbr3Form::Linux if self.counts_marks => self.marks.on_ack(s, self.min_rtt),
             _ => {}
         }
     }
 }
 
 impl Control for Bbr3 {
+    type Params = Bbr3Params;
+
     const NEEDS: Needs = Needs { rates: true, owns_window: true, answers_marks: true, losses: true, ..Needs::NONE };
 
-    fn new(p: &TcpParams) -> Self {
-        let mss = f64::from(p.wire.mss);
-        let initial_cwnd = p.initial_window_segments() * mss;
+    fn new(own: &Bbr3Params, stack: &Stack<'_>) -> Self {
+        let mss = f64::from(stack.mss);
+        let initial_cwnd = stack.initial_window * mss;
         Self {
-            form: p.control.bbr3_form,
+            form: own.bbr3_form,
+            counts_marks: stack.counts_marks,
             mss,
             initial_cwnd,
             phase: Phase::Startup,
@@ -154,7 +157,7 @@ impl Control for Bbr3 {
         self.handle_lost_packet(w.cwnd * self.mss, now, s);
     }
 
-    fn on_ack(&mut self, p: &TcpParams, w: Window, s: &AckSample) -> Drive {
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
         let mut cwnd = w.cwnd * self.mss;
         self.delivered = s.total_delivered;
         self.round_start = false;
@@ -164,7 +167,7 @@ impl Control for Bbr3 {
         {
             self.init_pacing_rate(cwnd, us);
         }
-        self.note_marks(p, cwnd, s);
+        self.note_marks(cwnd, s);
         if repairing(self.previous) && !repairing(s.state) {
             cwnd = cwnd.max(self.prior_cwnd);
         }
@@ -176,7 +179,7 @@ impl Control for Bbr3 {
     }
 
     /// OnEnterFastRecovery(), and the first half of OnEnterRTO(). The losses have been told before.
-    fn on_congestion(&mut self, _: &TcpParams, w: Window, _: Congestion, _: f64) -> Drive {
+    fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         let cwnd = w.cwnd * self.mss;
         self.save_cwnd(cwnd);
         self.drive(w, cwnd)

@@ -8,7 +8,7 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.5.9.
 
-use crate::params::Bbr3Form;
+use super::params::Bbr3Form;
 use units::Time;
 
 /// BBR.ExtraAckedFilterLen.

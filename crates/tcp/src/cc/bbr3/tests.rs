@@ -3,6 +3,7 @@
 use super::bounds::{inflight_at_loss, is_inflight_too_high};
 use super::*;
 use crate::cc::control::{AckSample, Control, LostSegment, RateSample, Window};
+use crate::cc::stack;
 use crate::params::TcpParams;
 
 const MSS: u32 = 1000;
@@ -10,9 +11,9 @@ const MSS: u32 = 1000;
 fn machine(form: Bbr3Form) -> Bbr3 {
     let p = TcpParams::preset("bbr3").unwrap().with(|p| {
         p.wire.mss = MSS;
-        p.control.bbr3_form = form;
+        p.control.bbr3.bbr3_form = form;
     });
-    Bbr3::new(&p)
+    Bbr3::new(&p.control.bbr3, &stack(&p))
 }
 
 /// It knows a path of this many bytes per second and microseconds, in ProbeBW.

@@ -1,0 +1,267 @@
+//! CUBIC as standardised: `cubic_form = "rfc9438"`.
+//!
+//! ```text
+//! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)
+//! per ACK:     target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd),  cwnd += (target - cwnd) / cwnd per segment
+//!              W_est += alpha * acked / cwnd,  alpha = 3 (1 - beta) / (1 + beta), 1 once W_est >= cwnd_prior
+//!              W_cubic(t) < W_est:  cwnd = W_est
+//! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max (fast convergence);  ssthresh = max(beta cwnd, 2)
+//! ```
+//!
+//! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
+//! Departs: none known; slow start is left by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, as `hystart` says.
+
+use super::abe::Backoff;
+use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
+use super::hystart::HyStart;
+use super::hystart_pp::HyStartPp;
+use super::shared::{NoParams, SharedParams};
+use packet::{Reading, Unit};
+use units::{Time, math};
+
+/// What is left of the window, unless `beta` says otherwise.   Source: RFC 9438 §4.6.
+const BETA: f64 = 0.7;
+
+/// What all CUBICs take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Law {
+    /// C, segments/s^3.
+    pub(super) c: f64,
+    pub(super) fast_convergence: bool,
+    pub(super) tcp_friendliness: bool,
+    pub(super) backoff: Backoff,
+}
+
+impl Law {
+    /// `beta` is what is usually left of the window.
+    pub(super) fn new(p: &SharedParams, beta: f64) -> Self {
+        Self {
+            c: p.cubic_c,
+            fast_convergence: p.fast_convergence,
+            tcp_friendliness: p.tcp_friendliness,
+            backoff: Backoff::new(p, beta),
+        }
+    }
+}
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cubic {
+    law: Law,
+    w_max: f64,
+    k: f64,
+    w_est: f64,
+    /// Window before the last reduction.
+    cwnd_prior: f64,
+    /// Start of this stage of congestion avoidance; `NEVER` outside.
+    epoch_start: Time,
+    /// The next stage follows a timeout: its first window is W_max.
+    after_rto: bool,
+    hystart: HyStart,
+    /// The first slow start, if it is HyStart++'s.
+    start: Option<Box<HyStartPp>>,
+}
+
+/// K, seconds.   Source: RFC 9438 §4.2 figure 2.
+pub(super) fn k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
+    math::cbrt((w_max - cwnd_epoch).max(0.0) / c)
+}
+
+/// The cubic function.   Source: RFC 9438 §4.2 figure 1.
+#[inline]
+fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
+    let d = t - k;
+    c * d * d * d + w_max
+}
+
+impl Cubic {
+    #[inline]
+    pub(super) fn grow(&mut self, w: &mut Window, s: &AckSample) {
+        self.hystart.on_ack(w, s);
+        if let Some(start) = &mut self.start
+            && HyStartPp::rules(w)
+        {
+            return start.on_ack(w, s, s.credit);
+        }
+        if !s.cwnd_limited {
+            return;
+        }
+        let mut credit = s.credit;
+        if w.slow_start() {
+            credit = w.grow_in_slow_start(credit);
+        }
+        if credit > 0.0 {
+            self.avoid_congestion(w, s, credit);
+        }
+    }
+
+    fn avoid_congestion(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
+        if self.epoch_start == Time::NEVER {
+            self.begin_epoch(w, s.now);
+        }
+        let beta = self.law.backoff.beta;
+        let t = s.now.since(self.epoch_start).secs();
+        let target = w_cubic(self.law.c, t + s.srtt.secs(), self.k, self.w_max).clamp(w.cwnd, 1.5 * w.cwnd);
+        let cwnd = w.cwnd;
+        w.cwnd += credit * (target - cwnd) / cwnd;
+        if self.law.tcp_friendliness {
+            let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+            self.w_est += alpha * credit / cwnd;
+            if w_cubic(self.law.c, t, self.k, self.w_max) < self.w_est {
+                w.cwnd = w.cwnd.max(self.w_est);
+            }
+        }
+    }
+
+    fn begin_epoch(&mut self, w: &Window, now: Time) {
+        self.epoch_start = now;
+        self.w_est = w.cwnd;
+        if self.after_rto || w.cwnd >= self.w_max {
+            // RFC 9438 §4.8 and §4.10: K = 0, W_max is the window here
+            self.w_max = w.cwnd;
+            self.k = 0.0;
+            self.after_rto = false;
+        } else {
+            self.k = k(self.law.c, self.w_max, w.cwnd);
+        }
+    }
+
+    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
+    pub(super) fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
+        self.epoch_start = Time::NEVER;
+        self.cwnd_prior = base;
+        self.w_max = if self.law.fast_convergence && base < self.w_max { base * (1.0 + beta) / 2.0 } else { base };
+        (base * beta).max(2.0)
+    }
+}
+
+impl Control for Cubic {
+    type Params = NoParams;
+
+    fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
+        Self {
+            law: Law::new(stack.shared, BETA),
+            w_max: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            cwnd_prior: 0.0,
+            epoch_start: Time::NEVER,
+            after_rto: false,
+            hystart: HyStart::new(stack),
+            start: HyStartPp::asked(stack),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        self.grow(&mut w, s);
+        w.into()
+    }
+
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        Window { ssthresh: self.ssthresh(self.law.backoff.left(w, kind), base), ..w }.into()
+    }
+
+    fn on_rto(&mut self, _: Window) {
+        self.epoch_start = Time::NEVER;
+        self.after_rto = true;
+        self.hystart.restart();
+    }
+
+    /// Time without sending is not time of growth.   Source: RFC 9438 §5.8.
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+        if self.epoch_start != Time::NEVER {
+            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
+        }
+        w.into()
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.segments("w_max", self.w_max);
+        out.value("k", Unit::Seconds, Some(self.k));
+        out.moment("epoch_start", self.epoch_start);
+        out.segments("w_est", self.w_est);
+        out.segments("cwnd_prior", self.cwnd_prior);
+        self.hystart.probe(out);
+        if let Some(start) = &self.start {
+            start.probe(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::cubic::CubicForm;
+    use crate::cc::shared::HyStart as HyStartAxis;
+    use crate::cc::{TcpParams, stack};
+    use units::Duration;
+
+    fn params() -> TcpParams {
+        TcpParams::preset("linux-6").unwrap().with(|p| p.control.cubic.cubic_form = CubicForm::Rfc9438)
+    }
+
+    #[test]
+    fn k_of_the_sources() {
+        // CableLabs 2012: beta 0.8, W_max 167: K = cbrt(167 * 0.2 / 0.4) = cbrt(83.5) = 4.371 s
+        assert!((k(0.4, 167.0, 0.8 * 167.0) - 4.371).abs() < 1e-3);
+        // RFC 9438, beta 0.7, W_max 100: cbrt(75) = 4.217 s
+        assert!((k(0.4, 100.0, 70.0) - 4.217).abs() < 1e-3);
+    }
+
+    /// One ACK for every segment at round trips of `rtt` until `secs` have passed since the first one.
+    fn run(c: &mut Cubic, w: &mut Window, rtt: f64, secs: f64) {
+        let mut t = 100.0;
+        while t < 100.0 + secs {
+            t += rtt / w.cwnd;
+            let now = Time((t * 1e9) as u64);
+            let srtt = Duration::from_secs_f64(rtt);
+            let s = AckSample { now, credit: 1.0, srtt, cwnd_limited: true, ..AckSample::default() };
+            c.grow(w, &s);
+        }
+    }
+
+    #[test]
+    fn the_window_follows_the_closed_form() {
+        let mut p = params();
+        p.control.shared.hystart = HyStartAxis::Off;
+        p.control.shared.tcp_friendliness = false;
+        let mut c = Cubic::new(&NoParams {}, &stack(&p));
+        let mut w = Window { cwnd: 1000.0, ssthresh: 500.0 };
+        w.ssthresh = c.ssthresh(BETA, w.cwnd);
+        assert_eq!(w.ssthresh, 700.0);
+        w.cwnd = 700.0;
+        // K = cbrt(300 / 0.4) = 9.086 s. The window of a round trip is aimed at W(t + RTT), so at t it is about W(t).
+        for (t, want) in [(3.0, 0.4 * (3.0f64 - 9.0856) * 37.0345 + 1000.0), (9.0856, 1000.0), (12.0, 1009.9)] {
+            let (mut c, mut w) = (c.clone(), w);
+            run(&mut c, &mut w, 0.05, t);
+            assert!((w.cwnd - want).abs() < 2.0, "t {t}: {} for {want}", w.cwnd);
+        }
+    }
+
+    #[test]
+    fn fast_convergence_and_reno_region() {
+        let p = params();
+        let mut c = Cubic::new(&NoParams {}, &stack(&p));
+        assert_eq!(c.ssthresh(BETA, 100.0), 70.0);
+        // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
+        assert_eq!(c.ssthresh(BETA, 70.0), 49.0);
+        assert_eq!(c.w_max, 59.5);
+        // At RTT 1 ms and W 10 the cubic term is negligible: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round up to
+        // the window before (10), then 1. From 7: 5.67 rounds to 10, so after 50 rounds 10 + 44.3 = 54.
+        let mut c = Cubic::new(&NoParams {}, &stack(&p));
+        let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(BETA, 10.0) };
+        run(&mut c, &mut w, 0.001, 0.05);
+        assert!((w.cwnd - 54.3).abs() < 1.5, "{}", w.cwnd);
+    }
+
+    #[test]
+    fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
+        let p = params();
+        let mut c = Cubic::new(&NoParams {}, &stack(&p));
+        c.ssthresh(BETA, 100.0);
+        c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
+        c.begin_epoch(&Window { cwnd: 70.0, ssthresh: 70.0 }, Time(1));
+        assert_eq!((c.k, c.w_max), (0.0, 70.0));
+    }
+}

@@ -1,0 +1,261 @@
+//! Prague by itself, fed with ACKs.
+
+use super::*;
+use crate::cc::control::RateSample;
+use crate::cc::{TcpParams, stack};
+use units::Rng;
+
+const MS: u64 = 1_000_000;
+
+fn params() -> TcpParams {
+    TcpParams::preset("prague").unwrap().with(|p| p.wire.mss = 1500)
+}
+
+fn prague() -> Prague {
+    Prague::new(&params().control.prague, &stack(&params()))
+}
+
+/// One flow at a constant round trip, an ACK for each segment.
+struct Flow {
+    c: Prague,
+    w: Window,
+    una: u64,
+    now: f64,
+    rtt: f64,
+}
+
+impl Flow {
+    /// Out of slow start, at a window of `cwnd`.
+    fn new(cwnd: f64, rtt: f64) -> Self {
+        let mut c = prague();
+        (c.w, c.rounds, c.round_until) = (cwnd, TRANSITION, 1500 * cwnd as u64);
+        Self { c, w: Window { cwnd, ssthresh: 2.0 }, una: 1, now: 1.0, rtt }
+    }
+
+    fn ack(&mut self, marked: bool) {
+        self.una += 1500;
+        self.now += self.rtt / self.c.w;
+        let s = AckSample {
+            now: Time((self.now * 1e9) as u64),
+            una: self.una,
+            next: self.una + 1500 * self.w.cwnd as u64,
+            in_flight: 1500 * self.w.cwnd as u64,
+            srtt: Duration::from_secs_f64(self.rtt),
+            credit: 1.0,
+            segments: 1,
+            ce_packets: u32::from(marked),
+            marked,
+            ecn: true,
+            cwnd_limited: true,
+            ..AckSample::default()
+        };
+        self.c.hear(&s);
+        let d = self.c.on_ack(self.w, &s);
+        self.w.follow(&d);
+    }
+
+    /// Segments in 25 ms, on average over `secs` after a warm-up.
+    fn rate(mut self, secs: f64, mut marks: impl FnMut() -> bool) -> f64 {
+        while self.now < 21.0 {
+            self.ack(marks());
+        }
+        let from = (self.now, self.una);
+        while self.now < from.0 + secs {
+            self.ack(marks());
+        }
+        (self.una - from.1) as f64 / 1500.0 / (self.now - from.0) * 0.025
+    }
+}
+
+fn even(p: f64) -> impl FnMut() -> bool {
+    let mut sum = 0.0;
+    move || {
+        sum += p;
+        let hit = sum >= 1.0;
+        sum -= if hit { 1.0 } else { 0.0 };
+        hit
+    }
+}
+
+#[test]
+fn below_25_ms_the_rate_is_that_of_25_ms() {
+    for p in [0.1, 0.02] {
+        // growth 1 - p per 25 ms against p / 2 of W: W = 2 (1 - p) / p segments in 25 ms, 18 and 98
+        let want = 2.0 * (1.0 - p) / p;
+        for rtt in [0.005, 0.0125, 0.025] {
+            let got = Flow::new(20.0, rtt).rate(60.0, even(p));
+            assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
+        }
+        // at 100 ms the same window in 100 ms: a quarter of the rate
+        let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
+        assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
+        // random marks leave some virtual round trips without: x (1 - (1 - p)^(x/p)) = 2 (1 - p) at x = 2.05 and 2.21
+        let mut rng = Rng::named(3, "marks");
+        let got = Flow::new(20.0, 0.025).rate(300.0, || rng.chance(p));
+        let x = if p == 0.1 { 2.05 } else { 2.21 };
+        assert!((got * p / x - 1.0).abs() < 0.1, "p {p}: {got}");
+    }
+}
+
+#[test]
+fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
+    // 2 (1 - p) / p segments in each round trip of 12.5 ms: twice as many in 25 ms
+    let mut f = Flow::new(20.0, 0.0125);
+    (f.c.transition, f.c.rounds) = (u32::MAX, LATE_TRANSITION);
+    let got = f.rate(60.0, even(0.02));
+    assert!((got / 196.0 - 1.0).abs() < 0.1, "{got}");
+    // late is 500 rounds
+    let p = TcpParams::preset("prague").unwrap().with(|p| p.control.prague.prague_rtt = PragueRtt::ScaledLate);
+    assert_eq!(Prague::new(&p.control.prague, &stack(&p)).transition, 500);
+}
+
+#[test]
+fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
+    // a cut of p / 2 each R (1 + 1 / (p W)), in which (1 - p) (1 + 1 / (p W)) come: x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+    for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
+        let mut f = Flow::new(2.7 / p, 0.05);
+        (f.c.transition, f.c.by_marks) = (u32::MAX, true);
+        let mut rng = Rng::named(5, "marks");
+        // segments in 25 ms are half a round trip's
+        let got = 2.0 * f.rate(600.0, || rng.chance(p));
+        assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
+    }
+    // scaled, a cut counts for 25 ms, too
+    let mut f = Flow::new(20.0, 0.0125);
+    (f.c.by_marks, f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, true, 0.5, TRANSITION);
+    f.ack(true);
+    let cut = f.c.w;
+    assert!((cut - 15.0).abs() < 1e-9, "{cut}");
+    (0..30).for_each(|_| f.ack(true));
+    assert_eq!(f.c.w, cut);
+    (0..60).for_each(|_| f.ack(true));
+    assert!(f.c.w < 0.8 * cut, "{}", f.c.w);
+}
+
+#[test]
+fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
+    let mut f = Flow::new(40.0, 0.05);
+    f.ack(true);
+    // half of 40; the window comes down by one segment per ACK
+    assert_eq!((f.c.w, f.c.alpha, f.w.cwnd, f.w.ssthresh), (20.0, 0.0, 39.0, 39.0));
+    (0..19).for_each(|_| f.ack(true));
+    assert_eq!((f.w.cwnd, f.c.w), (20.0, 20.0));
+    // whole rounds are marked: alpha is 1 - (15/16)^n after n of them; nothing grows, and each round cuts by alpha / 2
+    let before = f.c.alpha;
+    while f.c.alpha < 0.4 {
+        f.ack(true);
+    }
+    assert!(before < 0.2 && f.c.w < 20.0 * (1.0 - 0.2 / 2.0) && f.w.cwnd >= 2.0, "{:?}", f.c);
+}
+
+#[test]
+fn growth_needs_no_rest_and_marked_segments_add_nothing() {
+    // at 12.5 ms F is 1/4: 10 segments at W 10 add 0.25, also right after a cut
+    let mut f = Flow::new(10.0, 0.0125);
+    (f.c.saw_ce, f.c.cut, f.c.round_until) = (true, true, u64::MAX);
+    (0..10).for_each(|_| f.ack(false));
+    assert!((f.c.w - 10.25).abs() < 0.01, "{}", f.c.w);
+    let before = f.c.w;
+    (0..10).for_each(|_| f.ack(true));
+    assert_eq!(f.c.w, before);
+}
+
+#[test]
+fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
+    let mut c = prague();
+    // 1000 segments of 1500 in 20 ms: 75 MB/s, 50 000 a second, 12 in 1/4096 s
+    (c.w, c.rounds) = (1000.0, TRANSITION);
+    let w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
+    c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
+    let d = c.drive(w);
+    assert_eq!((d.pacing_rate, d.quantum), (Some(75e6), 12));
+    // far below ssthresh twice as fast
+    c.pace(&Window { ssthresh: 2001.0, ..w }, 0.0, Time(MS), Duration::from_millis(20));
+    assert_eq!(c.pacing_rate, Some(150e6));
+    // never below 100 kbit/s, whatever the window: W 0.25 in 30 ms
+    c.w = 0.0;
+    c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
+    assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
+    // 1 s: 12 500 bytes are 8.33 segments, for a window of 4; one of 5 stays, and is paced at 100 kbit/s
+    let mut after = |cwnd| {
+        c.w = 3.0;
+        c.pace(&Window { cwnd, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_secs(1));
+        (c.w, c.pacing_rate)
+    };
+    let (small, rate) = after(4.0);
+    assert!((small - 25.0 / 3.0).abs() < 1e-9 && rate == Some(12_500.0), "{small} {rate:?}");
+    assert_eq!(after(5.0), (3.0, Some(12_500.0)));
+    // a loss halves; before slow start has met a mark, too
+    let d = c.on_congestion(Window { cwnd: 9.0, ssthresh: 9.0 }, Congestion::Loss, 9.0);
+    assert_eq!(d.ssthresh, 2.0);
+}
+
+#[test]
+fn marks_take_the_window_down_at_any_round_trip() {
+    // 5 s, in which 100 kbit/s are 42 segments: each round is marked whole, so that alpha goes to 1 and each round halves W until
+    // it is small; then the least rate makes it large for a round
+    let mut f = Flow::new(40.0, 5.0);
+    let mut least = f64::MAX;
+    (0..4000).for_each(|_| {
+        f.ack(true);
+        least = least.min(f.w.cwnd);
+    });
+    assert!(f.c.alpha > 0.99 && least <= 4.0, "alpha {}, cwnd {least}", f.c.alpha);
+}
+
+#[test]
+fn it_grows_unless_the_application_has_no_more() {
+    let rate = |app_limited| RateSample {
+        bytes: 1500,
+        interval: Duration::from_millis(30),
+        prior_delivered: 0,
+        app_limited,
+        rtt_us: Some(30_000),
+        compressed: false,
+        tx_in_flight: 15_000,
+        lost: 0,
+    };
+    let grown = |app_limited| {
+        let mut c = prague();
+        c.w = 10.0;
+        let (srtt, rate) = (Duration::from_millis(30), Some(rate(app_limited)));
+        let s = AckSample { now: Time(MS), credit: 1.0, segments: 1, ecn: true, srtt, rate, ..AckSample::default() };
+        c.hear(&s);
+        c.on_ack(Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
+        c.w
+    };
+    // the window is not what limits it: half of it is in flight
+    assert_eq!((grown(false), grown(true)), (10.1, 10.0));
+}
+
+#[test]
+fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
+    let mut c = prague();
+    let mut sized = |w: f64, ms: u64| {
+        c.w = w;
+        c.size(Duration::from_millis(ms));
+        c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).segment
+    };
+    // 0.4 segments in 10 ms are one in 25 ms, 1500 bytes: two of 750, at 480 kbit/s
+    assert_eq!(sized(0.4, 10), 750);
+    // two in 25 ms, or in 100: full ones, 0.96 Mbit/s
+    assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
+    assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
+    // a marked one of 750 bytes takes half a segment of growth with it
+    let mut f = Flow::new(10.0, 0.025);
+    (f.c.segment, f.c.saw_ce, f.c.cut, f.c.round_until) = (750.0, true, true, u64::MAX);
+    f.ack(true);
+    assert!((f.c.w - 10.05).abs() < 1e-9, "{}", f.c.w);
+}
+
+#[test]
+fn without_accecn_it_is_reno() {
+    let mut c = prague();
+    let mut reno = Reno::new(&NoParams {}, &stack(&params()));
+    let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
+    c.hear(&s);
+    let w = Window { cwnd: 10.0, ssthresh: 5.0 };
+    let d = c.on_ack(w, &s);
+    assert_eq!((d, d.pacing_rate), (reno.on_ack(w, &s), None));
+    assert_eq!(c.on_congestion(w, Congestion::Loss, 10.0).ssthresh, 5.0);
+}

@@ -1,0 +1,55 @@
+//! What several controllers take.
+
+use crate::params::group::{group, no};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Problem;
+
+group! {
+    /// What several controllers take.
+    pub struct SharedParams {
+        /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
+        /// 819/1024 for cubic-2.6.22.
+        pub beta: Option<f64> = None,
+        /// What a CE mark leaves of the window, with reno and cubic, outside slow start: 0.8 or 0.85 (alternative backoff). Absent: as a
+        /// loss.   Source: RFC 8511 §3.
+        pub beta_ecn: Option<f64> = None,
+        /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
+        pub cubic_c: f64 = 0.4,
+        /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
+        pub fast_convergence: bool = true,
+        /// CUBIC never grows slower than Reno would.   Source: RFC 9438 §4.3.
+        pub tcp_friendliness: bool = true,
+        /// Slow start exit.
+        pub hystart: HyStart = HyStart::Hystart,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        if let Some(b) = self.beta
+            && !(0.05..=0.99).contains(&b)
+        {
+            return no("beta", format!("{b} is not valid; expected 0.05 to 0.99"));
+        }
+        if !(self.cubic_c > 0.0 && self.cubic_c <= 100.0) {
+            return no("cubic_c", format!("{} is not valid; expected more than 0, at most 100", self.cubic_c));
+        }
+        Ok(())
+    }
+}
+
+group! {
+    /// Nothing: for a controller that takes nothing, or only what others take, too.
+    pub struct NoParams {}
+}
+
+/// How slow start ends before a loss. CUBIC asks; Reno, too, for `rfc9406`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HyStart {
+    /// By loss or at ssthresh only.
+    Off,
+    /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
+    Hystart,
+    /// HyStart++, in the first slow start only: a slower phase first, and back if round trips fall again.   Source: RFC 9406.
+    Rfc9406,
+}

@@ -1,0 +1,62 @@
+//! A controller with parameters of its own is one file and one line: Vegas, which docs/adding-a-controller.md shows.
+
+mod vegas;
+
+use super::{control, reno, shared, stack};
+use crate::params::TcpParams;
+use crate::params::group::Group;
+use control::{AckSample, Control, Window};
+use declared::{CongestionControl, ControlParams};
+use vegas::{Vegas, VegasParams};
+
+/// What `list.rs` makes of two lines.
+mod declared {
+    use super::super::params::declare;
+    use super::control::{Control, Marks, Needs};
+    use super::shared::SharedParams;
+    use crate::params::group::{group, no};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use units::Problem;
+
+    declare! {
+        /// CUBIC's place as the default.
+        "cubic" Cubic(reno::RenoFlow),
+        /// Vegas: as many segments in the queue as it is told.   Source: Brakmo & Peterson 1995.
+        "vegas" Vegas(vegas::Vegas),
+    }
+}
+
+#[test]
+fn one_line_makes_the_word_and_the_keys() {
+    assert!(ControlParams::KEYS.ends_with(&["vegas_alpha", "vegas_beta"]));
+    let mut p = ControlParams { congestion_control: CongestionControl::Vegas, ..ControlParams::default() };
+    assert_eq!((p.congestion_control.word(), CongestionControl::ALL.len()), ("vegas", 2));
+    assert_eq!(p.needs(), control::Needs::NONE);
+    assert_eq!(p.marks(), control::Marks::USUAL);
+    p.vegas.vegas_alpha = 5.0;
+    let error = p.validate().unwrap_err().to_string();
+    assert_eq!(error, "vegas_alpha: 5 is not valid; expected more than 0, at most vegas_beta (4)");
+    let schema = schemars::schema_for!(ControlParams).to_value();
+    assert_eq!(schema["properties"]["vegas_beta"]["default"], 4.0);
+    assert_eq!(serde_json::to_value(&p).unwrap()["vegas_alpha"], 5.0);
+}
+
+#[test]
+fn the_queue_holds_between_alpha_and_beta() {
+    // 100 segments fit into the path at 100 ms; a window of 100 + q has a round trip of 100 + q ms: diff is q
+    let window = |alpha: f64, beta: f64, from: f64| {
+        let own = VegasParams { vegas_alpha: alpha, vegas_beta: beta };
+        let mut c = Vegas::new(&own, &stack(&TcpParams::default()));
+        let mut w = Window { cwnd: from, ssthresh: from };
+        let ack = |rtt_us| AckSample { round_ended: true, rtt_us: Some(rtt_us), ..AckSample::default() };
+        c.on_ack(w, &ack(100_000));
+        for _ in 0..100 {
+            let rtt_us = 1000.0 * w.cwnd.max(100.0);
+            w.follow(&c.on_ack(w, &ack(rtt_us as u32)));
+        }
+        w.cwnd
+    };
+    assert_eq!((window(2.0, 4.0, 60.0), window(2.0, 4.0, 140.0)), (102.0, 104.0));
+    assert_eq!((window(8.0, 9.0, 60.0), window(8.0, 9.0, 140.0)), (108.0, 109.0));
+}

@@ -1,0 +1,76 @@
+//! Vegas: as many segments in the queue as it is told.
+//!
+//! ```text
+//! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT: the least of the round, base: the least of all
+//!                     diff < vegas_alpha: cwnd + 1;  diff > vegas_beta: cwnd - 1;  congestion, and growth before it: Reno's
+//! ```
+//!
+//! Source: Brakmo & Peterson 1995.
+//! Departs: slow start ends by a loss or where diff exceeds vegas_beta, and doubles every round trip, not every other.
+
+use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
+use super::reno::Reno;
+use super::shared::NoParams;
+use crate::params::group::{group, no};
+use packet::Reading;
+use units::Problem;
+
+group! {
+    /// What Vegas takes.
+    pub struct VegasParams {
+        /// Least segments that Vegas keeps in the queue.
+        pub vegas_alpha: f64 = 2.0,
+        /// Most segments that Vegas keeps in the queue.
+        pub vegas_beta: f64 = 4.0,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        let (least, most) = (self.vegas_alpha, self.vegas_beta);
+        if !(least > 0.0 && least <= most && most.is_finite()) {
+            return no("vegas_alpha", format!("{least} is not valid; expected more than 0, at most vegas_beta ({most})"));
+        }
+        Ok(())
+    }
+}
+
+/// State of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Vegas {
+    p: VegasParams,
+    reno: Reno,
+    /// Least round trips, microseconds: of all, and of this round.
+    base: u32,
+    round: u32,
+}
+
+impl Control for Vegas {
+    type Params = VegasParams;
+
+    fn new(own: &VegasParams, stack: &Stack<'_>) -> Self {
+        Self { p: own.clone(), reno: Reno::new(&NoParams {}, stack), base: u32::MAX, round: u32::MAX }
+    }
+
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        self.round = self.round.min(s.rtt_us.unwrap_or(u32::MAX));
+        self.base = self.base.min(self.round);
+        if s.round_ended && self.round < u32::MAX {
+            let rtt = f64::from(std::mem::replace(&mut self.round, u32::MAX));
+            let diff = w.cwnd * (rtt - f64::from(self.base)) / rtt;
+            if diff > self.p.vegas_beta {
+                w.ssthresh = w.ssthresh.min(w.cwnd);
+                w.cwnd = (w.cwnd - 1.0).max(2.0);
+            } else if diff < self.p.vegas_alpha && !w.slow_start() {
+                w.cwnd += 1.0;
+            }
+        }
+        if w.slow_start() { self.reno.on_ack(w, s) } else { w.into() }
+    }
+
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        self.reno.on_congestion(w, kind, base)
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        out.micros("base_rtt", Some(self.base).filter(|us| *us < u32::MAX));
+    }
+}

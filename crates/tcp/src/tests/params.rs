@@ -1,0 +1,74 @@
+//! Stacks by name and by table, and the sizes that they have.
+
+use super::names::*;
+use super::preset;
+use packet::Flags;
+use units::Duration;
+
+#[test]
+fn presets_are_valid_and_round_trip() {
+    for (name, doc) in PRESETS {
+        let p = preset(name);
+        p.validate().unwrap();
+        assert!(!doc.is_empty());
+        let text = serde_json::to_string(&p).unwrap();
+        assert_eq!(serde_json::from_str::<TcpParams>(&text).unwrap(), p);
+    }
+    assert!(TcpParams::preset("vegas").is_none());
+    assert!(serde_json::from_str::<TcpParams>("{\"mms\": 3}").is_err());
+    let p: TcpParams = serde_json::from_str("{\"congestion_control\": \"cubic-2.6.22\", \"min_rto\": \"1s\"}").unwrap();
+    let e = p.clone().with(|p| p.wire.mss = 0).validate().unwrap_err();
+    assert_eq!(e.path, "mss");
+    let e = p.with(|p| p.rto.max_rto = Duration::from_millis(1)).validate().unwrap_err();
+    assert_eq!(e.path, "max_rto");
+    // what only RACK can take back is refused with another detection
+    let p = preset("linux-6").with(|p| p.detection.loss_detection = LossDetection::Dupthresh);
+    let e = p.validate().unwrap_err();
+    let needs = "is not valid with loss_detection = \"dupthresh\": it needs \"rack-tlp\"; expected";
+    assert_eq!((e.path.as_str(), e.message), ("undo", format!("\"linux\" {needs} undo = \"none\"")));
+    let p = p.with(|p| p.detection.undo = Undo::None);
+    let e = p.validate().unwrap_err();
+    assert_eq!((e.path.as_str(), e.message), ("frto", format!("true {needs} frto = false")));
+    p.with(|p| p.detection.frto = false).validate().unwrap();
+}
+
+#[test]
+fn wire_sizes_of_the_sources() {
+    // CableLabs 2012: SYN and ACK 50 B with ns-2's ten bytes of time stamps; Agent/TCP/Linux with them: 1510 (measured in ns-2 2.35)
+    let full = preset("ns2-fulltcp-sack");
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
+    let data = Segment { len: 1460, ..Segment::default() };
+    assert_eq!((full.wire.packet_size(&syn), full.wire.packet_size(&ack)), (50, 50));
+    let cubic = preset("ns2-cubic-2.6.22");
+    assert_eq!(cubic.wire.packet_size(&data), 1510);
+    let reno = preset("ns2-reno");
+    assert_eq!((reno.wire.packet_size(&data), reno.wire.packet_size(&ack)), (1500, 40));
+    // Linux: SYN 60, ACK 52, data 1500, ACK with one SACK block 64
+    let linux = preset("linux-6");
+    assert_eq!((linux.wire.packet_size(&syn), linux.wire.packet_size(&ack)), (60, 52));
+    assert_eq!(linux.wire.packet_size(&Segment { len: 1448, ..data }), 1500);
+    let mut sack = ack;
+    sack.sack.push(SackBlock { start: 1, end: 2 });
+    assert_eq!(linux.wire.packet_size(&sack), 64);
+}
+
+#[test]
+fn initial_windows() {
+    // RFC 3390: MSS 1460 -> 4380 / 1460 = 3; RFC 5681: 3; RFC 6928: 10; small MSS 536: RFC 3390 gives 4
+    let w = |iw, mss| {
+        preset("rfc")
+            .with(|p| {
+                p.opening.initial_window = iw;
+                p.wire.mss = mss;
+            })
+            .initial_window_segments()
+    };
+    assert_eq!(w(InitialWindow::Rfc3390, 1460), 3.0);
+    assert_eq!(w(InitialWindow::Rfc3390, 536), 4.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 1460), 3.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 536), 4.0);
+    assert_eq!(w(InitialWindow::Rfc5681, 4000), 2.0);
+    assert_eq!(w(InitialWindow::Rfc6928, 1460), 10.0);
+    assert_eq!(w(InitialWindow::Rfc6928, 9000), 2.0);
+}
