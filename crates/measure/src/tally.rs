@@ -2,8 +2,14 @@
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
+mod counts;
+mod row;
+
+pub use counts::{Counts, Known, ReceiverCounts, SenderCounts};
+pub use row::{Direction, Model, ModelSeries, Row, RowSeries, Window};
+
 use crate::emodel::Codec;
-use crate::{Channel, FileDone, Files, Histogram, Jitter, PageLoads, Probes, Series, VoipMeter};
+use crate::{FileDone, Files, Histogram, Jitter, PageLoads, Probes, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
@@ -13,204 +19,6 @@ const ROWS_WITH_SERIES: usize = 32;
 
 /// Most SYNs whose moments are kept: those of several hundred pages.
 const SYNS_KEPT: usize = 65_536;
-
-/// What has arrived at one end of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverCounts {
-    /// Packets that arrived.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
-    /// Payload that arrived in order.
-    pub goodput_bytes: u64,
-}
-
-/// What one end of a connection did as a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounts {
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Times that it entered fast recovery.
-    pub fast_recoveries: u64,
-    /// Its packets that ACKs told to have been CE-marked.
-    pub ce_packets: u64,
-}
-
-/// What senders tell of themselves: a kernel keeps some of it to itself, and what is unknown is null, not 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Retransmission timeouts.
-    pub timeouts: bool,
-    /// Entries into fast recovery.
-    pub fast_recoveries: bool,
-    /// CE marks: a stack has ECN, and tells. Without it there is no column of them.
-    pub ce_packets: bool,
-}
-
-impl Default for Known {
-    fn default() -> Self {
-        Self { timeouts: true, fast_recoveries: true, ce_packets: false }
-    }
-}
-
-/// The state of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Congestion window, bytes.
-    pub cwnd_bytes: u64,
-    /// Slow start threshold, bytes; `u64::MAX` while it is infinite.
-    pub ssthresh_bytes: u64,
-    /// Smoothed round trip; zero before the first sample.
-    pub srtt: Duration,
-    /// What the controller believes of the path, if it models one and has seen a rate.
-    pub model: Option<Model>,
-}
-
-/// What a controller that models the path (BBR) believes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
-    /// Its phase, an index into [`Model::MODES`].
-    pub mode: u8,
-    /// Payload bits per second at which segments leave.
-    pub pacing_bps: u64,
-    /// Estimated bandwidth of the bottleneck, payload bits per second.
-    pub btl_bw_bps: u64,
-    /// Estimated round-trip propagation; zero before the first sample.
-    pub rt_prop: Duration,
-}
-
-impl Model {
-    /// Names of the phases of BBR version 1.
-    pub(crate) const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
-}
-
-/// What is counted of one direction of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Packets that arrived at the end host.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
-    /// Payload that arrived in order.
-    pub goodput_bytes: u64,
-    /// Packets dropped on the way, in queues or on links.
-    pub dropped: u64,
-    /// Segments that its sender sent again.
-    pub retransmits: u64,
-    /// Retransmission timeouts of its sender.
-    pub timeouts: u64,
-    /// Times that its sender entered fast recovery.
-    pub fast_recoveries: u64,
-    /// Packets that its sender was told to have been CE-marked.
-    pub ce_packets: u64,
-}
-
-impl Counts {
-    /// What has arrived at the far end.
-    fn received(&mut self, receiver: ReceiverCounts) {
-        self.packets += receiver.packets;
-        self.wire_bytes += receiver.wire_bytes;
-        self.goodput_bytes += receiver.goodput_bytes;
-    }
-
-    /// What the near end did as its sender.
-    fn sent(&mut self, sender: SenderCounts) {
-        self.retransmits += sender.retransmits;
-        self.timeouts += sender.timeouts;
-        self.fast_recoveries += sender.fast_recoveries;
-        self.ce_packets += sender.ce_packets;
-    }
-
-    /// What was counted since `before`.
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            packets: self.packets - before.packets,
-            wire_bytes: self.wire_bytes - before.wire_bytes,
-            goodput_bytes: self.goodput_bytes - before.goodput_bytes,
-            dropped: self.dropped - before.dropped,
-            retransmits: self.retransmits - before.retransmits,
-            timeouts: self.timeouts - before.timeouts,
-            fast_recoveries: self.fast_recoveries - before.fast_recoveries,
-            ce_packets: self.ce_packets - before.ce_packets,
-        }
-    }
-}
-
-/// One direction of a flow.
-#[derive(Clone, Debug, Default)]
-pub struct Direction {
-    /// What was counted in the whole run.
-    pub total: Counts,
-    /// What had been counted when the warm-up ended, if that was anything.
-    pub before: Option<Box<Counts>>,
-    /// Rates and windows over time.
-    pub series: Option<Box<RowSeries>>,
-}
-
-impl Direction {
-    /// What was counted since the warm-up ended.
-    pub(crate) fn counts(&self) -> Counts {
-        self.before.as_deref().map_or(self.total, |before| self.total.since(before))
-    }
-}
-
-/// A direction over time.
-#[derive(Clone, Debug)]
-pub struct RowSeries {
-    /// Bytes on the wire that arrived in each bin.
-    pub wire: Series,
-    /// Payload that arrived in order in each bin.
-    pub goodput: Series,
-    /// The sender's congestion window at the end of each bin, bytes.
-    pub cwnd: Series,
-    /// Its slow start threshold, bytes.
-    pub ssthresh: Series,
-    /// Its smoothed round-trip time, ns.
-    pub srtt: Series,
-    /// Mean one-way delay of the packets with payload that arrived in each bin, ns.
-    pub delay: Series,
-    /// The greatest of them, ns.
-    pub delay_max: Series,
-    /// Packets dropped on the way in each bin.
-    pub dropped: Series,
-    /// What a controller that models the path believed; made when one first speaks.
-    pub model: Option<Box<ModelSeries>>,
-    /// The run's length and that of a bin.
-    span: (Duration, Duration),
-}
-
-/// The beliefs of BBR at the end of each bin.
-#[derive(Clone, Debug)]
-pub struct ModelSeries {
-    /// Number of the mode (see [`Model::MODES`]).
-    pub mode: Series,
-    /// Pacing rate, payload bits per second.
-    pub pacing: Series,
-    /// Bottleneck bandwidth, payload bits per second.
-    pub btl_bw: Series,
-    /// Round-trip propagation, ns.
-    pub rt_prop: Series,
-}
-
-impl ModelSeries {
-    fn new((duration, bin): (Duration, Duration)) -> Option<Box<Self>> {
-        let series = || Series::new(Channel::Last, Time::ZERO, bin, duration).ok();
-        Some(Box::new(Self { mode: series()?, pacing: series()?, btl_bw: series()?, rt_prop: series()? }))
-    }
-}
-
-/// One flow: a long transfer, or all connections of an application that opens many.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// The application.
-    pub app: u16,
-    /// Its latest connection, whose windows go into the series.
-    pub latest: FlowId,
-    /// Forward and back.
-    pub directions: [Direction; 2],
-}
 
 /// An application.
 #[derive(Clone, Debug)]
@@ -277,24 +85,6 @@ pub struct Tally {
     pub known: Known,
     /// [`Tally::begin`] has been called.
     pub begun: bool,
-}
-
-impl RowSeries {
-    fn new(duration: Duration, bin: Duration) -> Result<Self, Problem> {
-        let series = |channel| Series::new(channel, Time::ZERO, bin, duration);
-        Ok(Self {
-            wire: series(Channel::Sum)?,
-            goodput: series(Channel::Sum)?,
-            cwnd: series(Channel::Last)?,
-            ssthresh: series(Channel::Last)?,
-            srtt: series(Channel::Last)?,
-            delay: series(Channel::Mean)?,
-            delay_max: series(Channel::Max)?,
-            dropped: series(Channel::Sum)?,
-            model: None,
-            span: (duration, bin),
-        })
-    }
 }
 
 impl Tally {
@@ -475,23 +265,7 @@ impl Tally {
     /// The sender's state at the end of a bin.
     pub fn sample(&mut self, row: u32, direction: usize, bin_end: Time, window: Window) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
-            let within = bin_end - Duration::from_nanos(1);
-            series.cwnd.put(within, window.cwnd_bytes);
-            series.ssthresh.put(within, window.ssthresh_bytes);
-            if !window.srtt.is_zero() {
-                series.srtt.put(within, window.srtt.0);
-            }
-            if let Some(model) = window.model {
-                if series.model.is_none() {
-                    series.model = ModelSeries::new(series.span);
-                }
-                if let Some(m) = &mut series.model {
-                    m.mode.put(within, model.mode.into());
-                    m.pacing.put(within, model.pacing_bps);
-                    m.btl_bw.put(within, model.btl_bw_bps);
-                    m.rt_prop.put(within, model.rt_prop.0);
-                }
-            }
+            series.sample(bin_end - Duration::from_nanos(1), window);
         }
     }
 }

@@ -7,8 +7,10 @@
 
 mod facts;
 pub mod pcap;
+mod sink;
 pub mod trace;
 
 #[cfg(test)]
 pub(crate) use facts::samples;
-pub use facts::{LinkEnd, LinkId, Mask, Passing, Probed, Record, Sink, Subject, Tape, Whose};
+pub use facts::{LinkEnd, LinkId, Mask, Passing, Probed, Record, Subject, Whose};
+pub use sink::{Sink, Tape};

@@ -7,8 +7,10 @@
 //! What load adds, and its grade: `graded.rs`.
 
 use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
+use crate::files::FileSummary;
+use crate::pages::PageSummary;
 use crate::tally::{AppTally, Counts, Row};
-use crate::{Histogram, VoipMeter, class, jain, variation};
+use crate::{Histogram, Probes, VoipMeter, class, jain, variation};
 use packet::{DropReason, OpportunityCounts};
 use serde_json::{Map, Value, json};
 use units::Duration;
@@ -57,6 +59,29 @@ fn late_json(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
     let late = arrived * (1.0 - delay.share_at_most(least + late_after));
     let percent = |n: f64| (settled > 0.0).then(|| 100.0 * n / settled);
     json!({ "lost_percent": percent(dropped as f64), "late_percent": percent(late.max(0.0)) })
+}
+
+/// Files or messages, and how long they took.
+fn files_json(files: &FileSummary) -> Value {
+    json!({
+        "done": files.count, "exact": files.exact, "mean_s": files.mean.map(Duration::secs),
+        "median_s": files.median.map(Duration::secs), "p95_s": files.p95.map(Duration::secs),
+        "p99_s": files.p99.map(Duration::secs), "p99_9_s": files.p99_9.map(Duration::secs),
+        "max_s": files.max.map(Duration::secs), "cv": files.cv,
+    })
+}
+
+/// Page loads.
+fn web_json(pages: &PageSummary) -> Value {
+    json!({
+        "pages": pages.count, "abandoned": pages.abandoned,
+        "page_load_s": {
+            "median": pages.median.map(Duration::secs), "mad": pages.mad.map(Duration::secs),
+            "mean": pages.mean.map(Duration::secs), "p95": pages.p95.map(Duration::secs),
+            "p99": pages.p99.map(Duration::secs), "p99_9": pages.p99_9.map(Duration::secs), "cv": pages.cv,
+            "min": pages.min.map(Duration::secs), "max": pages.max.map(Duration::secs),
+        },
+    })
 }
 
 /// What a service flow was granted in `time`, and what of it nobody used: against the grants, and against the `capacity` in bits that
@@ -179,20 +204,7 @@ impl Account<'_> {
         if self.tally.known.ce_packets {
             v["ce_packets"] = json!(both(|d| d.ce_packets));
         }
-        let flows: Vec<u64> = rows.iter().map(goodput).collect();
-        if let Some(index) = fairness(&flows) {
-            let index = app.greedy.then_some(index);
-            let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));
-            v["fairness"] = json!(index);
-            let mean = mbit(flows.iter().sum(), self.measured()) / flows.len() as f64;
-            v["flow_goodput_mbit"] = json!({
-                "min": rate(flows.iter().min()), "mean": mean, "max": rate(flows.iter().max()), "cv": variation(&flows),
-            });
-            if flows.len() <= EACH {
-                let each = flows.iter().enumerate().map(|(flow, bytes)| (flow.to_string(), json!(rate(Some(bytes)))));
-                v["flow_goodput_mbit"]["each"] = each.collect();
-            }
-        }
+        self.add_flows(app, &mut v);
         let sent = app.datagrams - app.datagrams_before;
         if app.datagrams > 0 {
             v["datagrams_sent"] = sent.into();
@@ -201,12 +213,7 @@ impl Account<'_> {
         }
         let files = app.files.summary();
         if files.count > 0 {
-            v["files"] = json!({
-                "done": files.count, "exact": files.exact, "mean_s": files.mean.map(Duration::secs),
-                "median_s": files.median.map(Duration::secs), "p95_s": files.p95.map(Duration::secs),
-                "p99_s": files.p99.map(Duration::secs), "p99_9_s": files.p99_9.map(Duration::secs),
-                "max_s": files.max.map(Duration::secs), "cv": files.cv,
-            });
+            v["files"] = files_json(&files);
         }
         for (stream, (name, voip)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
             // both speakers send at the same moments
@@ -219,21 +226,7 @@ impl Account<'_> {
             v[app.kind] = json!({ "up": way(0), "down": way(1) });
         }
         if let Some(probes) = &app.probes {
-            let judged = self.grading.judge(probes);
-            // a probe that is still on its way at the end is neither answered nor lost
-            let (answered, lost) = (probes.rtt().count(), both(|d| d.dropped));
-            v["ping"] = json!({
-                "sent": probes.count(), "answered": answered, "lost": lost,
-                "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(probes.rtt()),
-                "induced_ms": ms(judged.added), "induced_p99_ms": ms(judged.p99), "grade": judged.grade,
-            });
-        }
-        if let Some(probes) = app.probes.as_ref().filter(|_| app.one_by_one) {
-            let over_time = |p: f64| ms(probes.rtt().percentile_of_time(p));
-            v["ping"]["rtt_over_time_ms"] = json!({
-                "mean": ms(probes.rtt().mean_of_time()), "p50": over_time(50.0), "p95": over_time(95.0),
-                "p99": over_time(99.0), "p99_9": over_time(99.9), "p99_99": over_time(99.99),
-            });
+            v["ping"] = self.ping_json(probes, both(|d| d.dropped), app.one_by_one);
         }
         if let Some(figures) = self.figures.get(i).filter(|f| !f.is_empty()) {
             v[app.kind] = figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
@@ -245,17 +238,43 @@ impl Account<'_> {
             }
         }
         if let Some(pages) = &app.pages {
-            let s = pages.summary();
-            v["web"] = json!({
-                "pages": s.count, "abandoned": s.abandoned,
-                "page_load_s": {
-                    "median": s.median.map(Duration::secs), "mad": s.mad.map(Duration::secs),
-                    "mean": s.mean.map(Duration::secs), "p95": s.p95.map(Duration::secs),
-                    "p99": s.p99.map(Duration::secs), "p99_9": s.p99_9.map(Duration::secs), "cv": s.cv,
-                    "min": s.min.map(Duration::secs), "max": s.max.map(Duration::secs),
-                },
-            });
+            v["web"] = web_json(&pages.summary());
         }
         v
+    }
+
+    /// What each flow of an application achieved, where there are several.
+    fn add_flows(&self, app: &AppTally, v: &mut Value) {
+        let flows: Vec<u64> = self.rows(app).iter().map(goodput).collect();
+        let Some(index) = fairness(&flows) else { return };
+        let rate = |bytes: Option<&u64>| bytes.map(|b| mbit(*b, self.measured()));
+        v["fairness"] = json!(app.greedy.then_some(index));
+        let mean = mbit(flows.iter().sum(), self.measured()) / flows.len() as f64;
+        v["flow_goodput_mbit"] = json!({
+            "min": rate(flows.iter().min()), "mean": mean, "max": rate(flows.iter().max()), "cv": variation(&flows),
+        });
+        if flows.len() <= EACH {
+            let each = flows.iter().enumerate().map(|(flow, bytes)| (flow.to_string(), json!(rate(Some(bytes)))));
+            v["flow_goodput_mbit"]["each"] = each.collect();
+        }
+    }
+
+    /// Echo requests, of which so many were lost: one that is still on its way at the end is neither answered nor lost.
+    fn ping_json(&self, probes: &Probes, lost: u64, one_by_one: bool) -> Value {
+        let (judged, rtt) = (self.grading.judge(probes), probes.rtt());
+        let answered = rtt.count();
+        let mut ping = json!({
+            "sent": probes.count(), "answered": answered, "lost": lost,
+            "lost_percent": 100.0 * lost as f64 / (answered + lost) as f64, "rtt_ms": delay_json(rtt),
+            "induced_ms": ms(judged.added), "induced_p99_ms": ms(judged.p99), "grade": judged.grade,
+        });
+        if one_by_one {
+            let over_time = |p: f64| ms(rtt.percentile_of_time(p));
+            ping["rtt_over_time_ms"] = json!({
+                "mean": ms(rtt.mean_of_time()), "p50": over_time(50.0), "p95": over_time(95.0),
+                "p99": over_time(99.0), "p99_9": over_time(99.9), "p99_99": over_time(99.99),
+            });
+        }
+        ping
     }
 }

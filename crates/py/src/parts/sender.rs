@@ -1,0 +1,219 @@
+//! One TCP sender by hand.
+
+use crate::refuse;
+use packet::Flags;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use scenario::read;
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, Stats, TcpParams};
+use units::{Duration, Problem, Time};
+
+/// A segment that a sender put on the wire.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+#[derive(Clone)]
+pub(crate) struct SentSegment {
+    /// First payload byte in the stream; the stream starts at 1.
+    seq: u64,
+    /// Payload bytes.
+    length: u32,
+    /// Bytes on the wire.
+    size: u16,
+    /// Whether part of it was sent before.
+    retransmission: bool,
+}
+
+#[pymethods]
+impl SentSegment {
+    fn __repr__(&self) -> String {
+        let again = if self.retransmission { ", retransmission" } else { "" };
+        format!("SentSegment(seq={}, length={}{again})", self.seq, self.length)
+    }
+}
+
+/// Keeps segments.
+struct Outbox<'a> {
+    stack: &'a TcpParams,
+    sent: Vec<SentSegment>,
+}
+
+impl Io for Outbox<'_> {
+    fn send(&mut self, segment: &Segment) {
+        let Segment { seq, len, retransmission, .. } = *segment;
+        self.sent.push(SentSegment { seq, length: len, size: self.stack.wire.packet_size(segment), retransmission });
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+/// A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
+///
+/// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
+/// `rtt` is the round trip that its handshake measured ("100ms"); without it the sender knows none before the first ACK, and
+/// RACK's reordering window is 0. Others are measured from send times (Karn's rule), so ACKs need no time stamps. Times are
+/// nanoseconds.
+#[pyclass(module = "bloatlab._core")]
+pub(crate) struct TcpSender {
+    stack: TcpParams,
+    end: Endpoint,
+    now: Time,
+}
+
+impl TcpSender {
+    fn stats(&self) -> Stats {
+        self.end.stats()
+    }
+
+    fn call(
+        &mut self,
+        time_ns: u64,
+        act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Outbox<'_>),
+    ) -> PyResult<Vec<SentSegment>> {
+        if time_ns < self.now.0 {
+            let message = format!("time {time_ns} ns lies before the last call at {} ns", self.now.0);
+            return Err(PyValueError::new_err(message));
+        }
+        self.now = Time(time_ns);
+        let mut out = Outbox { stack: &self.stack, sent: Vec::new() };
+        act(&mut self.end, &self.stack, self.now, &mut out);
+        Ok(out.sent)
+    }
+}
+
+#[pymethods]
+impl TcpSender {
+    #[new]
+    #[pyo3(signature = (stack="{\"preset\": \"linux-6\"}", rtt=None))]
+    fn new(stack: &str, rtt: Option<&str>) -> PyResult<Self> {
+        let wrong = |p: Problem| refuse("tcp", &[p]);
+        let rtt: Option<Duration> = rtt
+            .map(str::parse)
+            .transpose()
+            .map_err(|e: units::ParseError| wrong(Problem::new("rtt", e.to_string())))?;
+        if rtt.is_some_and(|rtt| rtt.is_zero() || rtt > Duration::from_secs(60)) {
+            return Err(wrong(Problem::new("rtt", "expected more than 0s and at most 60s, or None")));
+        }
+        let own: scenario::Stack =
+            read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
+        let mut stack = own.resolve().map_err(wrong)?;
+        stack.validate().map_err(wrong)?;
+        stack.opening.handshake = false;
+        // it has no host that could hold back what it sends
+        stack.pacing.tsq = false;
+        stack.wire.timestamps = false;
+        let mut end = Endpoint::new(&stack, stack.receiver.most_window());
+        if let Some(rtt) = rtt {
+            end.assume_round_trip(&stack, Time::ZERO, rtt);
+        }
+        let mut sender = Self { stack, end, now: Time::ZERO };
+        sender.call(0, |end, stack, now, out| end.connect(stack, now, out))?;
+        Ok(sender)
+    }
+
+    /// Gives it `bytes` more to send; returns the segments that leave at once.
+    fn write(&mut self, time_ns: u64, bytes: u64) -> PyResult<Vec<SentSegment>> {
+        self.call(time_ns, |end, stack, now, out| end.write(stack, now, bytes, out))
+    }
+
+    /// An ACK arrives: everything below `number` has been received, and the blocks `sack` (start, end) above it.
+    /// `ece` is the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
+    #[pyo3(signature = (time_ns, number, sack=Vec::new(), ece=false))]
+    fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>, ece: bool) -> PyResult<Vec<SentSegment>> {
+        let mut blocks = SackBlocks::NONE;
+        for (start, end) in sack {
+            if start >= end {
+                return Err(PyValueError::new_err(format!(
+                    "a SACK block ends after it starts, unlike ({start}, {end})"
+                )));
+            }
+            blocks.push(SackBlock { start, end });
+        }
+        let mut flags = if blocks.is_empty() { Flags::PURE_ACK } else { Flags::PURE_ACK.with(Flags::SACK) };
+        if ece {
+            flags = flags.with(Flags::ECE);
+        }
+        let segment = Segment { ack: number, has_ack: true, flags, sack: blocks, ..Segment::default() };
+        self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
+    }
+
+    /// Lets its timer happen, if it is due; returns the segments that leave.
+    fn timer(&mut self, time_ns: u64) -> PyResult<Vec<SentSegment>> {
+        self.call(time_ns, |end, stack, now, out| end.on_timer(stack, now, out))
+    }
+
+    /// When its timer is due, ns; `None` if none runs.
+    #[getter]
+    fn deadline_ns(&self) -> Option<u64> {
+        Some(self.end.deadline()).filter(|t| *t != Time::NEVER).map(|t| t.0)
+    }
+
+    /// Congestion window, bytes.
+    #[getter]
+    fn cwnd_bytes(&self) -> u64 {
+        self.end.probe(&self.stack).cwnd_bytes
+    }
+
+    /// Slow start threshold, bytes; `None` while it is infinite.
+    #[getter]
+    fn ssthresh_bytes(&self) -> Option<u64> {
+        Some(self.end.probe(&self.stack).ssthresh_bytes).filter(|s| *s != u64::MAX)
+    }
+
+    /// Bytes believed to be in the network.
+    #[getter]
+    fn in_flight_bytes(&self) -> u64 {
+        self.end.probe(&self.stack).in_flight
+    }
+
+    /// Smoothed round-trip time, ms; 0 before the first sample.
+    #[getter]
+    fn srtt_ms(&self) -> f64 {
+        self.end.probe(&self.stack).srtt.millis()
+    }
+
+    /// Retransmission timeout, ms, backoff included.
+    #[getter]
+    fn rto_ms(&self) -> f64 {
+        self.end.probe(&self.stack).rto.millis()
+    }
+
+    /// Congestion state: `"open"`, `"cwr"` (reducing after an ECN echo), `"recovery"` (fast recovery) or `"loss"` (after a timeout).
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.end.probe(&self.stack).state.word()
+    }
+
+    /// Segments taken for lost and not acknowledged since, sent again or not.
+    #[getter]
+    fn lost_segments(&self) -> u32 {
+        self.end.lost_segments()
+    }
+
+    /// Segments sent again so far.
+    #[getter]
+    fn retransmits(&self) -> u32 {
+        self.stats().retransmits
+    }
+
+    /// Retransmission timeouts so far.
+    #[getter]
+    fn timeouts(&self) -> u32 {
+        self.stats().timeouts
+    }
+
+    /// Fast recoveries so far.
+    #[getter]
+    fn fast_recoveries(&self) -> u32 {
+        self.stats().fast_recoveries
+    }
+
+    /// Reductions so far that answered an ECN echo.
+    #[getter]
+    fn ecn_reductions(&self) -> u32 {
+        self.stats().ecn_reductions
+    }
+
+    /// Largest payload of a segment, bytes.
+    #[getter]
+    fn mss(&self) -> u32 {
+        self.stack.wire.mss
+    }
+}
