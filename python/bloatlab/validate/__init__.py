@@ -8,19 +8,17 @@ from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.sweep import Point, sweep
 from bloatlab.sweep.watch import Watch
-from bloatlab.validate.build import build, queue_of
+from bloatlab.validate.build import build
 from bloatlab.validate.explanations import explanations
 from bloatlab.validate.judge import Judged, Validated, judge
 from bloatlab.validate.measure import measure
 from bloatlab.validate.queues import NotSupportedError
 from bloatlab.validate.reference import Entry, NoReferenceError, load, public
-from bloatlab.validate.tc import TcError
 
 __all__ = [
     "Entry",
     "Judged",
     "NoReferenceError",
-    "TcError",
     "Validated",
     "build",
     "load",
@@ -44,7 +42,7 @@ def validate(
     for index, entry in enumerate(entries):
         try:
             points += [Point(index, build(entry, seed, sets), seed) for seed in range(1, seeds + 1)]
-        except (NotSupportedError, TcError) as error:
+        except NotSupportedError as error:
             refused[index] = str(error)
 
     def reduce(point: Point[int], result: Result) -> dict[str, float]:
@@ -58,5 +56,5 @@ def validate(
             found.append(Judged(entry, [], unsupported=refused[index]))
             continue
         by_seed = [row for point, row in zip(points, rows, strict=True) if point.key == index]
-        found.append(Judged(entry, judge(entry, by_seed, explained), queue_of(entry).remark))
+        found.append(Judged(entry, judge(entry, by_seed, explained)))
     return Validated(found, seeds)

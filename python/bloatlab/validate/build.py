@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, ScenarioDict, from_dict
-from bloatlab.validate.queues import NotSupportedError, Translated, translate
+from bloatlab.validate.queues import NotSupportedError, queue_of, shapes
 from bloatlab.validate.reference import Entry, Flows, Udp
-from bloatlab.validate.tc import Qdisc, parse
 
 UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
@@ -25,6 +24,8 @@ ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
 MSS, TCP_HEADER = 1448, 54
 ACCECN_OPTION = 12
+#: A full segment on the wire, without the frame's checksum.
+FRAME = 1514
 #: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
@@ -79,11 +80,6 @@ def udp_name(index: int) -> str:
     return f"udp{index}"
 
 
-def queue_of(entry: Entry) -> Translated:
-    """The discipline under test. Raises `NotSupportedError`, or `TcError` for a text that tc would refuse."""
-    return translate(parse(entry.qdisc), entry.rate_bps)
-
-
 def of_law(metric: str) -> bool:
     """Whether a metric is of the discipline's inner state, which only a trace tells."""
     return metric.startswith("head_age_") or metric == "prob_mean"
@@ -117,7 +113,8 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
     if entry.rest.get("tso", 0) not in {0, 1}:
         raise NotSupportedError(f"tso {str(entry.rest['tso'])[:40]}")
-    if "h1_qdisc" in entry.rest and _own_qdisc(entry).kind not in {"fq", "pfifo"}:
+    own = str(entry.rest.get("h1_qdisc", "fq"))
+    if own != "fq" and (own.split()[:1] != ["pfifo"] or not queue_of(own, ACCESS_BPS)):
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
@@ -126,14 +123,13 @@ _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc"
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
-    """The validated scenario of one run. Raises `NotSupportedError`, `TcError`, or `ScenarioError` (of `sets`)."""
+    """The validated scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
     check(entry)
-    queue = queue_of(entry).queue
     data: ScenarioDict = {
         "name": entry.name,
         "seed": seed,
         "duration": _time(entry.duration_s),
-        "link": _links(entry, queue, shaped=not parse(entry.qdisc).root),
+        "link": _links(entry),
         "start_spread": "0s",
         "app": _apps(entry, seed),
         "tcp": {f"kernel{g}": _stack(entry, flows) for g, flows in enumerate(entry.flows)},
@@ -149,10 +145,10 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     return from_dict(data, source=entry.name, sets=sets)
 
 
-def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dict[str, LinkDict]:
+def _links(entry: Entry) -> dict[str, LinkDict]:
     htb = {"rate": f"{entry.rate_bps}bit", "burst": f"{HTB_BURST}B", "cburst": f"{HTB_BURST}B"}
-    up: LinkDict = {"from": "s0", "to": "s1", "queue": queue}
-    if shaped:
+    up: LinkDict = {"from": "s0", "to": "s1", "queue": queue_of(entry.qdisc, entry.rate_bps)}
+    if not shapes(entry.qdisc):
         up["shaper"] = {"htb": htb}
     senders, receivers = _hosts(entry, "src"), _hosts(entry, "dst")
     several = len(senders) > 1 or len(receivers) > 1
@@ -180,11 +176,11 @@ def _links(entry: Entry, queue: Mapping[str, Any] | str, *, shaped: bool) -> dic
 
 def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
     """The bottleneck of the ACKs: a discipline that shapes on its own, and the hop behind it."""
-    qdisc = parse(str(entry.rest.get("up_qdisc", "")))
-    if not qdisc.root:
+    qdisc = str(entry.rest.get("up_qdisc", ""))
+    if not shapes(qdisc):
         raise NotSupportedError("an up_qdisc that does not shape on its own")
     return {
-        ACKS: {"from": "s2", "to": "s3", "queue": translate(qdisc, rate).queue},
+        ACKS: {"from": "s2", "to": "s3", "queue": queue_of(qdisc, rate)},
         f"{ACKS}_hop": _wire("s3", to, round(HOP_RATE * rate)),
     }
 
@@ -233,13 +229,8 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def _paced(entry: Entry) -> bool:
-    """Whether h1's own queue discipline paces every flow."""
-    return "h1_qdisc" in entry.rest and _own_qdisc(entry).kind == "fq"
-
-
-def _own_qdisc(entry: Entry) -> Qdisc:
-    """h1's own discipline. A pfifo's limit decides nothing: an access without a rate takes every packet at once."""
-    return parse(str(entry.rest["h1_qdisc"]))
+    """Whether h1's own discipline paces every flow; a pfifo there holds nothing, since its link has no rate."""
+    return entry.rest.get("h1_qdisc") == "fq"
 
 
 def cuts(entry: Entry) -> bool:

@@ -59,11 +59,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One scenario: its cells, or why it is not supported; and what is to be said of it."""
+    """One scenario: its cells, or why it is not supported."""
 
     entry: Entry
     cells: Sequence[Cell]
-    remark: str = ""
     unsupported: str = ""
 
     def table(self) -> TextTable:
@@ -73,9 +72,8 @@ class Judged:
         bare = [c.metric for c in self.cells if c.within is False and c.explanation is None]
         notes += [f"not explained: {', '.join(bare)}"] if bare else []
         title = f"{self.entry.name}: {self.entry.qdisc[:40]}, {headline(self.entry)}"
-        note = "\n".join([*([self.remark] if self.remark else []), *notes])
         return TextTable(
-            title, ["metric", "grade", "kernel", "ours", "difference", "tolerance", ""], rows, note, left=2
+            title, ["metric", "grade", "kernel", "ours", "difference", "tolerance", ""], rows, "\n".join(notes), left=2
         )
 
 
@@ -115,8 +113,7 @@ class Validated:
             "met": self.met,
             "grades": shares,
             "scenarios": [
-                {"name": s.entry.name, "qdisc": s.entry.qdisc, "remark": s.remark, "unsupported": s.unsupported}
-                for s in self.scenarios
+                {"name": s.entry.name, "qdisc": s.entry.qdisc, "unsupported": s.unsupported} for s in self.scenarios
             ],
             "cells": [c.as_data() for s in self.scenarios for c in s.cells],
         }

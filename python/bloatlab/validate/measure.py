@@ -30,6 +30,7 @@ from bloatlab.simulation import Result
 from bloatlab.validate.build import (
     ACKS,
     BIN_S,
+    FRAME,
     PAGE,
     PING_BYTES,
     UDP_HEADER,
@@ -41,7 +42,6 @@ from bloatlab.validate.build import (
     start_s,
     udp_name,
 )
-from bloatlab.validate.queues import FRAME
 from bloatlab.validate.reference import Entry
 
 Floats = NDArray[np.float64]
