@@ -80,7 +80,7 @@ pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
 
 /// The other side knows RFC 3168's only.
 fn fallback(p: &TcpParams) -> EcnUse {
-    EcnUse::classic(p.control.marks().feedback < Feedback::Accecn)
+    EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
 
 /// What both halves of an end count.

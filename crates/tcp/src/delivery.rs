@@ -54,7 +54,7 @@ pub(crate) struct Sampler {
     limited_until: u64,
     /// Least round trip so far, microseconds.
     min_rtt_us: Option<u32>,
-    /// Bytes taken for lost since the connection began. Only where someone asks.
+    /// Bytes taken for lost since the connection began.
     lost: u64,
     /// As the scoreboard's entries.
     sent: VecDeque<Sent>,
@@ -128,8 +128,8 @@ impl Sampler {
         }
     }
 
-    /// Tells what the board newly takes for lost, in order. Bound: the board; only where a controller asks, and something was lost.
-    pub(crate) fn tell_losses(&mut self, board: &Scoreboard, mut tell: impl FnMut(&LostSegment)) {
+    /// Reports what the board newly takes for lost, in order. Bound: the board; only after something was lost.
+    pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {
             let lost = e.has(LOST) && !e.has(RETX) && !e.has(SACKED);
@@ -137,7 +137,7 @@ impl Sampler {
             s.gone = lost;
             if newly {
                 self.lost += e.bytes();
-                tell(&LostSegment {
+                report(&LostSegment {
                     bytes: e.bytes(),
                     tx_in_flight: s.in_flight,
                     lost: self.lost - s.lost,

@@ -368,7 +368,7 @@ impl Receiver {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
             // of a peer that sends smaller ones by plan, these are the full ones
-            let full = if p.control.marks().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
+            let full = if p.control.ecn().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
             u32::from(self.unacked) >= p.receiver.ack_every

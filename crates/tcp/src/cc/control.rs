@@ -118,6 +118,8 @@ pub struct AckSample {
     pub una: u64,
     /// Next new byte to send.
     pub next: u64,
+    /// The window may not grow by this ACK: it is a duplicate, or the sender brings the window down.
+    pub rests: bool,
     /// The window was what limited the sender; it may grow only then.
     pub cwnd_limited: bool,
     /// The window stopped the sender at some time in the round trip. Only for a controller that owns it.
@@ -151,7 +153,7 @@ pub struct RateSample {
     pub compressed: bool,
     /// Bytes in flight when the newest acknowledged segment left, itself included.
     pub tx_in_flight: u64,
-    /// Bytes taken for lost since then. Only where [`Needs::losses`].
+    /// Bytes taken for lost since then.
     pub lost: u64,
 }
 
@@ -199,30 +201,27 @@ pub struct Silence {
 pub struct Needs {
     /// The time stamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
     pub ack_time: bool,
-    /// Delivery rates, and a pacer. Refused without SACK.
+    /// Delivery rates, every segment taken for lost (`on_lost`), and a pacer. Refused without SACK.
     pub rates: bool,
-    /// It sets the window during a recovery, too, hears of every ACK, after the sender has judged losses by it, and answers no ECN
-    /// echo. Others hear of the ACKs by which a window may grow.
+    /// It models the path, and sets the window in a recovery, too: it gets each ACK after the sender has acted on it. Others get it before.
     pub owns_window: bool,
-    /// It also hears of every ACK that tells anything (`hear`), before the sender acts on it.
-    pub every_ack: bool,
-    /// It answers CE marks itself, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth.
-    /// (It goes on telling a receiver by CWR, once per window, where the receiver waits for that.)
-    pub answers_marks: bool,
-    /// It hears of every segment taken for lost (`on_lost`). Only with `rates`.
-    pub losses: bool,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Self = Self {
-        ack_time: false,
-        rates: false,
-        owns_window: false,
-        every_ack: false,
-        answers_marks: false,
-        losses: false,
-    };
+    pub const NONE: Self = Self { ack_time: false, rates: false, owns_window: false };
+}
+
+/// Who answers CE marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// The sender, by its reduction, once per window.
+    Sender,
+    /// The controller, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth. (It goes on
+    /// telling a receiver by CWR, once per window, where the receiver waits for that.)
+    Controller,
+    /// Nobody.
+    Nobody,
 }
 
 /// What ACKs must tell of CE marks.
@@ -238,7 +237,9 @@ pub enum Feedback {
 
 /// What a controller asks of ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Marks {
+pub struct EcnNeeds {
+    /// Who answers them.
+    pub answers: Answers,
     /// What ACKs must tell.
     pub feedback: Feedback,
     /// How ECN-capable packets say so, unless the stack does.
@@ -251,10 +252,16 @@ pub struct Marks {
     pub small_segments: bool,
 }
 
-impl Marks {
+impl EcnNeeds {
     /// What most ask for.
-    pub const USUAL: Self =
-        Self { feedback: Feedback::Any, ect: Ect::Ect0, ect_on: None, ack_changes: false, small_segments: false };
+    pub const USUAL: Self = Self {
+        answers: Answers::Sender,
+        feedback: Feedback::Any,
+        ect: Ect::Ect0,
+        ect_on: None,
+        ack_changes: false,
+        small_segments: false,
+    };
 }
 
 /// What a new controller may know of its stack, besides what it takes itself.
@@ -279,19 +286,19 @@ pub(crate) trait Control: Sized {
     /// The keys that are its own.
     type Params: Group;
 
-    /// What it asks of ECN.
-    const MARKS: Marks = Marks::USUAL;
-
-    /// It takes `beta_ecn` (`abe.rs`).
-    const BETA_ECN: bool = false;
-
     /// What it asks of the sender besides the window.
     const NEEDS: Needs = Needs::NONE;
 
-    /// The same, where it depends on parameters whether it answers marks.
-    fn needs(_own: &Self::Params) -> Needs {
-        Self::NEEDS
+    /// What it asks of ECN.
+    const ECN: EcnNeeds = EcnNeeds::USUAL;
+
+    /// The same, where it depends on parameters.
+    fn ecn(_own: &Self::Params) -> EcnNeeds {
+        Self::ECN
     }
+
+    /// It takes `beta_ecn` (`abe.rs`).
+    const BETA_ECN: bool = false;
 
     /// The controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
@@ -309,10 +316,7 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Any ACK that delivers something or tells of a mark, duplicates and those of a recovery among them. `s.state` is that before it.
-    fn hear(&mut self, _s: &AckSample) {}
-
-    /// An ACK (see [`Needs::owns_window`] for which and when).
+    /// An ACK that delivers something or tells of a mark. Where `s.rests`, the window may not grow by it, and the answer is not followed.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
 
     /// Congestion: ssthresh follows from `base` (the window or the flight, segments). How the window gets there is the sender's.
@@ -321,7 +325,7 @@ pub(crate) trait Control: Sized {
     /// A timeout, after `on_congestion` if it is for a loss that has not been answered yet. The window will be one segment.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// A segment is taken for lost; before `on_congestion`, `on_rto` and the ACK that told. Only where [`Needs::losses`].
+    /// A segment is taken for lost; before `on_congestion`, `on_rto` and the ACK that told. Only where [`Needs::rates`].
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
     /// The last recovery or timeout was for nothing. Only where [`Needs::owns_window`].

@@ -174,7 +174,9 @@ impl Control for Cubic2622 {
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        self.grow(&mut w, s);
+        if !s.rests {
+            self.grow(&mut w, s);
+        }
         w.into()
     }
 

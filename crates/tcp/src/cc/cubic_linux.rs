@@ -163,7 +163,9 @@ impl Control for CubicLinux {
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        self.grow_by_ack(&mut w, s);
+        if !s.rests {
+            self.grow_by_ack(&mut w, s);
+        }
         w.into()
     }
 

@@ -154,7 +154,9 @@ impl Control for Cubic {
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        self.grow(&mut w, s);
+        if !s.rests {
+            self.grow(&mut w, s);
+        }
         w.into()
     }
 

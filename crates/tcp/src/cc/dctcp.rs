@@ -16,7 +16,7 @@
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here that round's cut stands.
 
-use super::control::{AckSample, Congestion, Control, Drive, Feedback, Marks, Needs, Stack, Window};
+use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::EctOn;
@@ -65,8 +65,6 @@ pub(crate) struct Dctcp {
     marked: u64,
     /// RFC 8257's DCTCP.WindowEnd.
     window_end: u64,
-    /// RFC 8257: this ACK ends a window that had marks.
-    due: bool,
 }
 
 impl Dctcp {
@@ -78,6 +76,28 @@ impl Dctcp {
             DctcpForm::Linux => self.update_whole() / f64::from(ONE),
         };
         (self.delivered, self.marked) = (0, 0);
+    }
+
+    /// Takes in what an ACK tells of marks. RFC 8257: true if it ends a window that had some.
+    fn count(&mut self, s: &AckSample) -> bool {
+        if self.form == DctcpForm::Linux {
+            self.delivered += u64::from(s.segments);
+            self.marked += u64::from(s.ce_packets);
+            if s.round_ended {
+                self.update();
+            }
+            return false;
+        }
+        self.delivered += s.delivered;
+        self.marked += s.ce_bytes;
+        let ended = s.una > self.window_end;
+        // a loss in the same window has had its answer
+        let due = ended && self.marked > 0 && s.state == State::Open;
+        if ended {
+            self.window_end = s.next;
+            self.update();
+        }
+        due
     }
 
     fn update_whole(&self) -> f64 {
@@ -103,45 +123,26 @@ impl Dctcp {
 impl Control for Dctcp {
     type Params = DctcpParams;
 
-    const NEEDS: Needs = Needs { every_ack: true, ..Needs::NONE };
-    const MARKS: Marks =
-        Marks { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..Marks::USUAL };
+    const ECN: EcnNeeds =
+        EcnNeeds { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..EcnNeeds::USUAL };
 
     /// As RFC 8257 has it, the window grows until it is cut, and after: the cut is made here.
-    fn needs(own: &DctcpParams) -> Needs {
-        Needs { answers_marks: own.dctcp_form == DctcpForm::Rfc8257, ..Self::NEEDS }
+    fn ecn(own: &DctcpParams) -> EcnNeeds {
+        match own.dctcp_form {
+            DctcpForm::Rfc8257 => EcnNeeds { answers: Answers::Controller, ..Self::ECN },
+            DctcpForm::Linux => Self::ECN,
+        }
     }
 
     fn new(own: &DctcpParams, stack: &Stack<'_>) -> Self {
         let reno = Reno::new(&NoParams {}, stack);
-        Self { reno, form: own.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1, due: false }
-    }
-
-    fn hear(&mut self, s: &AckSample) {
-        if self.form == DctcpForm::Rfc8257 {
-            self.delivered += s.delivered;
-            self.marked += s.ce_bytes;
-            let ended = s.una > self.window_end;
-            // a loss in the same window has had its answer
-            self.due = ended && self.marked > 0 && s.state == State::Open;
-            if ended {
-                self.window_end = s.next;
-                self.update();
-            }
-            return;
-        }
-        self.delivered += u64::from(s.segments);
-        self.marked += u64::from(s.ce_packets);
-        if s.round_ended {
-            self.update();
-        }
+        Self { reno, form: own.dctcp_form, alpha: 1.0, delivered: 0, marked: 0, window_end: 1 }
     }
 
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
-        if !self.due {
+        if !self.count(s) {
             return self.reno.on_ack(w, s);
         }
-        self.due = false;
         let cwnd = self.reduced(w.cwnd);
         Window { cwnd, ssthresh: cwnd }.into()
     }
@@ -179,7 +180,7 @@ mod tests {
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
         let una = c.window_end + 1;
         let s = AckSample { segments, ce_packets: marked, delivered, ce_bytes, una, next: una, ..AckSample::default() };
-        c.hear(&AckSample { round_ended: true, ..s });
+        c.count(&AckSample { round_ended: true, ..s });
     }
 
     #[test]
@@ -246,7 +247,6 @@ mod tests {
                 cwnd_limited: true,
                 ..AckSample::default()
             };
-            c.hear(&s);
             let before = w.cwnd;
             w.follow(&c.on_ack(w, &s));
             if w.cwnd < before {
@@ -267,7 +267,6 @@ mod tests {
         for (state, cut) in [(State::Open, true), (State::Recovery, false), (State::Loss, false)] {
             let una = c.window_end + 1;
             let s = AckSample { state, una, next: una, delivered: 1000, ce_bytes: 1000, ..AckSample::default() };
-            c.hear(&s);
             let w = Window { cwnd: 10.0, ssthresh: 2.0 };
             assert_eq!(c.on_ack(w, &s).cwnd < 10.0, cut, "{state:?}");
         }
@@ -298,7 +297,6 @@ mod tests {
                     round_ended: una >= next_round,
                     ..AckSample::default()
                 };
-                c.hear(&s);
                 w.follow(&c.on_ack(w, &s));
             }
         }

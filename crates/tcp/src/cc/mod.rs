@@ -74,12 +74,6 @@ macro_rules! dispatch {
                 }
             }
 
-            pub(crate) fn hear(&mut self, s: &AckSample) {
-                match self {
-                    $(Self::$Name(c) => c.hear(s),)*
-                }
-            }
-
             #[inline]
             pub(crate) fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
                 match self {
@@ -151,12 +145,6 @@ impl Controller {
     #[inline]
     pub(crate) fn owns_window(&self) -> bool {
         self.needs().owns_window
-    }
-
-    /// It hears of every ACK.
-    #[inline]
-    pub(crate) fn hears_all(&self) -> bool {
-        self.needs().every_ack
     }
 }
 

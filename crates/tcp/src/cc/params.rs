@@ -1,6 +1,6 @@
 //! The congestion controller of a stack, and what the controllers take: each its own keys, and those that several share.
 
-use super::control::{Control, Marks, Needs};
+use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
 use super::shared::SharedParams;
 use crate::params::group::{group, no};
@@ -75,15 +75,15 @@ macro_rules! declare {
             /// What the controller asks of the sender.
             pub(crate) fn needs(&self) -> Needs {
                 match self.congestion_control {
-                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::needs(&self.$file),)*
+                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::NEEDS,)*
                 }
             }
 
             /// What it asks of ECN.
             #[inline]
-            pub(crate) fn marks(&self) -> Marks {
+            pub(crate) fn ecn(&self) -> EcnNeeds {
                 match self.congestion_control {
-                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::MARKS,)*
+                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::ecn(&self.$file),)*
                 }
             }
         }

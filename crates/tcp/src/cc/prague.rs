@@ -25,7 +25,7 @@
 //! alpha is new, as the rate's law has it (`rate` below); Linux counts from the last cut, and then waits for a mark, so that its
 //! windows are up to a fifth larger: `prague_cut = "marks"`.
 
-use super::control::{AckSample, Congestion, Control, Drive, Feedback, Marks, Needs, Stack, Window};
+use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::group::group;
@@ -229,13 +229,14 @@ impl Prague {
 impl Control for Prague {
     type Params = PragueParams;
 
-    const NEEDS: Needs = Needs { rates: true, every_ack: true, answers_marks: true, ..Needs::NONE };
-    const MARKS: Marks = Marks {
+    const NEEDS: Needs = Needs { rates: true, ..Needs::NONE };
+    const ECN: EcnNeeds = EcnNeeds {
+        answers: Answers::Controller,
         feedback: Feedback::Accecn,
         ect: Ect::Ect1,
         ect_on: Some(EctOn::All),
         small_segments: true,
-        ..Marks::USUAL
+        ..EcnNeeds::USUAL
     };
 
     fn new(own: &PragueParams, stack: &Stack<'_>) -> Self {
@@ -272,13 +273,13 @@ impl Control for Prague {
         self.drive(w)
     }
 
-    fn hear(&mut self, s: &AckSample) {
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         self.counted = s.ecn;
         self.segments += u64::from(s.segments);
         self.marked += u64::from(s.ce_packets);
-    }
-
-    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if s.rests {
+            return self.drive(w);
+        }
         if !self.counted {
             self.pacing_rate = None;
             return self.reno.on_ack(w, s);

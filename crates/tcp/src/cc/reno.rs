@@ -38,7 +38,7 @@ impl Control for Reno {
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if !s.cwnd_limited {
+        if s.rests || !s.cwnd_limited {
             return w.into();
         }
         let mut credit = s.credit;
@@ -81,7 +81,7 @@ impl Control for RenoFlow {
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         match &mut self.start {
-            Some(start) if HyStartPp::rules(&w) => {
+            Some(start) if HyStartPp::rules(&w) && !s.rests => {
                 start.on_ack(&mut w, s, s.credit);
                 w.into()
             }

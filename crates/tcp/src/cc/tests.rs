@@ -12,7 +12,7 @@ use vegas::{Vegas, VegasParams};
 /// What `list.rs` makes of two lines.
 mod declared {
     use super::super::params::declare;
-    use super::control::{Control, Marks, Needs};
+    use super::control::{Control, EcnNeeds, Needs};
     use super::shared::SharedParams;
     use crate::params::group::{group, no};
     use schemars::JsonSchema;
@@ -33,7 +33,7 @@ fn one_line_makes_the_word_and_the_keys() {
     let mut p = ControlParams { congestion_control: CongestionControl::Vegas, ..ControlParams::default() };
     assert_eq!((p.congestion_control.word(), CongestionControl::ALL.len()), ("vegas", 2));
     assert_eq!(p.needs(), control::Needs::NONE);
-    assert_eq!(p.marks(), control::Marks::USUAL);
+    assert_eq!(p.ecn(), control::EcnNeeds::USUAL);
     p.vegas.vegas_alpha = 5.0;
     let error = p.validate().unwrap_err().to_string();
     assert_eq!(error, "vegas_alpha: 5 is not valid; expected more than 0, at most vegas_beta (4)");

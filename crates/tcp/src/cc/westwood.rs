@@ -67,7 +67,9 @@ impl Control for Westwood {
     }
 
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
-        self.measure(s);
+        if !s.rests {
+            self.measure(s);
+        }
         self.reno.on_ack(w, s)
     }
 

@@ -142,7 +142,7 @@ impl TcpParams {
     /// The ECN field of packets that are ECN-capable.
     #[inline]
     pub(crate) fn codepoint(&self) -> Ecn {
-        match self.ecn.ect.unwrap_or(self.control.marks().ect) {
+        match self.ecn.ect.unwrap_or(self.control.ecn().ect) {
             Ect::Ect0 => Ecn::Ect0,
             Ect::Ect1 => Ecn::Ect1,
         }
@@ -151,7 +151,7 @@ impl TcpParams {
     /// Which packets are ECN-capable.
     pub(crate) fn capable(&self) -> EctOn {
         let usual = if self.ecn.ecn_feedback == EcnFeedback::Accecn { EctOn::Established } else { EctOn::Data };
-        self.ecn.ect_on.or(self.control.marks().ect_on).unwrap_or(usual)
+        self.ecn.ect_on.or(self.control.ecn().ect_on).unwrap_or(usual)
     }
 
     /// The same stack, with the room that an AccECN option takes from every segment's payload.
@@ -197,7 +197,7 @@ impl TcpParams {
         if needs.rates && self.detection.recovery != Recovery::Sack {
             return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
         }
-        let marks = self.control.marks();
+        let marks = self.control.ecn();
         if marks.feedback > Feedback::Any && !self.ecn.ecn {
             return no("ecn", format!("false is not valid with {word}: it answers CE marks; expected ecn = true"));
         }

@@ -38,7 +38,7 @@ impl Receiver {
     /// Takes in whether a segment was marked.
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
-            let changes = self.counts().changes(segment.ecn) && p.control.marks().ack_changes;
+            let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
                 if changes && self.unacked > 0 {
                     self.tell_before(p, now, io);

@@ -62,21 +62,18 @@ impl Sender {
         if segment.ts_val != 0 && segment.ts_ecr != 0 {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
-        if self.cc.hears_all() {
-            self.cc.hear(&sample);
+        if sample.lost > 0 {
+            self.report_losses(now);
         }
-        if self.cc.owns_window() {
-            if sample.lost > 0 {
-                self.tell_losses(now);
-            }
-            self.advance(cx, &sample, took.acked, took.delivered);
-            self.consult(cx, &sample);
-            self.on_ece(cx, &sample);
-        } else {
+        let models = self.cc.owns_window();
+        if !models {
             self.sample_rates(p, now, &mut sample);
-            self.advance(cx, &sample, took.acked, took.delivered);
-            self.on_ece(cx, &sample);
         }
+        self.advance(cx, &mut sample, took.acked, took.delivered);
+        if models {
+            self.consult(cx, &mut sample);
+        }
+        self.on_ece(cx, &sample);
         self.set_pace(p, rtt_us);
         if !waits {
             self.restart_timer(p, now, took.acked);

@@ -113,13 +113,13 @@ impl Sender {
         }
     }
 
-    /// An ACK has been taken in, and losses are judged: a controller that owns the window hears of it now.
+    /// The sender has acted on an ACK: a controller that models the path gets it now.
     #[inline(never)]
-    pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, sample: &AckSample) {
+    pub(super) fn consult<I: Io>(&mut self, cx: &Cx<'_, I>, s: &mut AckSample) {
         let in_flight = self.in_flight();
-        let mut s = AckSample { in_flight, state: self.state, window_filled: self.limited, ..*sample };
-        self.sample_rates(cx.p, cx.now, &mut s);
-        let d = self.cc.on_ack(self.window, &s);
+        (s.in_flight, s.state, s.window_filled, s.rests) = (in_flight, self.state, self.limited, false);
+        self.sample_rates(cx.p, cx.now, s);
+        let d = self.cc.on_ack(self.window, s);
         self.follow(&d);
         if let Some(path) = &mut self.path
             && let Some(rates) = &mut path.rates
@@ -129,14 +129,12 @@ impl Sender {
         }
     }
 
-    /// Segments may have been taken for lost: a controller that asks hears of each.
+    /// Segments may have been taken for lost: a controller that models the path, or paces, gets each.
     #[cold]
-    pub(super) fn tell_losses(&mut self, now: Time) {
+    pub(super) fn report_losses(&mut self, now: Time) {
         let Some(rates) = self.path.as_mut().and_then(|path| path.rates.as_mut()) else { return };
-        if self.cc.needs().losses {
-            let (cc, w) = (&mut self.cc, self.window);
-            rates.tell_losses(&self.board, |lost| cc.on_lost(w, now, lost));
-        }
+        let (cc, w) = (&mut self.cc, self.window);
+        rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
     /// A segment is on its way; again, if it has this position on the board. Returns the flags that it needs besides.

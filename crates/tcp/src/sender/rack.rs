@@ -171,7 +171,7 @@ impl Sender {
         let pipe = self.board.pipe();
         let waits = self.detect_late(cx.p, now);
         let lost = pipe - self.board.pipe();
-        self.tell_losses(now);
+        self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
             // as if an ACK of one segment had told (Linux)
             self.enter_recovery(cx, u64::from(cx.p.wire.mss));

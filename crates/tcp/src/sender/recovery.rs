@@ -3,7 +3,7 @@
 //! Source: RFC 5681 §3.1 and §3.2, RFC 6582 §3.2, RFC 6675 §5, RFC 3168 §6.1.2, RFC 6298 §5.
 
 use super::{Cx, Sender};
-use crate::cc::control::{AckSample, Congestion};
+use crate::cc::control::{AckSample, Answers, Congestion};
 use crate::detection::Detection;
 use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
@@ -14,43 +14,56 @@ use crate::stats::State;
 const MAX_BURST: u64 = 3;
 
 impl Sender {
-    /// The state machine.
+    /// The state machine, and the growth of the window.
     #[inline]
-    pub(super) fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &AckSample, acked: u64, delivered: u64) {
+    pub(super) fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &mut AckSample, acked: u64, delivered: u64) {
         let p = cx.p;
         // RFC 9937's SafeACK
         let safe = acked > 0 && sample.lost == 0;
-        match self.state {
+        sample.rests = match self.state {
             State::Open if sample.marked && self.mark_reduces_at_once(p) => {
                 self.dupacks = if acked > 0 { 0 } else { self.dupacks };
+                true
             }
-            State::Cwr if p.quirks.marking_ack_reduces && self.una == self.recover => self.dupacks = 0,
+            State::Cwr if p.quirks.marking_ack_reduces && self.una == self.recover => {
+                self.dupacks = 0;
+                true
+            }
             State::Open | State::Loss if acked > 0 => {
                 self.dupacks = 0;
-                self.grow(sample);
-                if self.state == State::Loss && self.una >= self.recover {
-                    self.end_loss(p);
-                }
+                false
             }
-            State::Recovery | State::Cwr if self.una >= self.recover => self.end_and_grow(p, sample),
-            State::Recovery if acked > 0 => self.on_partial_ack(cx, acked),
-            State::Recovery if p.detection.recovery != Recovery::Sack => self.add_duplicate(delivered),
-            State::Cwr if acked > 0 => self.dupacks = 0,
-            _ => {}
+            State::Recovery | State::Cwr if self.una >= self.recover => {
+                self.end_reduction(p);
+                !p.quirks.reduction_end_grows || sample.marked && self.mark_reduces_at_once(p)
+            }
+            State::Recovery if acked > 0 => {
+                self.on_partial_ack(cx, acked);
+                true
+            }
+            State::Recovery if p.detection.recovery != Recovery::Sack => {
+                self.add_duplicate(delivered);
+                true
+            }
+            State::Cwr if acked > 0 => {
+                self.dupacks = 0;
+                true
+            }
+            _ => true,
+        };
+        if !self.cc.owns_window() {
+            let d = self.cc.on_ack(self.window, sample);
+            if !sample.rests {
+                self.follow(&d);
+            }
+        }
+        if self.state == State::Loss && acked > 0 && self.una >= self.recover {
+            self.end_loss(p);
         }
         if self.loss_found(p) {
             self.enter_recovery(cx, delivered);
         } else {
             self.shrink_by(p, delivered, safe);
-        }
-    }
-
-    /// The window may grow by what an ACK says.
-    #[inline]
-    fn grow(&mut self, sample: &AckSample) {
-        if !self.cc.owns_window() {
-            let d = self.cc.on_ack(self.window, sample);
-            self.follow(&d);
         }
     }
 
@@ -167,14 +180,6 @@ impl Sender {
         }
     }
 
-    /// An ACK has ended the reduction.
-    fn end_and_grow(&mut self, p: &TcpParams, sample: &AckSample) {
-        self.end_reduction(p);
-        if p.quirks.reduction_end_grows && !(sample.marked && self.mark_reduces_at_once(p)) {
-            self.grow(sample);
-        }
-    }
-
     pub(super) fn end_reduction(&mut self, p: &TcpParams) {
         if !self.cc.owns_window() {
             self.shrink.end(p, &mut self.window);
@@ -203,14 +208,14 @@ impl Sender {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
-        let needs = p.control.needs();
-        if needs.answers_marks {
-            self.recover = self.next;
-            self.cwr_due = cx.rx.ecn == EcnUse::Classic;
-            return;
-        }
-        if needs.owns_window {
-            return;
+        match p.control.ecn().answers {
+            Answers::Sender => {}
+            Answers::Controller => {
+                self.recover = self.next;
+                self.cwr_due = cx.rx.ecn == EcnUse::Classic;
+                return;
+            }
+            Answers::Nobody => return,
         }
         self.reduce(p, Congestion::Ecn);
         self.state = State::Cwr;
@@ -228,8 +233,7 @@ impl Sender {
     /// Whether an ACK that tells of a mark, and finds or leaves the window open, counts for the reduction that it begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
-        let needs = p.control.needs();
-        p.quirks.marking_ack_reduces && self.una > self.recover && !needs.answers_marks && !needs.owns_window
+        p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().answers == Answers::Sender
     }
 
     /// The retransmission timer expired with data outstanding.
@@ -254,7 +258,7 @@ impl Sender {
         // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
-        self.tell_losses(now);
+        self.report_losses(now);
         // what is not overdue is still in flight, and does not take the place of the one segment
         self.window.cwnd += (self.board.pipe() / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;

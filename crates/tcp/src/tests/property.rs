@@ -75,7 +75,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
             (base, recovery, reduction, b, ack_every, needs)
         })
         .prop_map(|(base, recovery, reduction, b, ack_every, needs)| {
-            let feedback = base.control.marks().feedback;
+            let feedback = base.control.ecn().feedback;
             let (counts, accecn) = (feedback > Feedback::Any, feedback == Feedback::Accecn);
             base.with(|p| {
                 p.detection.recovery = recovery;

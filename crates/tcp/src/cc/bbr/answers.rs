@@ -1,7 +1,7 @@
 //! What BBR answers its sender.
 
 use super::{Aggregation, Bbr, FIRST_RTT, HIGH_GAIN, LongTerm, MaxFilter, Mode, PACING_MARGIN};
-use crate::cc::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Stack, Window};
+use crate::cc::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Window};
 use crate::cc::shared::NoParams;
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
@@ -11,6 +11,7 @@ impl Control for Bbr {
     type Params = NoParams;
 
     const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
+    const ECN: EcnNeeds = EcnNeeds { answers: Answers::Nobody, ..EcnNeeds::USUAL };
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let mss = f64::from(stack.mss);

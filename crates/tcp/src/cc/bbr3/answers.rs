@@ -4,7 +4,9 @@
 
 use super::{AckPhase, Bbr3, Excess, FIRST_RTT, MIN_PIPE_CWND, Marks, PACING_MARGIN, Phase, STARTUP_PACING_GAIN, Undo};
 use super::{Bbr3Form, Bbr3Params};
-use crate::cc::control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
+use crate::cc::control::{
+    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Window,
+};
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
@@ -75,7 +77,8 @@ impl Bbr3 {
 impl Control for Bbr3 {
     type Params = Bbr3Params;
 
-    const NEEDS: Needs = Needs { rates: true, owns_window: true, answers_marks: true, losses: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
+    const ECN: EcnNeeds = EcnNeeds { answers: Answers::Controller, ..EcnNeeds::USUAL };
 
     fn new(own: &Bbr3Params, stack: &Stack<'_>) -> Self {
         let mss = f64::from(stack.mss);

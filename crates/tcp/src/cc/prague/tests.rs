@@ -49,7 +49,6 @@ impl Flow {
             cwnd_limited: true,
             ..AckSample::default()
         };
-        self.c.hear(&s);
         let d = self.c.on_ack(self.w, &s);
         self.w.follow(&d);
     }
@@ -220,7 +219,6 @@ fn it_grows_unless_the_application_has_no_more() {
         c.w = 10.0;
         let (srtt, rate) = (Duration::from_millis(30), Some(rate(app_limited)));
         let s = AckSample { now: Time(MS), credit: 1.0, segments: 1, ecn: true, srtt, rate, ..AckSample::default() };
-        c.hear(&s);
         c.on_ack(Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
         c.w
     };
@@ -253,7 +251,6 @@ fn without_accecn_it_is_reno() {
     let mut c = prague();
     let mut reno = Reno::new(&NoParams {}, &stack(&params()));
     let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
-    c.hear(&s);
     let w = Window { cwnd: 10.0, ssthresh: 5.0 };
     let d = c.on_ack(w, &s);
     assert_eq!((d, d.pacing_rate), (reno.on_ack(w, &s), None));
