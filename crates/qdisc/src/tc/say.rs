@@ -61,12 +61,13 @@ impl Spec {
             self.stand_in(rate, &mut said);
             return said;
         };
-        let linux = linux(grammar);
+        let mut linux = linux(grammar);
         let version = if self.name() == "fq_pie" { "pie.variant" } else { "variant" };
         fill(&mut own, self.name(), version);
         if grammar.tc == "red" {
             // tc-red(8): limit and avpkt are required, and bandwidth is 10mbit unless it is said
             default(&mut own, "limit", "1000p".into());
+            default(&mut linux, "limit", "1000p".into());
             default(&mut own, "avpkt", "1KB".into());
             default(&mut own, "bandwidth", rate.map_or(Value::Null, |r| r.to_string().into()));
         }
@@ -80,8 +81,9 @@ impl Spec {
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
                 // a value without a word leaves Linux's default, which the words say
-                let default = at(&linux, word.field).filter(|_| !sayable(word.field, value));
-                line.word(word, default.unwrap_or(value));
+                let default = at(&linux, word.field);
+                let value = default.filter(|_| !sayable(word.field, value)).unwrap_or(value);
+                line.word(word, value, default);
             }
         }
         for (field, value) in leaves(&own) {
@@ -150,13 +152,17 @@ struct Line {
 }
 
 impl Line {
-    fn word(&mut self, word: &Word, value: &Value) {
+    /// Adds a word with its value, or with Linux's default where tc cannot write the value.
+    fn word(&mut self, word: &Word, value: &Value, default: Option<&Value>) {
         if !word.sets(value) {
             return;
         }
         let said = match word.kind {
             Kind::Flag(_) | Kind::Is(_) => Some(word.tc.to_owned()),
-            _ => self.value(word, value).map(|text| format!("{} {text}", word.tc)),
+            _ => {
+                let text = self.value(word, value).or_else(|| self.value(word, default?));
+                text.map(|text| format!("{} {text}", word.tc))
+            }
         };
         if let Some(said) = said {
             self.said.words.push(' ');
@@ -225,7 +231,9 @@ impl Line {
             (Limit::Packets(n), _) => Some(u64::from(n).saturating_mul(self.packet).min(MOST_BYTES)),
             (Limit::Time(d), Some(rate)) => Some(rate.bytes_in(d).min(MOST_BYTES)),
             (Limit::Time(d), None) => {
-                self.said.unsaid.push(format!("a limit of {d}: without a rate it is no number of bytes"));
+                self.said
+                    .unsaid
+                    .push(format!("a limit of {d}: without a rate it is no number of bytes, so Linux's own stands"));
                 None
             }
         }

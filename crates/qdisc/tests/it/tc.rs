@@ -199,6 +199,14 @@ fn what_tc_cannot_say_is_said_beside_it() {
     assert_eq!(codel.unsaid, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = said(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
+    // without a rate 50 ms are no number of bytes: Linux's default stands in the words, and is told
+    for (name, words) in
+        [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
+    {
+        let said = table(&format!(r#"{{"{name}": {{"limit": "50ms"}}}}"#)).in_tc(None);
+        assert!(said.words.starts_with(words), "{said:?}");
+        assert!(said.unsaid[0].starts_with("a limit of 50ms: without a rate"), "{said:?}");
+    }
     // thresholds in packets become bytes of avpkt; Linux counts idle times at the link's rate when told
     let red = said(r#"{"red": {}}"#);
     assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");

@@ -1,7 +1,7 @@
 //! What a careless or hostile author writes: links without a rate, names that act on a terminal, any file as a link's trace.
 
 use super::scenario::balance;
-use super::text::{clear, fixed_point, judge};
+use super::text::{clear, judge};
 use super::{Target, Verdict};
 use crate::schema::Range;
 use crate::source::Source;
@@ -65,11 +65,11 @@ fn rateless(bytes: &[u8]) -> Verdict {
         }
     }
     let text = Value::Object(tree).to_string();
-    let Ok(scenario) = read::scenario(&text, Format::Json, &[]) else {
+    let answer = read::scenario(&text, Format::Json, &[]);
+    judge(&answer, &text);
+    let Ok(scenario) = answer else {
         return Verdict::Refused;
     };
-    // not its words in tc: a limit in time has none where there is no rate
-    fixed_point(&scenario);
     let Ok(mut world) = World::build(&scenario) else {
         return Verdict::Refused;
     };
