@@ -191,7 +191,8 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
     for module, tree in files.items():
         # `from bloatlab import _core` names no file; that the package comes before its modules is no import
         targets = {to for path in named[module].values() if len(to := resolve(path)) > 1 or path == to}
-        targets |= {known for known in files for text in _loaded(tree) if re.fullmatch(text, ".".join(known))}
+        loaded = _loaded(tree)
+        targets |= {known for known in files for text in loaded if re.fullmatch(text, ".".join(known))}
         edges[module] = targets - {(), module}
     return edges
 
