@@ -76,6 +76,9 @@ def open_result(folder: str | Path) -> Result:
         raise ResultError(f"{folder}: not a result folder: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise ResultError(f"{folder}: a table cannot be read: {str(error).splitlines()[0]}") from None
+    for name, frame in tables.items():
+        if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
+            raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
     return Result(Scenario(canonical(scenario)), summary, tables)
 
 

@@ -254,6 +254,14 @@ def test_what_is_no_result_is_said_so(tmp_path: Path):
         bloatlab.open_result(tmp_path)
 
 
+def test_a_table_without_a_column_is_refused(scenario_file: Path, tmp_path: Path):
+    folder = results.save(bloatlab.run(bloatlab.load(scenario_file, [("duration", "1s")])), tmp_path / "r", form="csv")
+    table = folder / "tables" / "sojourn_histogram.csv"
+    table.write_text(table.read_text().replace("upper_ms", "named_ms", 1))
+    with pytest.raises(results.ResultError, match="the table sojourn_histogram has no column upper_ms"):
+        bloatlab.open_result(folder)
+
+
 # ---------------------------------------------------------------------------------------------------- other entrances
 
 
