@@ -82,7 +82,7 @@ test-rust:
 	cargo test --workspace --exclude bloatlab-py --locked --quiet
 
 test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The tests come last, whatever -j: CI reads the runners' closing lines.
 check: check-rust check-python
