@@ -61,7 +61,9 @@ def test_one_window_for_all_transfers():
     tcp: Any = describe(case(8, Queue.DROPTAIL_417), 1, Setup()).get("tcp", {})
     assert tcp["bursty"]["window_clamp"] == tcp["bulk"]["window_clamp"] == 672
     tcp = describe(case(8, Queue.DROPTAIL_417), 1, READINGS["bursty_window"].setup).get("tcp", {})
-    assert (tcp["bursty"]["window_clamp"], tcp["bulk"]["window_clamp"]) == (64, 672)
+    assert (tcp["bursty"]["window_clamp"], tcp["bulk"]["window_clamp"]) == (96, 672)
+    tcp = describe(case(3, Queue.CODEL), 1, READINGS["bulk_acks_of_two"].setup).get("tcp", {})
+    assert [tcp[stack]["ack_every"] for stack in ("bulk", "bursty", "web")] == [2, 1, 1]
 
 
 def test_round_trips_apart():

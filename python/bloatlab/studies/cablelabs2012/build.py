@@ -59,6 +59,8 @@ class Setup:
     round_trip_step_ms: float = 0.0
     #: Another window of the bursty sender, in segments.
     bursty_window: int | None = None
+    #: Another number of segments per acknowledgement of the bulk transfers.
+    bulk_ack_every: int | None = None
     seconds: int = SECONDS
 
     def with_(self, **changes: Any) -> Setup:
@@ -300,7 +302,9 @@ def _stacks(setup: Setup) -> dict[str, dict[str, Any]]:
         return {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
 
     return {
-        "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free) | window(free.bulk_window),
+        "bulk": _stack("ns2-cubic-2.6.22", free.bulk_initial_window, free)
+        | {"ack_every": setup.bulk_ack_every or free.ack_every}
+        | window(free.bulk_window),
         "bursty": _stack("ns2-reno", free.bulk_initial_window, free) | window(setup.bursty_window or free.bulk_window),
         "web": _stack("ns2-fulltcp-sack", free.web_initial_window, free)
         | {"short_segments_wait": free.web_short_acks_wait, "nagle": free.web_nagle},

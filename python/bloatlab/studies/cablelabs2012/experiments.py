@@ -37,7 +37,12 @@ READINGS: dict[str, Reading] = {
     ),
     "store_all": Reading("a DropTail of n packets stores n, in both queues", Setup(free=Free(ns2_droptail=False))),
     "pause": Reading("a burst begins 16 s after the one before has ended", Setup(free=Free(bursty_schedule=False))),
-    "bursty_window": Reading("the bursty sender has a window of 64 segments", Setup(bursty_window=64)),
+    "bursty_window": Reading("the bursty sender has a window of 96 segments", Setup(bursty_window=96)),
+    "bursty_window_67": Reading(
+        "the bursty sender has a window of 67 segments, a burst has 18.75 MB of payload, and a DropTail of n packets stores n",
+        Setup(bursty_window=67, free=Free(burst_file="18750000B", ns2_droptail=False)),
+    ),
+    "bulk_acks_of_two": Reading("every second segment of the bulk transfers is acknowledged", Setup(bulk_ack_every=2)),
     "round_trips_apart": Reading(
         "five transfers whose round trips are 2 ms apart, as in the CoDel scripts of the time",
         Setup(round_trip_step_ms=2.0),
