@@ -17,7 +17,7 @@
 //! R is what a controller without a rate of its own is paced with, too (`paced`); Linux works it out for every flow.
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
-//! tcp_tso_win_divisor 3); SPEC-TODAY 6.
+//! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, where Linux counts the memory of its packet buffers, and a drop in the host's own
 //! queue is not told to its sender. A retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not
 //! only those that change something.

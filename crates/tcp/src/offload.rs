@@ -8,7 +8,7 @@
 //!
 //! The scoreboard knows segments: what is lost of such a packet is sent again alone, or with what follows on.
 //!
-//! Source: Linux' tcp_output; SPEC-TODAY 6.
+//! Source: Linux' net/ipv4/tcp_output.c.
 //! Departs: Linux sends again the packet that it sent, as far as the window has room and no SACK has cut it; here neighbours of two
 //! packets may leave as one. A segment with SACK blocks (data in both directions) leaves alone.
 

@@ -10,9 +10,9 @@
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
 //! ```
 //!
-//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes), SPEC-TODAY 10.3. That about a tenth of the blocks is sent again is what
-//! schedulers aim at (Sauter, From GSM to LTE, on HARQ). How often grants come and how fast and far a rate swings are round numbers of
-//! SPEC-TODAY, not measurements.
+//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes). That about a tenth of the blocks is sent again is what
+//! schedulers aim at (Sauter, From GSM to LTE, on HARQ). How often grants come and how fast and far a rate swings are round numbers,
+//! not measurements.
 //! Departs: no scheduling request, no other users, no bearer; the rate that a user gets is drawn, not computed.
 
 use super::moment::Opportunity;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: links are set anew every 15 s, worldwide at the same moments, and latency and throughput step then (Mohan et al., A
-//! Multifaceted Look at Starlink Performance, WWW 2024, abstract); SPEC-TODAY 10.3. Frames of 1/750 s: Humphreys et al., Signal
+//! Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s: Humphreys et al., Signal
 //! Structure of the Starlink Ku-Band Downlink, 2023.
 //! Unverified, round numbers of ours: how far rate and delay step, how often and how long there is nothing. Set them to what you measure.
 //! Departs: seeds draw where in an interval the run starts; nothing changes within one; a user has a part of every frame.

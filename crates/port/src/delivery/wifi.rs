@@ -10,7 +10,7 @@
 //! The other stations always have something to send, with aggregates as long in time as this link's: air time is shared alike.
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are a block ACK's window; 4 ms is the longest aggregate of
-//! Linux's ath9k; SPEC-TODAY 10.3. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
+//! Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
 //! Departs: no bit errors and no rate control; a turn is as long whether its packets are there or not, so a link that does not fill
 //! its aggregates carries less than one that would shorten them. A link is one station and has its queue: the queues of the stations of
 //! one access point are links of their own, and do not share its turns.

@@ -12,7 +12,7 @@
 //! A packet that arrives at the very moment of an opportunity has missed it: there opportunities come before arrivals
 //! ([`Serve::departs_first`]).
 //!
-//! Source: mahimahi's link_queue.cc (facts only), SPEC-TODAY 10.1.
+//! Source: mahimahi's link_queue.cc (facts only).
 //! Departs: times are those of the simulation, not of a clock in whole milliseconds; as the trace has whole ones, both agree.
 //! The queue is asked once when it has become empty, as any link that is free asks it: CoDel then knows.
 

@@ -11,7 +11,7 @@
 //!
 //! The new ACK stays at the tail. Two are left in normal mode, so that the sender still sees duplicates and its clock.
 //!
-//! Source: SPEC-TODAY 3.6; tc-cake(8).
+//! Source: tc-cake(8); Linux' sch_cake.c (facts only).
 //! Departs: a queue sees no ranges. Blocks count as covered if both ACKs list all that the receiver holds ([`Flags::SACK_WHOLE`]),
 //! and an ACK on a data segment filters none. Time stamps are not compared: ACKs of a flow that wait are in order.
 

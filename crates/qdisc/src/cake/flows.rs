@@ -11,7 +11,7 @@
 //! Only bulk flows count as load of their hosts, so a sparse flow's first turn is free. Sixty flows of one host have a sixtieth of a
 //! quantum each: rounds are not walked but reckoned.
 //!
-//! Source: SPEC-TODAY 3.5; RFC 8290 for DRR++.
+//! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: what is left when a quantum is shared is kept as a fraction of a byte (CAKE: rounded up or down by chance).
 
 use super::hosts::{Ends, Hosts};

@@ -7,7 +7,7 @@
 //!
 //! Each side has a table of 1024 hosts, set-associative as that of the flows: a host keeps its place while it has bulk flows.
 //!
-//! Source: SPEC-TODAY 3.5.
+//! Source: Piece of CAKE; Linux' sch_cake.c (facts only).
 
 use super::params::Isolation;
 use super::table::{Table, place_of};

@@ -16,7 +16,7 @@
 //! be woken then ([`QueueDiscipline::next_wake`]). One mechanism has one file: `overhead`, `shaper`, `tins`, `flows` (in `lines`), `hosts`,
 //! `ack_filter`; the law is COBALT's own (`law/cobalt.rs`).
 //!
-//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); SPEC-TODAY 3.
+//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts only).
 //! Departs: the memory limit counts bytes on the wire (Linux: of its packet buffers, some 50 % more), and `limit` counts packets
 //! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host cuts
 //! packets of several segments (`split-gso`).

@@ -5,7 +5,7 @@
 //! atm   ceil(n / 48) x 53        ptm   n + ceil(n / 64)          none   n
 //! ```
 //!
-//! Source: tc-cake(8), SPEC-TODAY 3.2.   Units: bytes.
+//! Source: tc-cake(8).   Units: bytes.
 //! Departs: the manual's keywords (`docsis`, `ethernet`, `pppoe-ptm` ...) are words of the text in tc's language, not values here.
 
 use schemars::JsonSchema;

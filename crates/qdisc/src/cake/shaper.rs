@@ -10,7 +10,7 @@
 //! A clock keeps no credit while the queue is empty, so there is no burst; while packets wait it does not ask when it was looked
 //! at, so a late timer loses nothing. The failsafe clock lets packets go at two thirds of the rate whatever was dropped.
 //!
-//! Source: SPEC-TODAY 3.2.   Units: ns, with 32 binary digits more, so that rounding does not add up.
+//! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns, with 32 binary digits more, so that rounding does not add up.
 
 use units::{BitRate, Duration, Time};
 

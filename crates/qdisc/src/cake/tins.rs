@@ -12,7 +12,7 @@
 //!
 //! A share is a threshold, not a cap: up to it a tin goes first, above it the tin whose clock is earliest.
 //!
-//! Source: SPEC-TODAY 3.3 to 3.5; tc-cake(8); RFC 4594, RFC 8622 (LE).
+//! Source: tc-cake(8); Linux' sch_cake.c (facts only); RFC 4594, RFC 8622 (LE).
 
 use super::params::{CakeParams, Diffserv};
 use super::shaper::Pace;

@@ -12,7 +12,7 @@ impl Spec {
     /// departures; CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All others measure the time that packets wait, or count them.
     /// Where RED's family ages its average, or a limit is a time, the link's mean rate stands in.
     ///
-    /// Source: SPEC-TODAY 10.2; RFC 8034 §4.2; RFC 8033 §5.1.
+    /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {
         let problem = match self {
             Self::DocsisPie(_) => by_rate("docsis_pie"),

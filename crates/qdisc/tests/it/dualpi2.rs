@@ -419,7 +419,8 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// SPEC 2.4: integral action holds the mean delay at the target, and what arrives above the rate is dropped: p_C = 1 - C/A.
+/// Integral action (RFC 9332 appendix A) holds the mean delay at the target, and what arrives above the rate is dropped:
+/// p_C = 1 - C/A.
 /// A trickle in L, below 2 frames' time, has the coupled marks alone: k p' of it.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
@@ -436,8 +437,8 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// SPEC 2.4: A > 4C/3 of ECT(1) in L: p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and the delay is
-/// the target, not the step.
+/// A > 4C/3 of ECT(1) in L (RFC 9332 appendix A): p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and
+/// the delay is the target, not the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {
@@ -455,7 +456,7 @@ fn overload_by_datagrams_in_l() {
     }
 }
 
-/// SPEC 2.3: without drops, p' stays at 1/k and the queue grows to the limit.
+/// Without drops, p' stays at 1/k and the queue grows to the limit.
 #[test]
 fn overload_without_drops_fills_the_queue() {
     for variant in ["linux", "rfc9332"] {
@@ -469,7 +470,7 @@ fn overload_without_drops_fills_the_queue() {
     }
 }
 
-/// SPEC 2.3: C's head waits about nine packets of L under a flood of L.
+/// C's head waits about nine packets of L under a flood of L.
 #[test]
 fn c_is_protected_from_a_flood_in_l() {
     let seen = cbr(VARIANTS[0], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);

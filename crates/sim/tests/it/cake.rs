@@ -15,7 +15,7 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
     ["down", "up"].map(|app| number(&out, &format!("apps.{app}.goodput_bytes")) * 8.0 / 30e6)
 }
 
-/// The CAKE paper has about 15 % more download with the filter on a 30 : 1 line, four flows each way (SPEC-TODAY 3.7, second
+/// The CAKE paper has about 15 % more download with the filter on a 30 : 1 line, four flows each way (Piece of CAKE, second
 /// hand). The sign is the same, the size twice that: 31 and 27 % over these four seeds. A filter that leaves every ACK with SACK
 /// blocks alone gave 12 and 13 % (eight seeds, other starts).
 #[test]
