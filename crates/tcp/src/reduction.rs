@@ -23,7 +23,7 @@ fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The books of one reduction, bytes.
+/// The books of one reduction, bytes; before the first, and where the controller sets the window itself, it has not begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shrink {
     /// RecoverFS: what ssthresh is a share of.
@@ -48,6 +48,12 @@ impl Shrink {
             }
             Reduction::RateHalving | Reduction::Prr => {}
         }
+    }
+
+    /// The last congestion event is answered by this reduction.
+    #[inline]
+    pub(crate) fn is_begun(&self) -> bool {
+        self.flight > 0
     }
 
     /// An ACK told of `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.

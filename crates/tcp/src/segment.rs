@@ -223,7 +223,7 @@ pub trait Io {
     /// Puts a segment on the wire.
     fn send(&mut self, segment: &Segment);
     /// The same, of an ACK that waits until the application has been told what it acknowledges
-    /// ([`TcpParams::ack_after_delivery`](crate::TcpParams::ack_after_delivery)), if this call delivers anything. A host that
+    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)), if this call delivers anything. A host that
     /// knows no applications sends it at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);

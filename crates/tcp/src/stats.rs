@@ -74,7 +74,7 @@ pub struct Stats {
     pub fast_recoveries: u32,
     /// Window reductions that answered an ECN echo.
     pub ecn_reductions: u32,
-    /// Packets of this end that ACKs told to have been marked (see [`crate::AckSample::ce_packets`]).
+    /// Packets of this end that ACKs told to have been marked (see [`crate::cc::control::AckSample::ce_packets`]).
     pub ce_told: u32,
     /// Segments that arrived without anything new in them.
     pub duplicates_received: u32,

@@ -126,6 +126,7 @@ impl Bbr {
     /// What is to be done.
     fn drive(&self, w: Window) -> Drive {
         Drive {
+            reduction: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
             // four segments a round trip say nothing of the bandwidth

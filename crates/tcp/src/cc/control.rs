@@ -58,6 +58,8 @@ pub struct Drive {
     pub quantum: u32,
     /// Most payload of a new segment, bytes, where it is less than the MSS; 0: the MSS. Heeded where [`Needs::rates`].
     pub segment: u16,
+    /// The answer to congestion is ssthresh alone: the sender brings the window down to it, by its reduction. Else the window is the answer.
+    pub reduction: bool,
     /// The window is so small on purpose: what is delivered of what is in flight now says nothing of the bandwidth.
     pub probing_delay: bool,
 }
@@ -72,6 +74,7 @@ impl From<Window> for Drive {
             pacing_rate: None,
             quantum: u32::MAX,
             segment: 0,
+            reduction: true,
             probing_delay: false,
         }
     }

@@ -283,6 +283,6 @@ impl Sender {
     /// Whether the reduction axis shrinks the window now.
     #[inline]
     pub(super) fn shrinks(&self) -> bool {
-        matches!(self.state, State::Recovery | State::Cwr) && !self.cc.owns_window()
+        matches!(self.state, State::Recovery | State::Cwr) && self.shrink.is_begun()
     }
 }

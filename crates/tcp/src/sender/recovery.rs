@@ -7,6 +7,7 @@ use crate::cc::control::{AckSample, Answers, Congestion};
 use crate::detection::Detection;
 use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
+use crate::reduction::Shrink;
 use crate::segment::{Io, micros};
 use crate::stats::State;
 
@@ -113,19 +114,20 @@ impl Sender {
         }
     }
 
-    /// A congestion event sets ssthresh.
-    fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) {
+    /// A congestion event sets ssthresh, or the window; true if the sender brings the window down.
+    fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) -> bool {
         let d = self.cc.on_congestion(self.window, kind, base);
         self.follow(&d);
-        if p.quirks.whole_segments && !self.cc.owns_window() {
+        if p.quirks.whole_segments && d.reduction {
             self.window.ssthresh = self.window.ssthresh.floor();
         }
+        d.reduction
     }
 
     pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
         let base = self.reduction_base(p);
-        self.congested(p, kind, base);
-        if !self.cc.owns_window() {
+        self.shrink = Shrink::default();
+        if self.congested(p, kind, base) {
             self.shrink.begin(p, &mut self.window, base);
         }
         self.recover = self.next;
@@ -181,7 +183,7 @@ impl Sender {
     }
 
     pub(super) fn end_reduction(&mut self, p: &TcpParams) {
-        if !self.cc.owns_window() {
+        if self.shrink.is_begun() {
             self.shrink.end(p, &mut self.window);
         }
         self.state = State::Open;

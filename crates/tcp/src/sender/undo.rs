@@ -122,13 +122,12 @@ impl Sender {
         }
         let before = self.undo.as_mut().and_then(|undo| undo.close());
         self.doubt = false;
-        if let (Some(before), false) = (before, self.cc.owns_window()) {
-            self.window.cwnd = self.window.cwnd.max(before.cwnd);
-            self.window.ssthresh = self.window.ssthresh.max(before.ssthresh);
-        }
         if self.cc.owns_window() {
             let d = self.cc.on_undo(self.window);
             self.follow(&d);
+        } else if let Some(before) = before {
+            self.window.cwnd = self.window.cwnd.max(before.cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(before.ssthresh);
         }
         self.timeouts = 0;
         self.state = State::Open;

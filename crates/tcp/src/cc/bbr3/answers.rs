@@ -26,6 +26,7 @@ impl Bbr3 {
     /// The window and the pace; `cwnd` in bytes.
     fn drive(&self, w: Window, cwnd: f64) -> Drive {
         Drive {
+            reduction: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: (self.send_quantum() / self.mss) as u32,
             probing_delay: self.is_in_probe_rtt(),
