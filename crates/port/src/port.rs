@@ -46,8 +46,9 @@ impl Port {
         let mut discipline = spec.queue.build();
         if let Service::Docsis31(modem) = &spec.service
             && let Some(of) = modem.aggregate()
+            && let Some(flows) = discipline.service_flows_mut()
         {
-            discipline.aggregate(&of);
+            flows.aggregate(&of);
         }
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
         let line = Line {

@@ -30,21 +30,6 @@ pub trait QueueDiscipline: Send {
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
     /// The next packet to send; may drop several heads first.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
-    /// The next packet of one service flow, for a modem that has a grant for it. A discipline without service flows has one, the
-    /// Classic one.
-    fn dequeue_of(&mut self, _flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        self.dequeue(cx)
-    }
-    /// What waits in L and in C, in bytes as a modem sends them, for its requests.
-    fn frames(&self) -> [u64; 2] {
-        [0, self.backlog().docsis_frames()]
-    }
-    /// The IP packets that come next of L and of C, in bytes; 0 for an empty queue, and for a discipline without service flows.
-    fn head_bytes(&self) -> [u64; 2] {
-        [0; 2]
-    }
-    /// What it must know of the service flows that it stands before, once and before any packet.
-    fn aggregate(&mut self, _of: &Aggregate) {}
     /// When `wake` wants to be called (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None
@@ -60,4 +45,24 @@ pub trait QueueDiscipline: Send {
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         Vec::new()
     }
+    /// Its queues for the two service flows of a modem, if it has such.
+    fn service_flows(&self) -> Option<&dyn ServiceFlows> {
+        None
+    }
+    /// The same, to be changed.
+    fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
+        None
+    }
+}
+
+/// A discipline with a queue for each of the two service flows of a modem, L and C.
+pub trait ServiceFlows {
+    /// What it must know of them, once and before any packet.
+    fn aggregate(&mut self, of: &Aggregate);
+    /// The next packet of one, for a modem that has a grant for it.
+    fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
+    /// What waits in each, in bytes as a modem sends them, for its requests.
+    fn frames(&self) -> [u64; 2];
+    /// The IP packets that come next of each, in bytes; 0 for an empty queue.
+    fn head_bytes(&self) -> [u64; 2];
 }

@@ -27,7 +27,7 @@ mod spec;
 pub mod tc;
 
 pub use counts::{ClassCount, ClassProbe, Count};
-pub use discipline::{Cx, QueueDiscipline};
+pub use discipline::{Cx, QueueDiscipline, ServiceFlows};
 pub(crate) use fifo::Fifo;
 pub use law::list::{AnyLaw, LawSpec};
 pub(crate) use limit::Room;

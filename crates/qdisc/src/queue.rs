@@ -1,7 +1,7 @@
 //! The wrapper that accounts for what a discipline decides.
 
 use crate::counts::Count;
-use crate::{Cx, Discipline, QueueDiscipline};
+use crate::{Cx, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
@@ -101,9 +101,12 @@ impl<D: QueueDiscipline> Queue<D> {
         packet
     }
 
-    /// The next packet of one service flow, as [`Queue::dequeue`].
+    /// The next packet of one service flow, as [`Queue::dequeue`]. A discipline without service flows has one, the Classic one.
     pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        let packet = self.call(cx, |d, cx| d.dequeue_of(flow, cx));
+        let packet = self.call(cx, |d, cx| match d.service_flows_mut() {
+            Some(flows) => flows.dequeue_of(flow),
+            None => d.dequeue(cx),
+        });
         if let Some(packet) = &packet {
             self.counters.delivered.add(packet);
             self.backlog.remove(packet.bytes());
@@ -114,12 +117,13 @@ impl<D: QueueDiscipline> Queue<D> {
 
     /// What waits for each service flow of a modem, L and C, in bytes as it sends them.
     pub fn frames(&self) -> [u64; 2] {
-        self.discipline.frames()
+        let all = || [0, self.discipline.backlog().docsis_frames()];
+        self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)
     }
 
-    /// The IP packets that come next of each service flow, in bytes; 0 for an empty queue.
+    /// The IP packets that come next of each service flow, in bytes; 0 for an empty queue, and for a discipline without service flows.
     pub fn head_bytes(&self) -> [u64; 2] {
-        self.discipline.head_bytes()
+        self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }
 
     /// When `wake` wants to be called.

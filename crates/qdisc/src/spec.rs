@@ -9,11 +9,11 @@ pub(crate) mod word_error;
 mod words;
 
 use crate::counts::ClassProbe;
-use crate::discipline::{Cx, QueueDiscipline};
+use crate::discipline::{Cx, QueueDiscipline, ServiceFlows};
 use crate::law::list::{LawSpec, laws};
 use crate::params::Params;
 use crate::{cake, class, dual, fair, law, single};
-use packet::{Aggregate, Backlog, PacketMeta, Reading, ServiceFlow};
+use packet::{Backlog, PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Limit, Problem, Time};

@@ -139,17 +139,11 @@ macro_rules! disciplines {
             fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
                 match self { $($(Self::$Variant(d) => d.dequeue(cx),)*)+ Self::$Out(d) => d.dequeue(cx) }
             }
-            fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-                match self { $($(Self::$Variant(d) => d.dequeue_of(flow, cx),)*)+ Self::$Out(d) => d.dequeue_of(flow, cx) }
+            fn service_flows(&self) -> Option<&dyn ServiceFlows> {
+                match self { $($(Self::$Variant(d) => d.service_flows(),)*)+ Self::$Out(d) => d.service_flows() }
             }
-            fn frames(&self) -> [u64; 2] {
-                match self { $($(Self::$Variant(d) => d.frames(),)*)+ Self::$Out(d) => d.frames() }
-            }
-            fn head_bytes(&self) -> [u64; 2] {
-                match self { $($(Self::$Variant(d) => d.head_bytes(),)*)+ Self::$Out(d) => d.head_bytes() }
-            }
-            fn aggregate(&mut self, of: &Aggregate) {
-                match self { $($(Self::$Variant(d) => d.aggregate(of),)*)+ Self::$Out(d) => d.aggregate(of) }
+            fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
+                match self { $($(Self::$Variant(d) => d.service_flows_mut(),)*)+ Self::$Out(d) => d.service_flows_mut() }
             }
             #[inline]
             fn next_wake(&self) -> Option<Time> {

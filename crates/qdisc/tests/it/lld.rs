@@ -7,7 +7,7 @@ use packet::{
     RequestLoop, ServiceFlow, Value,
 };
 use qdisc::dual::lld::{DocsisLld, DocsisLldParams};
-use qdisc::{Cx, Params, Queue, QueueDiscipline};
+use qdisc::{Cx, Params, Queue, QueueDiscipline, ServiceFlows};
 use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;

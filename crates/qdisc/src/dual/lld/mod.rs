@@ -34,7 +34,7 @@ use super::pi2::Recur;
 use crate::law::docsis_pie::DocsisPie;
 use crate::law::{Law, LawParams, Verdict, View};
 use crate::single::mark;
-use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
 use packet::{
     Aggregate, Backlog, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading, ServiceFlow,
     docsis_frame, ethernet_frame,
@@ -272,18 +272,6 @@ impl DocsisLld {
         Ok(())
     }
 
-    fn take(&mut self, flow: ServiceFlow) -> Option<PacketMeta> {
-        let packet = match flow {
-            ServiceFlow::LowLatency => self.l.pop(),
-            ServiceFlow::Classic => self.c.pop(),
-        }?;
-        if flow == ServiceFlow::LowLatency {
-            self.interval_bits += 8 * ethernet_frame(packet.bytes());
-        }
-        self.counts[slot(packet.class)].delivered.add(&packet);
-        Some(packet)
-    }
-
     /// Whether there is room for a packet in L, which has just arrived at the virtual queue, if there is one.
     fn has_room(&self) -> bool {
         let Some(rates) = &self.rates else { return false };
@@ -350,17 +338,13 @@ impl QueueDiscipline for DocsisLld {
     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
         let (l, c) = (self.l.head(), self.c.head());
         let from_l = self.turns.is_l(l, c);
-        let packet = self.take(if from_l { ServiceFlow::LowLatency } else { ServiceFlow::Classic });
+        let packet = self.dequeue_of(if from_l { ServiceFlow::LowLatency } else { ServiceFlow::Classic });
         match &packet {
             Some(packet) if l.is_some() && c.is_some() => self.turns.sent(from_l, docsis_frame(packet.bytes())),
             Some(_) => {}
             None => self.turns.reset(),
         }
         packet
-    }
-
-    fn dequeue_of(&mut self, flow: ServiceFlow, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        self.take(flow)
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -388,20 +372,6 @@ impl QueueDiscipline for DocsisLld {
     fn backlog(&self) -> Backlog {
         let (l, c) = (self.l.fifo.backlog(), self.c.fifo.backlog());
         Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
-    }
-
-    fn frames(&self) -> [u64; 2] {
-        [self.l.frames, self.c.frames]
-    }
-
-    fn head_bytes(&self) -> [u64; 2] {
-        [&self.l, &self.c].map(|side| side.fifo.front().map_or(0, |p| p.bytes()))
-    }
-
-    fn aggregate(&mut self, of: &Aggregate) {
-        self.aggregate = *of;
-        self.rates = None;
-        self.virtual_queue = None;
     }
 
     /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and that of L.
@@ -434,5 +404,41 @@ impl QueueDiscipline for DocsisLld {
             ClassProbe { name: "C", counts: c, marked: None },
             ClassProbe { name: "sanctioned", counts: sanctioned, marked: None },
         ]
+    }
+
+    fn service_flows(&self) -> Option<&dyn ServiceFlows> {
+        Some(self)
+    }
+
+    fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
+        Some(self)
+    }
+}
+
+impl ServiceFlows for DocsisLld {
+    fn aggregate(&mut self, of: &Aggregate) {
+        self.aggregate = *of;
+        self.rates = None;
+        self.virtual_queue = None;
+    }
+
+    fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta> {
+        let packet = match flow {
+            ServiceFlow::LowLatency => self.l.pop(),
+            ServiceFlow::Classic => self.c.pop(),
+        }?;
+        if flow == ServiceFlow::LowLatency {
+            self.interval_bits += 8 * ethernet_frame(packet.bytes());
+        }
+        self.counts[slot(packet.class)].delivered.add(&packet);
+        Some(packet)
+    }
+
+    fn frames(&self) -> [u64; 2] {
+        [self.l.frames, self.c.frames]
+    }
+
+    fn head_bytes(&self) -> [u64; 2] {
+        [&self.l, &self.c].map(|side| side.fifo.front().map_or(0, |p| p.bytes()))
     }
 }
