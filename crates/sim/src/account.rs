@@ -1,13 +1,10 @@
 //! A world's account: what `measure` makes its summary and tables from.
 
-use crate::net::{Kind, Link};
 use crate::world::World;
-use measure::{Account, ClassCounts, Count, GrantCounts, LinkAccount, LinkCounts, Outcome};
-use qdisc::ClassProbe;
+use measure::{Account, LinkAccount, Outcome};
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
-use units::Time;
 
 impl<S: Sink> World<S> {
     /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
@@ -43,65 +40,4 @@ impl<S: Sink> World<S> {
 /// What the rate of a link carries after the warm-up; one that leads back is the same as the one there.
 fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
     scenario.link.get(name.trim_start_matches('~'))?.capacity(scenario.record.warm_up, scenario.duration)
-}
-
-impl Link {
-    /// What it has counted before `now`, and what it holds.
-    pub(crate) fn counts(&self, now: Time) -> LinkCounts {
-        let m = &self.meter;
-        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
-        let backlog = match &self.kind {
-            Kind::Fifo(fifo) => fifo.backlog(),
-            Kind::Port { port, .. } => port.backlog(),
-        };
-        LinkCounts {
-            offered: m.offered,
-            delivered: m.delivered,
-            dropped: m.dropped,
-            drops: m.drops,
-            marked: m.marked,
-            backlog,
-            in_flight: self.holds().1,
-            classes: self
-                .classes()
-                .iter()
-                .map(|c| ClassCounts {
-                    offered: count(c.counts.offered),
-                    delivered: count(c.counts.delivered),
-                    dropped: count(c.counts.dropped),
-                    marked: c.marked,
-                })
-                .collect(),
-            opportunities: match &self.kind {
-                Kind::Fifo(_) => None,
-                Kind::Port { port, .. } => port.opportunities(now),
-            },
-            grants: self
-                .grants()
-                .iter()
-                .map(|(_, g)| GrantCounts {
-                    requested: g.requested,
-                    granted: g.granted,
-                    proactive: g.proactive,
-                    used: g.used,
-                })
-                .collect(),
-        }
-    }
-
-    /// The grants of its modem, if that tells of them.
-    fn grants(&self) -> Vec<(&'static str, port::GrantCounts)> {
-        match &self.kind {
-            Kind::Fifo(_) => Vec::new(),
-            Kind::Port { port, .. } => port.grants(),
-        }
-    }
-
-    /// The classes of its discipline, if it has any.
-    fn classes(&self) -> Vec<ClassProbe<'_>> {
-        match &self.kind {
-            Kind::Fifo(_) => Vec::new(),
-            Kind::Port { port, .. } => port.classes(),
-        }
-    }
 }

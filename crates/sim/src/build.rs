@@ -3,25 +3,22 @@
 use crate::codec::Bodies;
 use crate::conn::Path;
 use crate::event::{Events, Target};
-use crate::fifo::{Capacity, Fifo};
+use crate::link::Link;
 use crate::local::{self, Local};
-use crate::meter::LinkMeter;
-use crate::net::{Kind, Link, Net, link_id};
+use crate::net::Net;
 use crate::pages;
 use crate::table::{AppState, Core};
 use crate::tags::Tags;
-use crate::waits::Waits;
 use crate::world::{AppSlot, CATCH_UP, ClockTask, World};
-use measure::{LinkMeterParams, Rows, Tally};
+use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
-use port::{Port, Service};
-use qdisc::Spec;
+use port::Service;
 use record::{Mask, Sink};
-use scenario::{NetworkApp, NetworkLink, Scenario};
+use scenario::{NetworkApp, Scenario};
 use std::collections::VecDeque;
 use tcp::{Segment, TcpParams};
 use traffic::{Application, Timers};
-use units::{Limit, Problem, Rng, Time};
+use units::{Problem, Rng, Time};
 
 impl World<()> {
     /// A world that keeps measures and nothing else.   Errors: the first problem of the scenario.
@@ -46,36 +43,11 @@ impl<S: Sink> World<S> {
             tasks.push((Time(scenario.record.warm_up.0), ClockTask::Begin));
         }
         let mut built = Vec::new();
-        let unwatched = sink.mask() == Mask::NONE && !S::PACKETS && !S::PROBES;
+        let seen = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
         let counting = local::nodes(&network);
         for (i, link) in network.links.iter().enumerate() {
             let counted = counting.contains(&link.from);
-            let params = LinkMeterParams {
-                link: link_id(i as u16),
-                limit: queue_cap(&link.port.queue),
-                start: Time::ZERO,
-                duration: scenario.duration,
-                bin,
-                warm_up: Time(scenario.record.warm_up.0),
-            };
-            built.push(Link {
-                name: link.name.clone(),
-                to: NodeId(link.to),
-                kind: if unwatched
-                    && !counted
-                    && let Some(fifo) = fast_path(link)
-                {
-                    Kind::Fifo(Box::new(fifo))
-                } else {
-                    let at = format!("link.{}", link.name);
-                    let port =
-                        Port::build(&link.port, link_id(i as u16), scenario.seed, &at).map_err(|p| p.under(&at))?;
-                    let lazy = unwatched && !counted && port.can_wait();
-                    let cuts = link.port.cuts();
-                    Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
-                },
-                meter: LinkMeter::new(link.recorded.then_some(params))?,
-            });
+            built.push(Link::build(link, i as u16, scenario, seen || counted)?);
             tasks.extend(link.changes.iter().map(|(at, change)| (*at, ClockTask::Change(i as u16, *change))));
         }
         // stable: changes of one moment happen in the order of link names; the list is taken from its end
@@ -85,11 +57,9 @@ impl<S: Sink> World<S> {
         }
         tasks.reverse();
 
-        let is_port = |i: &u16| matches!(built[usize::from(*i)].kind, Kind::Port { .. });
+        let is_port = |i: &u16| built[usize::from(*i)].port().is_some();
         let ports = (0..built.len() as u16).filter(is_port).collect();
-        let two = |(i, link): (usize, &NetworkLink)| Waits::of(i as u16, link.port.queue.name());
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
-        let waits = network.links.iter().enumerate().filter_map(two).collect();
         let net = Net {
             events,
             links: built,
@@ -103,8 +73,7 @@ impl<S: Sink> World<S> {
             arrived: Vec::new(),
             ports,
             local: Local::default(),
-            waits,
-            reads_waits: false,
+            waits: Vec::new(),
         };
         let mut world = Self {
             apps: Vec::new(),
@@ -208,31 +177,4 @@ fn core<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Core<S> {
         tally: Tally::default(),
         next_port: 1024,
     }
-}
-
-/// Packets for which the distribution of the queue's length has a bin of its own.
-fn queue_cap(queue: &Spec) -> u32 {
-    let segments = if let Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
-    match queue.limit() {
-        Some(Limit::Packets(n)) => n.saturating_mul(segments),
-        _ => 4096,
-    }
-}
-
-/// A link that can be computed at enqueue, if this is one.
-fn fast_path(link: &NetworkLink) -> Option<Fifo> {
-    let spec = &link.port;
-    let Spec::Droptail(p) = &spec.queue else { return None };
-    let random = spec.loss.get() > 0.0 || !spec.lose.is_empty() || !spec.jitter.is_zero() || spec.lateness.is_some();
-    let plain = spec.service == Service::Plain && !random && link.changes.is_empty();
-    if !plain || p.drop_head || p.super_segment > 1 {
-        return None;
-    }
-    let short = u64::from(p.ns2_off_by_one);
-    let capacity = match p.limit {
-        Limit::Packets(n) => Capacity::Packets(n - short as u32),
-        Limit::Bytes(b) => Capacity::Bytes(b.0 - short),
-        Limit::Time(t) => Capacity::Bytes(spec.rate?.bytes_in(t).saturating_sub(short)),
-    };
-    Some(Fifo::new(spec.rate, spec.delay, capacity))
 }

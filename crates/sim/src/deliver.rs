@@ -3,7 +3,7 @@
 use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
 use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, Use, Wire};
 use crate::event::Target;
-use crate::net::Kind;
+use crate::link::Kind;
 use crate::table::Core;
 use packet::{DropReason, Flags, PacketMeta};
 use record::{Mask, Record, Sink};

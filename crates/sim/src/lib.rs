@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
-//! | `net` | nodes, routes, links, packets in flight |
+//! | `link` | a link: a queue, what is on its way, and its meter |
+//! | `net`, `fates` | routes, from link to link; what becomes of packets that are dropped |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
 //! | `local` | what leaves its host's device, for TCP small queues |
@@ -26,8 +27,10 @@ mod codec;
 mod conn;
 mod deliver;
 mod event;
+mod fates;
 mod fifo;
 mod host;
+mod link;
 mod local;
 mod look;
 mod meter;

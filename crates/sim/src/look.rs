@@ -1,7 +1,7 @@
 //! Looks into a run: what a sink that reads states is shown, and when.
 
 use crate::conn::{End, Use};
-use crate::net::{Kind, link_id};
+use crate::link::link_id;
 use crate::table::Core;
 use packet::Reading;
 use record::{Probed, Sink, Subject};
@@ -31,10 +31,10 @@ impl<S: Sink> Core<S> {
             let (links, sink) = (&self.net.links, &mut self.net.sink);
             for (i, link) in links.iter().enumerate() {
                 let of = Subject::Link(link_id(i as u16));
-                if let Kind::Port { port, .. } = &link.kind
+                if let Some(port) = link.port()
                     && sink.wants(of, false)
                 {
-                    sink.read(at, of, false, &**port);
+                    sink.read(at, of, false, port);
                 }
             }
             for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {

@@ -1,55 +1,17 @@
-//! Nodes, links and packets in flight: everything below the end hosts.
+//! Routing: packets go from link to link, and each link's next event is scheduled. Everything below the end hosts.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
-use crate::fifo::{Fifo, Offered};
+use crate::fates::{Fates, direction_index};
+use crate::fifo::Offered;
+use crate::link::{Kind, Link, Tap, link_id};
 use crate::local::Local;
-use crate::meter::LinkMeter;
 use crate::tags::Tags;
 use crate::waits::Waits;
-use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, NodeId, Packed, PacketMeta, Point};
+use packet::{DropReason, Flags, FlowTable, NodeId, Packed, PacketMeta, Point};
 use port::{Change, Env, Port};
-use record::{LinkEnd, LinkId, Mask, Passing, Record, Sink, Subject};
+use record::{LinkEnd, Mask, Passing, Record, Sink, Subject};
 use units::{Duration, Time};
-
-/// How a link is run.
-pub(crate) enum Kind {
-    /// Computed at enqueue.
-    Fifo(Box<Fifo>),
-    /// Anything else. `work` is the moment of its earliest event for work; `armed` that of its earliest event for
-    /// an arrival ([`Time::NEVER`]: none).
-    ///
-    /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
-    /// moment does not depend on which of the two runs a link.
-    ///
-    /// Where nobody takes records, the work of a port that [`Port::can_wait`] has no event while a packet is on its way: it is done
-    /// with the next arrival at either end, or before the run looks at the link. Such a port is `lazy`.
-    ///
-    /// Packets of several segments are cut before it if it `cuts`.
-    Port { port: Box<Port>, work: Time, armed: Time, lazy: bool, cuts: bool },
-}
-
-/// One link of the world.
-pub(crate) struct Link {
-    pub name: String,
-    pub to: NodeId,
-    pub kind: Kind,
-    pub meter: LinkMeter,
-}
-
-impl Link {
-    /// Packets in its queue, and packets that have left the queue but not reached the far end.
-    pub(crate) fn holds(&self) -> (u64, u64) {
-        match &self.kind {
-            Kind::Fifo(fifo) => (u64::from(fifo.backlog().packets), fifo.in_flight()),
-            Kind::Port { port, .. } => {
-                let c = port.counters();
-                let gone = c.transmit_dropped.packets + c.lost.packets + c.delivered.packets;
-                (u64::from(port.backlog().packets), c.queue.delivered.packets - gone)
-            }
-        }
-    }
-}
 
 /// The network.
 pub(crate) struct Net<S> {
@@ -71,70 +33,8 @@ pub(crate) struct Net<S> {
     pub ports: Vec<u16>,
     /// Packets that their sockets count, on their way out of their hosts.
     pub local: Local,
-    /// What disciplines of two queues have told, if somebody asked for it.
+    /// The waits in disciplines of two queues, if they are read.
     pub waits: Vec<Waits>,
-    pub reads_waits: bool,
-}
-
-/// Frees what a dropped packet owned.
-struct Fates<'a> {
-    bodies: &'a mut Bodies,
-    /// Of a run that looks at packets.
-    tags: Option<&'a mut Tags>,
-    flow_drops: &'a mut [u64],
-    local: &'a mut Local,
-    events: &'a mut Events,
-}
-
-impl FateSink for Fates<'_> {
-    #[inline]
-    fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
-        self.flow_drops[direction_index(packet)] += 1;
-        if packet.flags.has(Flags::LOCAL) {
-            self.left(packet, self.events.now());
-        }
-        match &mut self.tags {
-            None => self.bodies.free(packet),
-            Some(tags) => {
-                let mut packet = *packet;
-                tags.take(&mut packet);
-                self.bodies.free(&packet);
-            }
-        }
-    }
-    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
-    #[cold]
-    fn left(&mut self, packet: &PacketMeta, at: Time) {
-        self.local.put(packet, at);
-        self.events.push(at.max(self.events.now()), Target::Left);
-    }
-}
-
-/// Index of a packet's flow and direction in [`Net::flow_drops`].
-#[inline]
-fn direction_index(packet: &PacketMeta) -> usize {
-    2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))
-}
-
-/// A port's sink: the link's meter, and the run's own sink behind it.
-struct Tap<'a, S> {
-    meter: &'a mut LinkMeter,
-    sink: &'a mut S,
-}
-
-impl<S: Sink> Sink for Tap<'_, S> {
-    #[inline]
-    fn mask(&self) -> Mask {
-        Mask::ALL
-    }
-    // the kind of record is known where it is made: there nothing of it is built that nobody reads
-    #[inline(always)]
-    fn put(&mut self, now: Time, record: Record) {
-        self.meter.put(now, record);
-        if self.sink.mask().has(record.kind()) {
-            self.sink.put(now, record);
-        }
-    }
 }
 
 impl<S: Sink> Net<S> {
@@ -243,10 +143,10 @@ impl<S: Sink> Net<S> {
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));
         if S::PROBES
-            && let Kind::Port { port, .. } = &self.links[usize::from(i)].kind
+            && let Some(port) = self.links[usize::from(i)].port()
             && self.sink.wants(of, true)
         {
-            self.sink.read(self.events.now(), of, true, &**port);
+            self.sink.read(self.events.now(), of, true, port);
         }
     }
 
@@ -254,13 +154,10 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
-        let link = &mut self.links[usize::from(i)];
-        let Kind::Port { port, .. } = &mut link.kind else { return None };
-        let tags = if S::PACKETS { Some(&mut self.tags) } else { None };
-        let Self { bodies, flow_drops, local, events, .. } = self;
+        let Self { links, bodies, tags, flow_drops, local, events, flows, sink, .. } = self;
+        let tags = if S::PACKETS { Some(tags) } else { None };
         let mut fates = Fates { bodies, tags, flow_drops, local, events };
-        let mut tap = Tap { meter: &mut link.meter, sink: &mut self.sink };
-        Some(act(port, now, &mut Env { flows: &self.flows, fate: &mut fates, sink: &mut tap }))
+        links[usize::from(i)].act(flows, &mut fates, sink, |port, env| act(port, now, env))
     }
 
     /// Schedules what a port waits for. Of a lazy one that is the next arrival, and its work only where none is under way.
@@ -377,24 +274,7 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.push(first);
-        let link = &mut self.links[usize::from(i)];
-        let next = match &mut link.kind {
-            Kind::Fifo(fifo) => {
-                let mut next = fifo.next_arrival();
-                while next == Some(now) {
-                    let packet;
-                    (packet, next) = fifo.arrive(now, &mut link.meter);
-                    arrived.push(packet);
-                }
-                next.unwrap_or(Time::NEVER)
-            }
-            Kind::Port { port, .. } => {
-                while let Some(packet) = port.arrive(now) {
-                    arrived.push(packet);
-                }
-                port.arrival_at()
-            }
-        };
+        let next = self.links[usize::from(i)].arrive_all(now, &mut arrived);
         for packet in &arrived {
             self.links[usize::from(i)].meter.delivered(packet.size);
             self.passing(i, LinkEnd::Far, packet);
@@ -441,16 +321,9 @@ impl<S: Sink> Net<S> {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
 
-    /// Reads the wait in either queue of disciplines of two, if somebody asked for it; everything before `now` has been done.
+    /// Reads the waits in disciplines of two queues, if that is asked for; everything before `now` has been done.
     pub(crate) fn read_waits(&mut self, now: Time) {
-        if !self.reads_waits {
-            return;
-        }
-        for of in &mut self.waits {
-            if let Kind::Port { port, .. } = &self.links[usize::from(of.link)].kind {
-                of.read(now, &**port);
-            }
-        }
+        self.waits.retain_mut(|of| self.links[usize::from(of.link)].port().is_some_and(|port| of.read(now, port)));
     }
 
     fn catch_up_to(&mut self, last: Time) {
@@ -464,26 +337,13 @@ impl<S: Sink> Net<S> {
     /// Brings every link's accounts up to the `end` of the run, which happens just after the `last` moment that counts.
     pub(crate) fn settle(&mut self, last: Time, end: Time) {
         self.catch_up_to(last);
-        for link in &mut self.links {
-            if let Kind::Fifo(fifo) = &mut link.kind {
-                fifo.settle(last, &mut link.meter);
-            }
-            link.meter.finish(end);
-        }
+        self.links.iter_mut().for_each(|link| link.finish(last, end));
     }
 
     /// The warm-up is over, of which `last` was the last moment: every link begins to count.
     pub(crate) fn begin(&mut self, last: Time) {
         self.catch_up_to(last);
-        for link in &mut self.links {
-            if let Kind::Fifo(fifo) = &mut link.kind {
-                fifo.settle(last, &mut link.meter);
-            }
-            link.meter.before = Some(Box::new(link.counts(last + Duration(1))));
-            if let Some(full) = &mut link.meter.full {
-                full.begin();
-            }
-        }
+        self.links.iter_mut().for_each(|link| link.begin(last));
     }
 
     /// Tells the run's sink, if it wants to know.
@@ -495,9 +355,4 @@ impl<S: Sink> Net<S> {
             self.sink.put(self.events.now(), record);
         }
     }
-}
-
-/// Index of a link as records name it.
-pub(crate) fn link_id(i: u16) -> LinkId {
-    LinkId(i)
 }

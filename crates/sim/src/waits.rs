@@ -7,9 +7,7 @@ use packet::{Item, Reading, Value};
 use record::Probed;
 use units::Time;
 
-/// Disciplines of two queues, by name.
-const DISCIPLINES: [&str; 2] = ["dualpi2", "docsis_lld"];
-/// What they tell: the wait in L, the wait in C.
+/// The names by which disciplines tell the wait in L, and in C. One that tells both has two queues.
 const TOLD: [[&str; 2]; 2] = [["delay_l", "qdelay_l"], ["delay_c", "qdelay_old"]];
 
 /// The readings of one link.
@@ -22,13 +20,13 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Of link `link` with a discipline of this name; `None` for a discipline of one queue.
-    pub(crate) fn of(link: u16, discipline: &str) -> Option<Self> {
-        DISCIPLINES.contains(&discipline).then(|| Self { link, ms: Default::default() })
+    /// Of a link of which nothing has been read.
+    pub(crate) fn of(link: u16) -> Self {
+        Self { link, ms: Default::default() }
     }
 
-    /// Reads it; everything before `now` has been done.
-    pub(crate) fn read(&mut self, now: Time, port: &impl Probed) {
+    /// Reads it; everything before `now` has been done. False of a discipline of one queue.
+    pub(crate) fn read(&mut self, now: Time, port: &impl Probed) -> bool {
         let ms = &mut self.ms;
         let mut put = |item: Item<'_>| {
             if let Item::Value(told, _, Value::Number(value)) = item
@@ -38,5 +36,6 @@ impl Waits {
             }
         };
         port.own(&mut Reading::new(now, false, &mut put));
+        self.ms.iter().all(|ms| !ms.is_empty())
     }
 }

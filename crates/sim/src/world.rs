@@ -129,14 +129,16 @@ impl<S: Sink> World<S> {
 
     /// From now on the wait in either queue of disciplines of two is read, for [`World::waits`].
     pub fn read_waits(&mut self) {
-        self.core.net.reads_waits = true;
+        let net = &mut self.core.net;
+        net.waits = net.ports.iter().map(|link| Waits::of(*link)).collect();
     }
 
     /// By the link's name, the wait in either queue of disciplines of two: at the end of each bin so far, if any application has series
     /// and [`World::read_waits`] asked for it; empty otherwise.
     pub fn waits(&self) -> impl Iterator<Item = (&str, &Waits)> {
         let net = &self.core.net;
-        net.waits.iter().map(|of| (&*net.links[usize::from(of.link)].name, of))
+        let read = net.waits.iter().filter(|of| !of.ms[0].is_empty());
+        read.map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
     /// What segments in flight take now.

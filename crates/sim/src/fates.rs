@@ -1,0 +1,48 @@
+//! What becomes of packets that a link drops or a device lets go.
+
+use crate::codec::Bodies;
+use crate::event::{Events, Target};
+use crate::local::Local;
+use crate::tags::Tags;
+use packet::{DropReason, FateSink, Flags, MarkReason, PacketMeta, Point};
+use units::Time;
+
+/// Frees what a dropped packet owned.
+pub(crate) struct Fates<'a> {
+    pub bodies: &'a mut Bodies,
+    /// Of a run that looks at packets.
+    pub tags: Option<&'a mut Tags>,
+    pub flow_drops: &'a mut [u64],
+    pub local: &'a mut Local,
+    pub events: &'a mut Events,
+}
+
+impl FateSink for Fates<'_> {
+    #[inline]
+    fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
+        self.flow_drops[direction_index(packet)] += 1;
+        if packet.flags.has(Flags::LOCAL) {
+            self.left(packet, self.events.now());
+        }
+        match &mut self.tags {
+            None => self.bodies.free(packet),
+            Some(tags) => {
+                let mut packet = *packet;
+                tags.take(&mut packet);
+                self.bodies.free(&packet);
+            }
+        }
+    }
+    fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
+    #[cold]
+    fn left(&mut self, packet: &PacketMeta, at: Time) {
+        self.local.put(packet, at);
+        self.events.push(at.max(self.events.now()), Target::Left);
+    }
+}
+
+/// Index of a packet's flow and direction in `Net::flow_drops`.
+#[inline]
+pub(crate) fn direction_index(packet: &PacketMeta) -> usize {
+    2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))
+}
