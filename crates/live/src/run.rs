@@ -165,14 +165,8 @@ fn preflight() -> Result<(), Failure> {
     tun::available().map_err(Failure::Cannot)
 }
 
-fn inside(
-    scenario: &Scenario,
-    options: &Options,
-    plan: &Plan,
-    spaces: [Space; 2],
-    duration: Duration,
-    look: &mut impl FnMut(&Plan, &View) -> bool,
-) -> Result<Outcome, Failure> {
+/// A device in each namespace, and the congestion control of sockets that no application of the scenario opens.
+fn devices(options: &Options, plan: &Plan, spaces: &[Space; 2]) -> Result<[Tun; 2], Failure> {
     let device = |side: Side| {
         let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
         Tun::create(&spaces[side.index()], &hosts, plan.ecn)
@@ -181,10 +175,23 @@ fn inside(
     if let Some(name) = &options.congestion
         && (options.command.is_some() || !options.background.is_empty())
     {
-        for space in &spaces {
+        for space in spaces {
             congestion::make_default(space, name).map_err(Failure::Cannot)?;
         }
     }
+    Ok(tuns)
+}
+
+/// Moves packets and runs programs until the end, or until `look` says no.
+fn inside(
+    scenario: &Scenario,
+    options: &Options,
+    plan: &Plan,
+    spaces: [Space; 2],
+    duration: Duration,
+    look: &mut impl FnMut(&Plan, &View) -> bool,
+) -> Result<Outcome, Failure> {
+    let tuns = devices(options, plan, &spaces)?;
     let bench = Bench::build(scenario, plan, duration, ())?;
     let captures = captures(options)?;
     let (claims, claimed) = channel();
@@ -220,41 +227,43 @@ fn inside(
             // how it ends is nobody's business: the run ends it
             builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, space, environment, shared))?;
         }
-        let mut command = match &options.command {
+        let command = match &options.command {
             Some(line) => Some(builder("bloatlab-command").spawn_scoped(scope, {
                 let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
                 move || command::run(line, space, environment, shared)
             })?),
             None => None,
         };
-        let (mut go_on, mut turn) = (true, 0u64);
-        while go_on
-            && !packets.is_finished()
-            && !programs.is_finished()
-            && command.as_ref().is_none_or(|c| !c.is_finished())
-        {
-            crate::clock::pause();
-            turn += 1;
-            if turn % LOOK == 0 {
-                let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
-                go_on = look(plan, &view);
-            }
-        }
+        let go_on = watch(
+            &shared,
+            |view| look(plan, view),
+            || packets.is_finished() || programs.is_finished() || command.as_ref().is_some_and(|c| c.is_finished()),
+        );
         crate::fault::at("end")?;
         drop(told);
-        let code = match command.take() {
-            Some(c) => joined(c.join(), "command")?,
-            None => None,
-        };
+        let code = command.map(|c| joined(c.join(), "command")).transpose()?.flatten();
         joined(packets.join(), "packet")?;
         let programs = joined(programs.join(), "program")?;
         if go_on { Ok((programs, code)) } else { Err(Failure::Cancelled) }
     })?;
-    let pcaps = std::mem::take(&mut link.pcaps);
-    for capture in pcaps.into_iter().flatten() {
+    for capture in std::mem::take(&mut link.pcaps).into_iter().flatten() {
         capture.finish().and_then(Behind::finish)?;
     }
     Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code, awake: awake.granted() }))
+}
+
+/// Shows the run to `look` now and then until it is `over`; false if `look` ended it.
+fn watch(shared: &Shared, mut look: impl FnMut(&View) -> bool, over: impl Fn() -> bool) -> bool {
+    let (mut go_on, mut turn) = (true, 0u64);
+    while go_on && !over() {
+        crate::clock::pause();
+        turn += 1;
+        if turn % LOOK == 0 {
+            let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
+            go_on = look(&view);
+        }
+    }
+    go_on
 }
 
 /// Tells the threads of a run to stop when it goes out of scope.
