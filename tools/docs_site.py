@@ -64,7 +64,7 @@ GUIDES = {
 NAMED = {
     "reno": "Reno",
     "cubic_linux": "CUBIC of Linux",
-    "cubic": "CUBIC of RFC 9438",
+    "cubic_rfc": "CUBIC of RFC 9438",
     "cubic_2_6_22": "CUBIC of Linux 2.6.22",
     "hystart": "HyStart",
     "hystart_pp": "HyStart++",
