@@ -19,7 +19,7 @@ from typing import Any
 
 import bloatlab
 from bloatlab import _core
-from bloatlab.sweep import Executor, Point, Store, Threads, cluster, declared, gather
+from bloatlab.sweep import Executor, Point, Store, Threads, cluster, gather, grid_file
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,7 +46,7 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
     """CPU per run besides the core's."""
     alone, threads, dask = [], [], []
     with cluster.connected("local", 1, print) as executor:
-        gather(of[:50], declared.SUMMARY, executor=executor)
+        gather(of[:50], grid_file.SUMMARY, executor=executor)
         for _ in range(rounds):
             begun = time.process_time()
             for point in of:
@@ -71,7 +71,7 @@ def measured(of: Sequence[Point[int]], executor: Executor) -> float:
     """Seconds for all of them, each kept in a new store."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        gather(of, declared.SUMMARY, store=Store(Path(folder)), executor=executor)
+        gather(of, grid_file.SUMMARY, store=Store(Path(folder)), executor=executor)
         return time.perf_counter() - begun
 
 
@@ -87,7 +87,7 @@ def speedup(of: Sequence[Point[int]], duration: str, rounds: int) -> None:
     for _ in range(rounds):
         for workers, times in took.items():
             with cluster.connected("local", workers, print) as executor:
-                gather(of[: 20 * workers], declared.SUMMARY, executor=executor)
+                gather(of[: 20 * workers], grid_file.SUMMARY, executor=executor)
                 times.append(measured(of, executor))
     one, two = min(took[1]), min(took[2])
     print(f"{len(of)} runs of {duration} ({one / len(of) * 1e3:.0f} ms each): two workers {one / two:.2f} times one")

@@ -22,7 +22,7 @@ from typing import TypeVar
 import bloatlab
 from bloatlab.query import Views
 from bloatlab.scenario import Scenario
-from bloatlab.sweep import Measured, Store, declared, fingerprint
+from bloatlab.sweep import Measured, Store, fingerprint, grid_file
 from bloatlab.sweep.store import Shelf
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,8 +76,8 @@ def put(store: Store, runs: int) -> list[Scenario]:
     queues = ('{ droptail = { limit = "100p" } }', "{ codel = {} }", "{ fq_codel = {} }")
     sets = [[("duration", "10s"), ("link.up.queue", queue)] for queue in queues]
     models = [bloatlab.load(ROOT / "examples" / "home-upload.toml", of) for of in sets]
-    rows = [declared.SUMMARY(bloatlab.run(model)).row for model in models]
-    shelf = declared.SUMMARY.shelf(store)
+    rows = [grid_file.SUMMARY(bloatlab.run(model)).row for model in models]
+    shelf = grid_file.SUMMARY.shelf(store)
     scenarios: list[Scenario] = []
     for seed in range(1, runs + 1):
         model = seed % len(models)
@@ -91,7 +91,7 @@ def put(store: Store, runs: int) -> list[Scenario]:
 
 def found(store: Store, scenario: Scenario) -> Shelf:
     """A shelf that has been opened: it has found this run."""
-    shelf = declared.SUMMARY.shelf(store)
+    shelf = grid_file.SUMMARY.shelf(store)
     if shelf.get(scenario) is None:
         raise SystemExit("a run that was put is not found")
     return shelf

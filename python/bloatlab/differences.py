@@ -20,7 +20,7 @@ from bloatlab import flent
 from bloatlab.measures import importance, named, told_first
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
-from bloatlab.sweep import declared
+from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 from bloatlab.terminal import lines
 
@@ -234,7 +234,7 @@ def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
         sides = [_measured(of, name) for of, name in zip((first, second), names, strict=True)]
         return difference(names, None, [side.measures() for side in sides])
     results = [of if isinstance(of, Result) else open_result(of) for of in (first, second)]
-    return difference(names, [r.scenario.data for r in results], [declared.summary(r) for r in results])
+    return difference(names, [r.scenario.data for r in results], [grid_file.summary(r) for r in results])
 
 
 def _measured(of: Result | str | Path, name: str) -> flent.Measured:

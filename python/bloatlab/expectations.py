@@ -35,13 +35,13 @@ from bloatlab.sweep import (
     Store,
     Threads,
     Watch,
-    declared,
     gather,
     gather_until,
+    grid_file,
     silent,
 )
-from bloatlab.sweep.declared import Declared
-from bloatlab.sweep.warmed import warmed
+from bloatlab.sweep.auto_warm_up import warmed
+from bloatlab.sweep.grid_file import Declared
 from bloatlab.tables import TextCell, TextTable
 
 #: A comparison in words and as what must hold at an end of the interval: (low end, high end) -> kept.
@@ -152,7 +152,7 @@ def check(
     if file.is_dir():
         result = open_result(file)
         expect = result.scenario.data.get("expect", {})
-        return _judged(file, [("", expect, [declared.flat(result.summary)])])
+        return _judged(file, [("", expect, [grid_file.flat(result.summary)])])
     asked = _asked(file, sets, seeds)
     first = asked.grid.seeds[0]
     expects = {at: asked.grid.point(at, first).scenario.data.get("expect", {}) for at in asked.grid.places()}
@@ -171,9 +171,9 @@ def _gathered(asked: Declared, store: Store | None, watch: Watch | None, executo
     if asked.find_warm_up:
         grid, _ = warmed(grid, store=store, watch=shown, executor=executor)
     if asked.until is not None:
-        more = gather_until(grid, declared.SUMMARY, asked.until, store=store, watch=lambda _: shown, executor=executor)
+        more = gather_until(grid, grid_file.SUMMARY, asked.until, store=store, watch=lambda _: shown, executor=executor)
         return more.gathered
-    return gather(grid.points(), declared.SUMMARY, store=store, watch=shown, executor=executor)
+    return gather(grid.points(), grid_file.SUMMARY, store=store, watch=shown, executor=executor)
 
 
 def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
@@ -192,7 +192,7 @@ def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> Declared:
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
-        return declared.load(file, [*sets, *more], seeds)
+        return grid_file.load(file, [*sets, *more], seeds)
     sets, find_warm_up = warm_up.asked(sets)
     scenario = load(file, sets)
     chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)

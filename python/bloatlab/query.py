@@ -31,8 +31,8 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
-from bloatlab.sweep import Store, journal, parts, sweeps
-from bloatlab.sweep.measured import FRAME, RUN, hash_of, tables, unpacked
+from bloatlab.sweep import Store, journal, parquet, sweeps
+from bloatlab.sweep.kept_runs import FRAME, RUN, hash_of, tables, unpacked
 from bloatlab.sweep.store import CODE, Stock, reading
 
 #: Measures whose rows are numbers of a summary under their dotted paths: what `bloatlab sweep` keeps.
@@ -117,19 +117,19 @@ class Views:
 
     def _shelf(self, stock: Stock, store: Store, held: contextlib.ExitStack) -> _Shelf:
         with contextlib.suppress(OSError):
-            parts.compact(stock.folder, store.notice)
-            parts.check(stock.folder, store.notice)
-            held.enter_context(parts.locked(stock.folder, wait=True, reading=True))
-        listed = parts.opened(stock.folder, store.notice)
+            parquet.compact(stock.folder, store.notice)
+            parquet.check(stock.folder, store.notice)
+            held.enter_context(parquet.locked(stock.folder, wait=True, reading=True))
+        listed = parquet.opened(stock.folder, store.notice)
         files = [*self._fresh(stock.folder, listed), *(self._link(part.path) for part in listed.parts)]
         columns = dict.fromkeys(name for file in files for name in pl.read_parquet_schema(file))
         return _Shelf(stock.measure, files, list(columns))
 
-    def _fresh(self, folder: Path, listed: parts.Listed) -> Iterator[Path]:
+    def _fresh(self, folder: Path, listed: parquet.Listed) -> Iterator[Path]:
         """What living writers have kept so far, as files of our own."""
         known = {name for part in listed.parts for name in part.hashes()}
         runs: list[Any] = []
-        for path in parts.journals(folder, listed.taken):
+        for path in parquet.journals(folder, listed.taken):
             with contextlib.suppress(FileNotFoundError):
                 for _, data in journal.records(path)[0]:
                     if hash_of(data) not in known:
@@ -141,7 +141,7 @@ class Views:
             yield file
 
     def _free(self) -> Path:
-        return self._scratch / f"{next(self._links)}{parts.SUFFIX}"
+        return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
         """A file of the store under a name of ours, which has no wildcards in it."""

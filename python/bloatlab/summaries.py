@@ -16,7 +16,7 @@ import polars as pl
 
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
-from bloatlab.sweep import declared
+from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, number
 
 #: A link or an application, as the summary has it.
@@ -389,9 +389,9 @@ def frame(
         result = of if isinstance(of, Result) else open_result(of)
         head = {"run": name, "seed": result.seed, "scenario_hash": result.scenario.hash}
         if per == "run":
-            rows.append({**head, **declared.summary(result)})
+            rows.append({**head, **grid_file.summary(result)})
         else:
             parts: Mapping[str, Of] = result.summary[_PARTS[per]]
             words = {one: {"kind": part["kind"]} if "kind" in part else {} for one, part in parts.items()}
-            rows += [{**head, per: one, **words[one], **declared.flat(part)} for one, part in parts.items()]
+            rows += [{**head, per: one, **words[one], **grid_file.flat(part)} for one, part in parts.items()]
     return pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64} if rows else None)

@@ -33,7 +33,7 @@ from bloatlab.cli.main import call
 from bloatlab.query import QueryError, Views
 from bloatlab.scenario import Scenario
 from bloatlab.sweep import Store
-from bloatlab.sweep.measured import Measured
+from bloatlab.sweep.kept_runs import Measured
 
 Chance = random.Random
 HANG_SECONDS = 120

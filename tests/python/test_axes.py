@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bloatlab.sweep import axes
-from bloatlab.sweep.amounts import Amount
+from bloatlab.sweep.quantities import Amount
 
 
 def places(text: str) -> list[tuple[Any, ...]]:

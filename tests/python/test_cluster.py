@@ -36,9 +36,9 @@ from bloatlab.sweep import (
     Stopped,
     Store,
     cluster,
-    declared,
     fingerprint,
     gather,
+    grid_file,
     sweep,
 )
 
@@ -383,7 +383,7 @@ def test_a_sweep_of_a_lost_client_says_so():
         status = "closed"
 
     with pytest.raises(Stopped, match="is gone; 0 of 6 runs were complete"):
-        gather(MADE.points(), declared.SUMMARY, store=None, executor=Dask(Gone()))
+        gather(MADE.points(), grid_file.SUMMARY, store=None, executor=Dask(Gone()))
 
 
 # ---------------------------------------------------------------------------------------------- deployments

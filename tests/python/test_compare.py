@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.compare import Compared, Quantity, compare, late, quantities
 from bloatlab.results import save
 from bloatlab.scenario import Scenario, from_dict, load
+from bloatlab.simulated_and_live import Compared, Quantity, compare, late, quantities
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Case, Lab, build
 from kernel import bench

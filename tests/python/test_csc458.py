@@ -26,8 +26,8 @@ from bloatlab.studies.csc458.build import (
     second_reading,
 )
 from bloatlab.studies.csc458.claims import CLAIMS
-from bloatlab.studies.csc458.compare import BANDS, NIC, asked, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import climb_share, equation_2, known, measure
+from bloatlab.studies.csc458.scorecard import BANDS, NIC, asked, in_second_reading, scorecard
 from bloatlab.studies.csc458.study import network_card
 from bloatlab.studies.scorecard import Origin, Verdict
 

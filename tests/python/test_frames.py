@@ -19,7 +19,7 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.scenario import problems
 from bloatlab.simulation import frames, summary_of
-from bloatlab.sweep import declared
+from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable
 
 SHORT = {"duration": "3s"}
@@ -95,7 +95,7 @@ def test_a_mistake_in_a_sweep_is_one_line(
 def test_a_flat_frame_has_a_row_per_run_link_or_application(result: bloatlab.Result, tmp_path: Path):
     run = result.frame()
     assert run.select("run", "seed").rows() == [("pair", 1)]
-    numbers = dict(declared.summary(result))
+    numbers = dict(grid_file.summary(result))
     assert run.drop("run", "seed", "scenario_hash").row(0, named=True) == numbers
     links = result.frame("link")
     assert links["link"].to_list() == list(result.summary["links"])

@@ -18,10 +18,10 @@ from bloatlab.studies.claims import Runs
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist, theory
 from bloatlab.studies.l4s.build import build
-from bloatlab.studies.l4s.compare import IMBALANCE, P99, RATIO, TOTAL, asked, rates, ratio_band, scorecard
 from bloatlab.studies.l4s.explain import explain
 from bloatlab.studies.l4s.measure import measure
 from bloatlab.studies.l4s.plan import cases, quick
+from bloatlab.studies.l4s.scorecard import IMBALANCE, P99, RATIO, TOTAL, asked, rates, ratio_band, scorecard
 from bloatlab.studies.scorecard import Band, Origin, Verdict
 
 

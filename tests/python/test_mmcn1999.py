@@ -22,8 +22,8 @@ from bloatlab.studies.mmcn1999.build import (
     sensitivity_cases,
 )
 from bloatlab.studies.mmcn1999.claims import CLAIMS, LINK_KBS, OFFERED_KBS
-from bloatlab.studies.mmcn1999.compare import GATES, Gate, explain, scorecard
 from bloatlab.studies.mmcn1999.measure import measure
+from bloatlab.studies.mmcn1999.scorecard import GATES, Gate, explain, scorecard
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Origin, Verdict

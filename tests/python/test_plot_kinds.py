@@ -16,12 +16,12 @@ from matplotlib.text import Text
 
 import bloatlab
 from bloatlab.plots import Unfit, plot
+from bloatlab.plots.elements import spread
 from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.flows import jain
 from bloatlab.plots.kinds.pareto import front
 from bloatlab.plots.measures import Distribution, bins, distributions
-from bloatlab.plots.sheet import spread
 from bloatlab.plots.subjects import subjects
 
 BASE: dict[str, Any] = {

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.compare import Cell, Compared
 from bloatlab.plots import Panel, Series
 from bloatlab.report.results import alike
 from bloatlab.results import write_json
+from bloatlab.simulated_and_live import Cell, Compared
 from browser import opened, serious
 from test_report import data_of, outline
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bloatlab
-from bloatlab.sweep.declared import flat
+from bloatlab.sweep.grid_file import flat
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 

@@ -22,7 +22,7 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.query import Views
-from bloatlab.sweep import Store, journal, parts
+from bloatlab.sweep import Store, journal, parquet
 from test_store import kept
 from test_store_files import CORE, fill, folder, grid_file, holds, same, scenario, shelf, value
 
@@ -46,7 +46,7 @@ def test_a_damaged_journal_is_moved_aside_and_its_whole_runs_are_kept(
     store: Store, notices: list[str], damage: str, lost: int
 ):
     fill(store, range(10))
-    (path,) = parts.journals(folder(store))
+    (path,) = parquet.journals(folder(store))
     found, damaged = journal.records(path)
     assert not damaged
     path.write_bytes(now := bent(path.read_bytes(), damage, found[5][0].start + 40))
@@ -69,7 +69,7 @@ def test_a_damaged_part_is_moved_aside_and_its_runs_are_done_again(store: Store,
     shelf(store).compact()
     for times in (1, 2):
         notices.clear()
-        victim = max(parts.listed(folder(store)).parts, key=lambda part: part.path.name)
+        victim = max(parquet.listed(folder(store)).parts, key=lambda part: part.path.name)
         victim.path.write_bytes(bent(victim.path.read_bytes(), damage, victim.size // 2))
         one = shelf(store)
         assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
@@ -84,7 +84,7 @@ def test_a_damaged_part_is_moved_aside_and_its_runs_are_done_again(store: Store,
 def test_a_part_that_is_gone_is_told_and_costs_its_own_runs_only(store: Store, notices: list[str]):
     fill(store, range(20))
     shelf(store).compact()
-    victim = parts.listed(folder(store)).parts[0]
+    victim = parquet.listed(folder(store)).parts[0]
     victim.path.unlink()
     one = shelf(store)
     assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
@@ -102,7 +102,7 @@ def test_a_lost_list_is_made_again_from_the_parts(store: Store, notices: list[st
         shelf(store).compact()
     precious.touch()
     seeds = [*range(20), *range(100, 160)]
-    path = folder(store) / parts.LIST
+    path = folder(store) / parquet.LIST
     path.unlink() if words is None else path.write_bytes(words)
     one = shelf(store)
     assert all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
@@ -117,8 +117,8 @@ def test_a_lost_list_is_made_again_from_the_parts(store: Store, notices: list[st
 def test_a_part_that_no_list_names_goes_only_when_its_runs_are_elsewhere(store: Store):
     fill(store, range(20))
     shelf(store).compact()
-    one, other = (part.path for part in parts.listed(folder(store)).parts)
-    parts._list(folder(store), [part for part in parts.listed(folder(store)).parts if part.path != other], [])
+    one, other = (part.path for part in parquet.listed(folder(store)).parts)
+    parquet._list(folder(store), [part for part in parquet.listed(folder(store)).parts if part.path != other], [])
     fill(store, range(40, 42))
     shelf(store).compact()
     assert other.exists()

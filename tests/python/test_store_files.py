@@ -16,8 +16,8 @@ import pytest
 from bloatlab.cli.main import call
 from bloatlab.query import QueryError, Views
 from bloatlab.scenario import Scenario, parse
-from bloatlab.sweep import Store, journal, parts
-from bloatlab.sweep.measured import Measured, Value
+from bloatlab.sweep import Store, journal, parquet
+from bloatlab.sweep.kept_runs import Measured, Value
 from bloatlab.sweep.store import Index, Shelf, StoreFull
 
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
@@ -74,8 +74,8 @@ def holds(store: Store, seeds: Collection[int]) -> bool:
 def test_values_come_back_as_they_went_in_from_a_journal_and_from_a_part(store: Store):
     fill(store, range(20))
     assert holds(store, range(20))
-    assert not parts.journals(folder(store))
-    assert sum(part.runs for part in parts.listed(folder(store)).parts) == 20
+    assert not parquet.journals(folder(store))
+    assert sum(part.runs for part in parquet.listed(folder(store)).parts) == 20
     assert holds(store, range(20))
 
 
@@ -83,7 +83,7 @@ def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
     for begin in range(0, 300, 10):
         fill(store, range(begin, begin + 10))
         shelf(store).compact()
-    found = parts.listed(folder(store)).parts
+    found = parquet.listed(folder(store)).parts
     assert sum(part.runs for part in found) == 300
     assert len(found) <= 10  # two shapes, each in sizes that grow fivefold
     assert len(list(folder(store).iterdir())) <= len(found) + 2
@@ -91,10 +91,10 @@ def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
 
 
 def test_a_shelf_of_many_journals_is_packed_when_it_is_opened(store: Store):
-    for seed in range(parts.MANY_JOURNALS):
+    for seed in range(parquet.MANY_JOURNALS):
         fill(store, range(seed, seed + 1))
     assert same(shelf(store).get(scenario(0)), value(0))
-    assert not parts.journals(folder(store))
+    assert not parquet.journals(folder(store))
 
 
 def test_a_writer_is_left_alone_and_read_all_the_same(store: Store):
@@ -102,7 +102,7 @@ def test_a_writer_is_left_alone_and_read_all_the_same(store: Store):
     for seed in range(5):
         writer.put(scenario(seed), value(seed))
     store.collect(CORE)
-    (its,) = parts.journals(folder(store))
+    (its,) = parquet.journals(folder(store))
     assert its.exists()
     assert holds(store, range(5))
     writer.put(scenario(5), value(5))
@@ -128,7 +128,7 @@ def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypa
     writer = shelf(store)
     for seed in range(25):
         writer.put(scenario(seed), value(seed))
-    assert sum(part.runs for part in parts.listed(folder(store)).parts) == 20
+    assert sum(part.runs for part in parquet.listed(folder(store)).parts) == 20
     assert all(same(writer.get(scenario(seed)), value(seed)) for seed in range(25))
 
 
@@ -138,7 +138,7 @@ class Killed(BaseException):
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
     """Before and after each file that is written, renamed or removed."""
-    real_whole, real_unlink, real_replace = parts.whole, Path.unlink, Path.replace
+    real_whole, real_unlink, real_replace = parquet.whole, Path.unlink, Path.replace
     left = 0
 
     def step() -> None:
@@ -148,7 +148,7 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
             raise Killed
 
     def whole(path: Path, data: bytes) -> None:
-        aside = path.with_name(f"{path.name}.0{parts.TEMPORARY}")
+        aside = path.with_name(f"{path.name}.0{parquet.TEMPORARY}")
         aside.write_bytes(data[: len(data) // 2])
         step()
         aside.write_bytes(data)
@@ -167,13 +167,13 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
         fill(store, range(12 + runs, 12 + runs + 12))
         runs += 12
         left = survived
-        monkeypatch.setattr(parts, "whole", whole)
+        monkeypatch.setattr(parquet, "whole", whole)
         monkeypatch.setattr(Path, "unlink", unlink)
         try:
-            parts.compact(folder(store), lambda _: None)
+            parquet.compact(folder(store), lambda _: None)
         except Killed:
             deaths += 1
-        monkeypatch.setattr(parts, "whole", real_whole)
+        monkeypatch.setattr(parquet, "whole", real_whole)
         monkeypatch.setattr(Path, "unlink", real_unlink)
         one = shelf(store)
         assert all(same(one.get(scenario(seed)), value(seed)) for seed in range(12 + runs)), survived
@@ -182,7 +182,7 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
             assert holds(store, range(12 + runs)), survived
     assert deaths >= 10
     assert holds(store, range(12 + runs))
-    named = {part.path for part in parts.listed(folder(store)).parts}
+    named = {part.path for part in parquet.listed(folder(store)).parts}
     assert set(folder(store).glob("*.parquet*")) == named
 
 
@@ -359,7 +359,7 @@ def test_bad_queries_are_said_in_a_line(store: Store, capsys, monkeypatch, argum
 def test_a_query_reads_the_views_and_nothing_else(store: Store, sql: str):
     fill(store, range(20))
     shelf(store).compact()
-    part = parts.listed(folder(store)).parts[0].path
+    part = parquet.listed(folder(store)).parts[0].path
     before = part.read_bytes()
     with Views(store, CORE) as db:
         assert db.query("SELECT count(*) FROM runs").row(0) == (20,)

@@ -16,7 +16,7 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
-from bloatlab.sweep import Store, declared
+from bloatlab.sweep import Store, grid_file
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
@@ -50,15 +50,15 @@ def kept_in(store: Path) -> int:
 
 
 def test_a_grid_file_is_its_scenarios(grid: Path, scenario_file: Path):
-    points = declared.load(grid).grid.points()
+    points = grid_file.load(grid).grid.points()
     assert [(dict(p.key), p.seed) for p in points[:4]] == [
         ({"link.up.rate": rate, "queue": queue}, 1) for rate in ("1mbit", "5mbit") for queue in ("small", "codel")
     ]
     assert len(points) == 8
     by_hand = [("duration", "2s"), ("seed", "2"), ("link.up.rate", "5mbit"), ("link.up.queue", "{ codel = {} }")]
     assert points[-1].scenario == bloatlab.load(scenario_file, [*by_hand, ("link.up.delay", "20ms")])
-    assert len(declared.load(grid, seeds=5).grid.points()) == 20
-    longer = declared.load(grid, [("duration", "3s")]).grid.points()
+    assert len(grid_file.load(grid, seeds=5).grid.points()) == 20
+    longer = grid_file.load(grid, [("duration", "3s")]).grid.points()
     assert {p.scenario.data["duration"] for p in longer} == {"3s"}
 
 
@@ -69,7 +69,7 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
     table = pl.read_parquet(out)
     assert pl.read_csv(printed.encode(), infer_schema_length=None).columns == table.columns
     assert "8 runs, 0 of them kept from before" in said
-    for row, point in zip(table.iter_rows(named=True), declared.load(grid).grid.points(), strict=True):
+    for row, point in zip(table.iter_rows(named=True), grid_file.load(grid).grid.points(), strict=True):
         up = bloatlab.run(point.scenario).summary["links"]["up"]
         assert row["scenario_hash"] == point.scenario.hash
         assert row["links.up.sojourn_ms.p99"] == up["sojourn_ms"]["p99"]
@@ -195,7 +195,7 @@ def test_no_store_keeps_nothing(grid: Path, tmp_path: Path):
 
 
 def test_the_example_is_a_grid():
-    grid = declared.load(ROOT / "examples" / "sweeps" / "home-upload.toml", [("duration", "1s")], 1)
+    grid = grid_file.load(ROOT / "examples" / "sweeps" / "home-upload.toml", [("duration", "1s")], 1)
     assert len(grid.grid.points()) >= 9
 
 

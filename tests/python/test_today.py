@@ -18,10 +18,10 @@ from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import build
 from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, considered, quick
-from bloatlab.studies.today.compare import FULL, LAWS, over_loads, scorecard
 from bloatlab.studies.today.considerations import Consideration, mean_size
 from bloatlab.studies.today.layout import considerations_table, loads_table
 from bloatlab.studies.today.measure import measure
+from bloatlab.studies.today.scorecard import FULL, LAWS, over_loads, scorecard
 
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():

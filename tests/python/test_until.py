@@ -14,7 +14,7 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.sweep import Grid, Measure, Store, Until, declared, gather_until, until
+from bloatlab.sweep import Grid, Measure, Store, Until, gather_until, grid_file, stopping
 
 SCENARIO = """
 duration = "1ms"
@@ -78,7 +78,7 @@ def test_absolute_widths_and_columns_without_a_value():
     assert stop.intervals["value"].half <= 0.4
     x = [value(2, seed) for seed in range(1, stop.seeds)]
     assert scipy.stats.t.ppf(0.975, len(x) - 1) * scipy.stats.sem(x) > 0.4
-    with pytest.raises(declared.GridError, match=r'until\.values: no such value in the summary; did you mean "value"'):
+    with pytest.raises(grid_file.GridError, match=r'until\.values: no such value in the summary; did you mean "value"'):
         gather_until(grid, Measure("measured", measured), Until.of({"values": "1%"}))
 
 
@@ -142,5 +142,5 @@ def test_bad_wishes_are_said_in_a_line(
 
 def test_infinity_is_no_value():
     rows = [{"value": v} for v in (math.inf, 1.0, 2.0)]
-    found, _ = until._intervals(rows, Until.of({"value": "1%"}))
+    found, _ = stopping._intervals(rows, Until.of({"value": "1%"}))
     assert found["value"].n == 2

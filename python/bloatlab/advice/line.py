@@ -18,7 +18,7 @@ from typing import Any
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
-from bloatlab.sweep.amounts import Amount
+from bloatlab.sweep.quantities import Amount
 
 #: The link that is asked about, and the one towards the home.
 UP, DOWN = "up", "down"

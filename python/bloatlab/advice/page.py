@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bloatlab import files
-from bloatlab.advice.layout import as_data, frame, options_table, ranked, wrong_table
 from bloatlab.advice.line import UP
 from bloatlab.advice.recommendation import (
     Recommendation,
@@ -21,6 +20,7 @@ from bloatlab.advice.recommendation import (
 )
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
+from bloatlab.advice.tables import as_data, frame, options_table, ranked, wrong_table
 from bloatlab.plots import Mark, Panel, Series, save_figure, style
 from bloatlab.report import (
     Answer,

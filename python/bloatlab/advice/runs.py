@@ -12,7 +12,7 @@ from bloatlab.advice.line import Line
 from bloatlab.advice.options import Option
 from bloatlab.advice.score import Judged, Row, judged
 from bloatlab.sweep import Executor, Measure, Point, Store, Watch, fingerprint, gather
-from bloatlab.sweep.declared import SUMMARY
+from bloatlab.sweep.grid_file import SUMMARY
 from bloatlab.sweep.store import Shelf
 
 

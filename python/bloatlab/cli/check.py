@@ -13,7 +13,7 @@ from bloatlab.cli.runs import running, store_at
 from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
 from bloatlab.files import write
 from bloatlab.results import ResultError
-from bloatlab.sweep import declared, watch
+from bloatlab.sweep import grid_file, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 
@@ -21,7 +21,7 @@ from bloatlab.terminal import Console, show
 def command(
     *files: Path,
     sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=declared.MOST_RUNS))] = None,
+    seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=grid_file.MOST_RUNS))] = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     store: Path | None = None,
@@ -72,7 +72,7 @@ def command(
                         executor=executor,
                     ),
                 )
-            except (NothingExpectedError, ResultError, declared.GridError) as error:
+            except (NothingExpectedError, ResultError, grid_file.GridError) as error:
                 raise BadInput(str(error)) from None
             done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
     if junit_to is not None:

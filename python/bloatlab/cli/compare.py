@@ -13,9 +13,19 @@ from cyclopts import Parameter, validators
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.compare import COMPARED, Cell, Compared, Lateness, compare, invalid_because, late, lateness, quantities
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
 from bloatlab.scenario import Scenario, parse
+from bloatlab.simulated_and_live import (
+    COMPARED,
+    Cell,
+    Compared,
+    Lateness,
+    compare,
+    invalid_because,
+    late,
+    lateness,
+    quantities,
+)
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name

@@ -125,7 +125,7 @@ def command(
         words = shlex.join(["bloatlab", "recommend", *_arguments()])
         writing(output, lambda: bind(done, output, words))
     if form == "json":
-        from bloatlab.advice.layout import as_data  # noqa: PLC0415
+        from bloatlab.advice.tables import as_data  # noqa: PLC0415
 
         emit(json_text(as_data(done)))
     else:
@@ -159,9 +159,9 @@ def _arguments() -> list[str]:
 
 
 def _print(of: Recommendation, *, everything: bool) -> None:
-    from bloatlab.advice.layout import options_table, ranked, shown, wrong_table  # noqa: PLC0415
     from bloatlab.advice.recommendation import asked_words, sentence, sure, wrong  # noqa: PLC0415
     from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
+    from bloatlab.advice.tables import options_table, ranked, shown, wrong_table  # noqa: PLC0415
 
     out = Console()
 

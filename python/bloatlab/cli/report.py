@@ -10,11 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.compare import COMPARED, compared_page, opened
 from bloatlab.plots.subjects import Unfit
 from bloatlab.report import Page, write
 from bloatlab.report.results import results_page
 from bloatlab.results import ResultError
+from bloatlab.simulated_and_live import COMPARED, compared_page, opened
 from bloatlab.studies.kit import REPORT
 from bloatlab.terminal import Console
 

@@ -23,19 +23,19 @@ from bloatlab.sweep import (
     Gathered,
     Measure,
     Point,
-    declared,
+    auto_warm_up,
     default_jobs,
     gather,
     gather_until,
+    grid_file,
     over_seeds,
     sweeps,
-    warmed,
     watch,
 )
 from bloatlab.sweep.call import matching
 from bloatlab.sweep.explain import Estimate, estimate
+from bloatlab.sweep.stopping import Stop
 from bloatlab.sweep.store import Store
-from bloatlab.sweep.until import Stop
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
@@ -60,7 +60,7 @@ def command(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
     columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
-    seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=declared.MOST_RUNS))] = None,
+    seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=grid_file.MOST_RUNS))] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
     store: Path | None = None,
     force: Annotated[bool, Parameter(negative=())] = False,
@@ -122,7 +122,7 @@ def command(
     for place in (output, summary):
         _writable(place)
     try:
-        asked = reading(grid, lambda: declared.load(grid, overrides(sets), seeds))
+        asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
         points = asked.grid.points()
         axes = list(asked.grid.axes)
         _no_other(output, [*axes, *over_seeds.NAMES], force=force)
@@ -132,7 +132,7 @@ def command(
         say_notes(console, *(point.scenario for point in points))
         if explain:
             return _explained(asked, estimate(points, measure, kept), jobs or default_jobs())
-    except declared.GridError as error:
+    except grid_file.GridError as error:
         raise BadInput(str(error)) from None
     begun = time.perf_counter()
     try:
@@ -142,7 +142,7 @@ def command(
             _note(kept, grid, sets, asked.grid.points())
             done = _run(asked, measure, kept, executor, console)
         _note(kept, grid, sets, done.gathered.points)
-    except declared.GridError as error:  # a column of `until` that no summary has
+    except grid_file.GridError as error:  # a column of `until` that no summary has
         raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
     frame = done.gathered.frame()
@@ -176,11 +176,11 @@ class _Done:
     stops: Sequence[Stop] = ()
 
 
-def _warmed(asked: declared.Declared, kept: Store | None, executor: Executor, console: Console) -> declared.Declared:
+def _warmed(asked: grid_file.Declared, kept: Store | None, executor: Executor, console: Console) -> grid_file.Declared:
     """The same with the warm-ups that its places need, which are said."""
     bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
-    grid, found = warmed.warmed(asked.grid, store=kept, watch=bar, executor=executor)
-    console.print(warmed.said(found), markup=False, highlight=False, soft_wrap=True)
+    grid, found = auto_warm_up.warmed(asked.grid, store=kept, watch=bar, executor=executor)
+    console.print(auto_warm_up.said(found), markup=False, highlight=False, soft_wrap=True)
     return replace(asked, grid=grid)
 
 
@@ -198,7 +198,9 @@ def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[
         writing(kept.folder, lambda: sweeps.note(kept, grid, overrides(sets), points))
 
 
-def _run(asked: declared.Declared, measure: Measure, kept: Store | None, executor: Executor, console: Console) -> _Done:
+def _run(
+    asked: grid_file.Declared, measure: Measure, kept: Store | None, executor: Executor, console: Console
+) -> _Done:
     """All runs, or as many as `until` takes."""
     if asked.until is None:
         points = asked.grid.points()
@@ -215,7 +217,7 @@ def _run(asked: declared.Declared, measure: Measure, kept: Store | None, executo
     return _Done(reached.gathered, reached.stops)
 
 
-def _arm(asked: declared.Declared, against: str | None) -> None:
+def _arm(asked: grid_file.Declared, against: str | None) -> None:
     """Before the runs, not after them."""
     if against is None:
         return
@@ -226,7 +228,7 @@ def _arm(asked: declared.Declared, against: str | None) -> None:
         raise BadInput(f"--against {error}") from None
 
 
-def _explained(asked: declared.Declared, of: Estimate, jobs: int) -> int:
+def _explained(asked: grid_file.Declared, of: Estimate, jobs: int) -> int:
     """How many runs, and how long."""
     places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
     line = (
@@ -291,7 +293,7 @@ def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -
     """The columns that patterns name, in the order of the patterns; all without any. Raises `BadInput`."""
     try:
         return matching([c for c in frame.columns if c not in {*axes, "seed", "scenario_hash"}], patterns)
-    except declared.GridError as error:
+    except grid_file.GridError as error:
         raise BadInput(f"--{error}") from None
 
 
@@ -303,7 +305,7 @@ def _shown(frame: pl.DataFrame) -> list[str]:
 
 def _print(
     frame: pl.DataFrame,
-    asked: declared.Declared,
+    asked: grid_file.Declared,
     shown: Sequence[str],
     stops: Sequence[Stop],
     *,

@@ -10,7 +10,7 @@ import polars as pl
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
 from bloatlab.sweep.over_seeds import differences, known, places
-from bloatlab.sweep.until import Stop, Until
+from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number
 
 #: What a line leaves for one measure beside its labels.

@@ -14,11 +14,11 @@ import polars as pl
 
 from bloatlab import files
 from bloatlab.plots.draw import apart, svg_text
+from bloatlab.plots.elements import Sheet, adjust
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sheet import Sheet, adjust
 from bloatlab.plots.style import WIDTHS, Log, Width, drawing
 from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.simulation import Result

@@ -13,7 +13,7 @@ from bloatlab import flent
 from bloatlab.plots.labels import told_apart
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result
-from bloatlab.sweep import Store, declared, default_store, fingerprint
+from bloatlab.sweep import Store, default_store, fingerprint, grid_file
 
 #: The table that a study leaves in its folder.
 STUDY_TABLE = "runs.parquet"
@@ -168,11 +168,11 @@ def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
 def _kept(path: Path) -> Sweep:
     """The runs of a grid file that the store has. Raises `Unfit` where it lacks some."""
     try:
-        asked = declared.load(path)
-    except declared.GridError as error:
+        asked = grid_file.load(path)
+    except grid_file.GridError as error:
         raise Unfit(str(error)) from None
     try:
-        shelf = declared.SUMMARY.shelf(Store(default_store()))
+        shelf = grid_file.SUMMARY.shelf(Store(default_store()))
     except fingerprint.Unsure as unsure:
         raise Unfit(f"{path}: nothing can be kept: {unsure}") from None
     points = asked.grid.points()

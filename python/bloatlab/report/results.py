@@ -15,8 +15,8 @@ from bloatlab import files
 from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
+from bloatlab.plots.headline import scores, sentence
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sentence import scores, sentence
 from bloatlab.plots.subjects import Run, Sweep, subjects
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Prose, Provenance, Section, TableBlock
@@ -24,7 +24,7 @@ from bloatlab.report.sweeps import sweep_page
 from bloatlab.results import PROVENANCE
 from bloatlab.scenario import version
 from bloatlab.summaries import tables_of
-from bloatlab.sweep import declared
+from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable
 
 #: Runs that a chart tells apart by colour, and lines of one run.
@@ -242,7 +242,7 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
         if rows:
             blocks.append(TableBlock(TextTable("Scenario", ["setting", *names], rows, left=len(names) + 1)))
     if len(runs) == 2:
-        both = difference((names[0], names[1]), None, [declared.flat(run.summary) for run in runs])
+        both = difference((names[0], names[1]), None, [grid_file.flat(run.summary) for run in runs])
         blocks += [TableBlock(table) for table in both.tables(MOST_CHANGES)]
     return blocks or [Prose(["The scenarios are the same."])]
 

@@ -23,9 +23,9 @@ from bloatlab.sweep.cluster import ClusterError, Dask
 from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Cancelled, Executor, Point, RunError, Stopped, Threads, default_jobs, sweep
+from bloatlab.sweep.progress import Watch, silent, watch
+from bloatlab.sweep.stopping import Reached, Until, gather_until
 from bloatlab.sweep.store import Measured, Store, default_store
-from bloatlab.sweep.until import Reached, Until, gather_until
-from bloatlab.sweep.watch import Watch, silent, watch
 
 __all__ = [
     "At",

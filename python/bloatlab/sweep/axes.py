@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from bloatlab.scenario import Override, ScenarioError, problems
 from bloatlab.scenario import toml as as_toml
-from bloatlab.sweep.amounts import Amount
 from bloatlab.sweep.grid import At
+from bloatlab.sweep.quantities import Amount
 
 #: Most runs that a file may declare: beyond it, a mistake is likelier than a wish.
 MOST_RUNS = 1_000_000

@@ -12,7 +12,7 @@ import polars as pl
 
 from bloatlab.scenario import Scenario, Sets, opened, overrides, parse
 from bloatlab.sweep import axes as axes_of
-from bloatlab.sweep import declared
+from bloatlab.sweep import grid_file
 from bloatlab.sweep.axes import MOST_RUNS, GridError, near
 from bloatlab.sweep.gather import gather
 from bloatlab.sweep.grid import Grid
@@ -41,10 +41,10 @@ def sweep(
     that the patterns in `columns` name ("apps.*.voip.mos"). The table does not depend on `jobs`. `store` is a folder:
     what was run before is taken from it. Raises `ScenarioError`, or `GridError` (a `ValueError`), in one line.
     """
-    chosen = declared.seeds_of(seeds if isinstance(seeds, int) else list(seeds))
+    chosen = grid_file.seeds_of(seeds if isinstance(seeds, int) else list(seeds))
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
-    declared.apart(found, fixed, "sets.")
+    grid_file.apart(found, fixed, "sets.")
     read = _reader(scenario)
 
     def build(*, seed: int, **at: Any) -> Scenario:
@@ -54,7 +54,7 @@ def sweep(
 
     points = Grid(found.values(), build, chosen, given=found.places).points()
     kept = None if store is None else Store(Path(store))
-    frame = gather(points, declared.SUMMARY, store=kept, jobs=jobs).frame()
+    frame = gather(points, grid_file.SUMMARY, store=kept, jobs=jobs).frame()
     names = [*found.sets, "seed", "scenario_hash"]
     return frame.select(*names, *matching([c for c in frame.columns if c not in names], columns))
 

@@ -32,7 +32,7 @@ from bloatlab.laws import LawError
 from bloatlab.scenario import problems
 from bloatlab.sweep import fingerprint
 from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work, law_broke
-from bloatlab.sweep.watch import Watch
+from bloatlab.sweep.progress import Watch
 
 #: Seconds of work in a batch, and the most runs in one.
 BATCH_SECONDS = 0.5

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.sweep.amounts import Amount
+from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint
 from bloatlab.sweep.grid import At, label
 from bloatlab.sweep.pool import Executor, Point, RunError, Stopped, Threads
+from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Shelf, Store, StoreFull, plain
-from bloatlab.sweep.watch import Watch, silent
 
 Key = TypeVar("Key")
 

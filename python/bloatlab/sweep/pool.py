@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from bloatlab.laws import LawError
 from bloatlab.scenario import Scenario, problems
 from bloatlab.simulation import Progress, Result, run
-from bloatlab.sweep.watch import Watch, silent
+from bloatlab.sweep.progress import Watch, silent
 
 Reduced = TypeVar("Reduced")
 Key = TypeVar("Key")

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bloatlab.scenario import Scenario
-from bloatlab.sweep import journal, parts
+from bloatlab.sweep import journal, parquet
 from bloatlab.sweep.journal import Damaged, DiskFull, Journal, Record
-from bloatlab.sweep.measured import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
-from bloatlab.sweep.parts import Part, line
+from bloatlab.sweep.kept_runs import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
+from bloatlab.sweep.parquet import Part, line
 from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
@@ -101,7 +101,7 @@ class Store:
             with contextlib.suppress(OSError):
                 stock.folder.parent.rmdir()  # the core's folder, if that was the last in it
         for stock in newest.values():
-            parts.compact(stock.folder, self.notice, wait=True)
+            parquet.compact(stock.folder, self.notice, wait=True)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
 
 
@@ -121,7 +121,7 @@ class Stock:
     def of(folder: Path, notice: Callable[[str], None]) -> Stock:
         """The stock of a shelf's folder. Raises `OSError`."""
         index = Index.of(folder, notice)
-        old = [path.stat() for path in folder.glob(f"??/*{parts.SUFFIX}")]  # a file per run: before parts
+        old = [path.stat() for path in folder.glob(f"??/*{parquet.SUFFIX}")]  # a file per run: before parts
         newest = max((path.stat().st_mtime for path in _files(folder)), default=0.0)
         runs, size = len(index.places) + len(old), index.size + sum(s.st_size for s in old)
         return Stock(folder, folder.parent.name, folder.name.rpartition("-")[0], runs, size, newest, index)
@@ -142,7 +142,7 @@ class Index:
     def of(folder: Path, notice: Callable[[str], None]) -> Index:
         """The index of a folder. Tried again while another process makes parts of journals. Raises `OSError`."""
         for _ in range(20):
-            before = parts.opened(folder, notice)
+            before = parquet.opened(folder, notice)
             index = Index()
             try:
                 torn = index._read(folder, before, notice)
@@ -150,20 +150,20 @@ class Index:
                 continue
             if torn:
                 try:
-                    parts.compact(folder, notice, wait=True)  # moves them aside
+                    parquet.compact(folder, notice, wait=True)  # moves them aside
                     continue
                 except OSError as error:
                     why = f"a run in it is not whole; it cannot be moved aside: {line(error)}"
                     for path in torn:
                         notice(f"{path}: {why}")
-            if parts.opened(folder, notice) == before:
+            if parquet.opened(folder, notice) == before:
                 return index
         return Index()
 
-    def _read(self, folder: Path, listed: parts.Listed, notice: Callable[[str], None]) -> list[Path]:
+    def _read(self, folder: Path, listed: parquet.Listed, notice: Callable[[str], None]) -> list[Path]:
         """Reads all there is; returns the damaged journals that no process writes to."""
         torn: list[Path] = []
-        for path in parts.journals(folder, listed.taken):
+        for path in parquet.journals(folder, listed.taken):
             try:
                 found, damaged = journal.records(path)
             except FileNotFoundError:  # its runs are in a part, which the list will show
@@ -180,11 +180,11 @@ class Index:
             try:
                 hashes = part.hashes()
             except FileNotFoundError:
-                if parts.listed(folder) != listed:
+                if parquet.listed(folder) != listed:
                     raise
-                parts.drop(part, "it is missing", notice)
+                parquet.drop(part, "it is missing", notice)
             except Damaged as damage:
-                parts.drop(part, str(damage), notice)
+                parquet.drop(part, str(damage), notice)
             else:
                 self.size += part.size
                 self.places.update((name, (part, place)) for place, name in enumerate(hashes))
@@ -260,7 +260,7 @@ class Shelf:
     def compact(self) -> None:
         """Make parts of the journals that nobody writes to any more. What stands in the way leaves them as they are."""
         with contextlib.suppress(OSError):
-            parts.compact(self._folder, self._notice)
+            parquet.compact(self._folder, self._notice)
 
     def close(self) -> None:
         """Give the journal to whoever reads next; the next `put` begins another."""
@@ -275,7 +275,7 @@ class Shelf:
     def _places(self) -> Mapping[str, Record | tuple[Part, int]]:
         if self._index is None:
             self._index = Index.of(self._folder, self._notice)
-            if self._index.journals >= parts.MANY_JOURNALS or self._index.fresh >= parts.MANY_RUNS:
+            if self._index.journals >= parquet.MANY_JOURNALS or self._index.fresh >= parquet.MANY_RUNS:
                 self.compact()
                 self._index = Index.of(self._folder, self._notice)
         return self._index.places
@@ -299,7 +299,7 @@ class Shelf:
                     index.places = {name: at for name, at in index.places.items() if at != place}
                     self._index = index
             case part, _:
-                parts.drop(part, str(damage), self._notice)
+                parquet.drop(part, str(damage), self._notice)
 
     def _tell(self, error: OSError) -> None:
         if not self._refused:
@@ -321,12 +321,16 @@ class _Writing:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [*folder.glob(f"*{parts.SUFFIX}"), *folder.glob(f"*{journal.SUFFIX}"), *folder.glob(f"??/*{parts.SUFFIX}")]
+    return [
+        *folder.glob(f"*{parquet.SUFFIX}"),
+        *folder.glob(f"*{journal.SUFFIX}"),
+        *folder.glob(f"??/*{parquet.SUFFIX}"),
+    ]
 
 
 def _written_to(folder: Path) -> bool:
     """Whether a process writes to a shelf at this moment."""
-    for path in parts.journals(folder):
+    for path in parquet.journals(folder):
         with journal.abandoned(path) as dead:
             if not dead and path.exists():
                 return True

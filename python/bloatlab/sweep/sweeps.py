@@ -20,7 +20,7 @@ import polars as pl
 
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
-from bloatlab.sweep import declared, parts
+from bloatlab.sweep import grid_file, parquet
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import At, label
 from bloatlab.sweep.pool import Point
@@ -49,9 +49,9 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """What a sweep keeps of each run: every number of its summary, and these of its tables, as far as it has them."""
     if not tables:
-        return declared.SUMMARY
+        return grid_file.SUMMARY
     names = sorted(set(tables))
-    return Measure(f"summary.{'.'.join(names)}", declared.summary, functools.partial(_tables, names))
+    return Measure(f"summary.{'.'.join(names)}", grid_file.summary, functools.partial(_tables, names))
 
 
 def _tables(names: Sequence[str], result: Result) -> dict[str, pl.DataFrame]:
@@ -63,7 +63,7 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     grid = grid.resolve()
     words = " ".join(f"{path}={value}" for path, value in sets)
     digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
-    path = store.folder / FOLDER / f"{digest}{parts.SUFFIX}"
+    path = store.folder / FOLDER / f"{digest}{parquet.SUFFIX}"
     name = " ".join([grid.stem, words]).strip()
     if any(other.name == name and other.path != path for other in asked(store)):
         name = f"{name} ({digest[:4]})"
@@ -73,14 +73,14 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     about = {"sweep": name, "grid": str(grid), "sets": words}
     table.write_parquet(buffer, compression="zstd", metadata=about)
     path.parent.mkdir(parents=True, exist_ok=True)
-    parts.whole(path, buffer.getvalue())
+    parquet.whole(path, buffer.getvalue())
 
 
 def asked(store: Store) -> list[Asked]:
     """What sweeps asked for, the latest last; a damaged file is moved aside. Raises `StoreUnreadable`."""
     found: list[Asked] = []
     with reading(store.folder):
-        for path in sorted((store.folder / FOLDER).glob(f"*{parts.SUFFIX}")):
+        for path in sorted((store.folder / FOLDER).glob(f"*{parquet.SUFFIX}")):
             try:
                 found.append(_read(path))
             except FileNotFoundError:
@@ -101,9 +101,9 @@ def _read(path: Path) -> Asked:
 
 def _damaged(path: Path) -> str:
     try:
-        moved = f"moved to {parts.aside(path).name}; its sweep writes it again"
+        moved = f"moved to {parquet.aside(path).name}; its sweep writes it again"
     except OSError as error:
-        moved = f"it cannot be moved aside: {parts.line(error)}"
+        moved = f"it cannot be moved aside: {parquet.line(error)}"
     return f"{path}: it is not as it was written; {moved}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.sweep import Point, sweep
-from bloatlab.sweep.watch import Watch
+from bloatlab.sweep.progress import Watch
 from bloatlab.validate.build import build
 from bloatlab.validate.explanations import explanations
 from bloatlab.validate.judge import Judged, Validated, judge

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import lacks, what
+from bloatlab.plots.elements import settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds.cdf import FLOOR, asked_for, span
-from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 

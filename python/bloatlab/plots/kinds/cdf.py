@@ -9,9 +9,9 @@ import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, lacks, what
+from bloatlab.plots.elements import curve, legend, log_scale, settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.measures import Array, Distribution
-from bloatlab.plots.sheet import curve, legend, log_scale, settle, sheet
 from bloatlab.plots.style import Log
 from bloatlab.plots.subjects import Run, Unfit
 

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
+from bloatlab.plots.elements import Sheet, legend, log_scale, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
-from bloatlab.plots.places import free_labels
-from bloatlab.plots.sheet import Sheet, legend, log_scale, sheet
+from bloatlab.plots.point_labels import free_labels
 from bloatlab.plots.subjects import Run
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bloatlab.plots import style
+from bloatlab.plots.elements import Sheet, beside, fits_beside, settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, Flow, bins, flows, step_of, whole_steps, window
-from bloatlab.plots.sheet import Sheet, beside, fits_beside, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 

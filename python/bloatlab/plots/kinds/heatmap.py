@@ -11,9 +11,9 @@ import polars as pl
 
 from bloatlab.differences import direction
 from bloatlab.plots import style
+from bloatlab.plots.elements import settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep
 from bloatlab.plots.sweeps import Axis, along, axes, lacks, measures, over_seeds, words

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bloatlab.plots import style
+from bloatlab.plots.elements import Sheet, curve, legend, log_scale, settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sheet import Sheet, curve, legend, log_scale, settle, sheet
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, OverSeeds, along, by_value, groups, lacks, measures, over_seeds, words

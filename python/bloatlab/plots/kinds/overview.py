@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, what
+from bloatlab.plots.elements import Sheet, headline, legend, settle, sheet
+from bloatlab.plots.headline import scores, sentence
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds.cdf import draw_cdf
 from bloatlab.plots.kinds.series import lacks
 from bloatlab.plots.labels import safe
-from bloatlab.plots.sentence import scores, sentence
-from bloatlab.plots.sheet import Sheet, headline, legend, settle, sheet
-from bloatlab.plots.strips import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
+from bloatlab.plots.over_time import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from bloatlab.differences import direction
 from bloatlab.plots import style
+from bloatlab.plots.elements import legend, log_scale, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.places import free_labels
-from bloatlab.plots.sheet import legend, log_scale, sheet
+from bloatlab.plots.point_labels import free_labels
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, groups, measures, over_seeds, words

@@ -18,8 +18,8 @@ import numpy as np
 
 from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
+from bloatlab.plots.elements import settle, sheet
 from bloatlab.plots.kind import Asked, Kind
-from bloatlab.plots.sheet import settle, sheet
 from bloatlab.plots.subjects import Run, Unfit
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bloatlab.plots.elements import Sheet, legend, settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.measures import flows, pings, recorded
-from bloatlab.plots.sheet import Sheet, legend, settle, sheet
-from bloatlab.plots.strips import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
+from bloatlab.plots.over_time import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 

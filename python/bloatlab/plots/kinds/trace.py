@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
+from bloatlab.plots.elements import beside, curve, fits_beside, line_labels, rug, settle, sheet
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, window
-from bloatlab.plots.sheet import beside, curve, fits_beside, line_labels, rug, settle, sheet
-from bloatlab.plots.strips import mark_changes
+from bloatlab.plots.over_time import mark_changes
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run, Unfit
 

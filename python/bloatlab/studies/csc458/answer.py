@@ -12,7 +12,7 @@ from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case
-from bloatlab.studies.csc458.compare import MEAN
+from bloatlab.studies.csc458.scorecard import MEAN
 from bloatlab.tables import counted, number
 
 QUESTION = "Does a smaller buffer cure bufferbloat, and what does queue management of today do?"

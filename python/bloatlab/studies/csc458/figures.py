@@ -11,7 +11,7 @@ from bloatlab.plots import Mark, Panel, Series
 from bloatlab.report import Drawn
 from bloatlab.studies import published
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case, Lab
-from bloatlab.studies.csc458.compare import MEAN
+from bloatlab.studies.csc458.scorecard import MEAN
 
 #: Series of one run, as `measure.series` keeps them.
 Frames = Mapping[str, pl.DataFrame]

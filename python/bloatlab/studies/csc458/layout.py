@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import Checked, Measures, Runs, tally
 from bloatlab.studies.csc458.build import EXPERIMENTS, Case, cases, experiment_cases, kit, plain, today
-from bloatlab.studies.csc458.compare import MEAN, SD, parameters
+from bloatlab.studies.csc458.scorecard import MEAN, SD, parameters
 from bloatlab.studies.layout import judged_cell, median_cell, medians_table, origin_cell, verdict_cell
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.tables import TextCell, TextTable, number

@@ -11,9 +11,9 @@ from bloatlab.studies import layout as shared
 from bloatlab.studies.claims import Checked
 from bloatlab.studies.csc458 import layout
 from bloatlab.studies.csc458.answer import answer
-from bloatlab.studies.csc458.compare import __doc__ as doc
-from bloatlab.studies.csc458.compare import rules
 from bloatlab.studies.csc458.measure import Measures
+from bloatlab.studies.csc458.scorecard import __doc__ as doc
+from bloatlab.studies.csc458.scorecard import rules
 from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.tables import TextTable
 

@@ -20,9 +20,9 @@ from bloatlab.studies.claims import check_all
 from bloatlab.studies.csc458 import figures
 from bloatlab.studies.csc458.build import JITTER_SECONDS, Case, Lab, build, cases, experiment_cases, live_cases
 from bloatlab.studies.csc458.claims import CLAIMS
-from bloatlab.studies.csc458.compare import NIC, in_second_reading, scorecard
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.csc458.page import Live, Reproduction, page
+from bloatlab.studies.csc458.scorecard import NIC, in_second_reading, scorecard
 from bloatlab.studies.folder import file_name
 from bloatlab.studies.kit import begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.registry import Options

@@ -11,7 +11,7 @@ from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist
-from bloatlab.studies.l4s.compare import rates
+from bloatlab.studies.l4s.scorecard import rates
 
 #: Whose ratios are drawn: the words, and how the queue's name begins.
 QUEUES = (("DualPI2", "dualpi2"), ("plain buffer", "pfifo"), ("fq_codel", "fq_codel"))

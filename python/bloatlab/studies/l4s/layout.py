@@ -8,8 +8,8 @@ from dataclasses import replace
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist, theory
-from bloatlab.studies.l4s.compare import IMBALANCE, RATIO
-from bloatlab.studies.l4s.compare import PARTS as COUNTED
+from bloatlab.studies.l4s.scorecard import IMBALANCE, RATIO
+from bloatlab.studies.l4s.scorecard import PARTS as COUNTED
 from bloatlab.studies.layout import median_cell, medians_table, statements_table, verdict_cell
 from bloatlab.studies.scorecard import Cell, Scorecard, share_of
 from bloatlab.tables import TextCell, TextTable, number

@@ -11,8 +11,8 @@ from bloatlab.studies.claims import Runs
 from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.studies.l4s import layout
 from bloatlab.studies.l4s.answer import answer
-from bloatlab.studies.l4s.compare import __doc__ as doc
-from bloatlab.studies.l4s.compare import rules
+from bloatlab.studies.l4s.scorecard import __doc__ as doc
+from bloatlab.studies.l4s.scorecard import rules
 from bloatlab.studies.scorecard import Cell
 from bloatlab.tables import TextTable
 

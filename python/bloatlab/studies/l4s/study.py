@@ -9,10 +9,10 @@ from bloatlab.studies.l4s import figures
 from bloatlab.studies.l4s.build import build
 from bloatlab.studies.l4s.cases import Case
 from bloatlab.studies.l4s.claims import CLAIMS
-from bloatlab.studies.l4s.compare import scorecard
 from bloatlab.studies.l4s.measure import MEASURE
 from bloatlab.studies.l4s.page import Reproduction, page
 from bloatlab.studies.l4s.plan import cases, quick
+from bloatlab.studies.l4s.scorecard import scorecard
 from bloatlab.studies.registry import Options
 
 QUICK_SECONDS = 20

@@ -15,8 +15,8 @@ from bloatlab.studies.kit import About, Reproduced, compose, figures_section, ru
 from bloatlab.studies.mmcn1999 import layout
 from bloatlab.studies.mmcn1999.answer import answer
 from bloatlab.studies.mmcn1999.build import EXPERIMENTS, names, sensitivity_cases
-from bloatlab.studies.mmcn1999.compare import __doc__ as doc
-from bloatlab.studies.mmcn1999.compare import medians, rules
+from bloatlab.studies.mmcn1999.scorecard import __doc__ as doc
+from bloatlab.studies.mmcn1999.scorecard import medians, rules
 from bloatlab.tables import TextTable
 
 ABOUT = About(

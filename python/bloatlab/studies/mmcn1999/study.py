@@ -18,9 +18,9 @@ from bloatlab.studies.mmcn1999.build import (
     second_reading,
     sensitivity_cases,
 )
-from bloatlab.studies.mmcn1999.compare import findings, scorecard
 from bloatlab.studies.mmcn1999.measure import measure, series
 from bloatlab.studies.mmcn1999.page import SENSITIVITY_SEEDS, Reproduction, page
+from bloatlab.studies.mmcn1999.scorecard import findings, scorecard
 from bloatlab.studies.mmcn1999.small import Small, build_small, measure_small, series_small, small_cases
 from bloatlab.studies.registry import Options
 from bloatlab.sweep import At, Gathered, Measure

@@ -11,8 +11,8 @@ from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.today.cases import Line, Stack
-from bloatlab.studies.today.compare import over_loads
 from bloatlab.studies.today.layout import TICKS
+from bloatlab.studies.today.scorecard import over_loads
 from bloatlab.tables import Spread, counted, number
 
 #: Each measure of a line with one TCP, and these of every TCP.

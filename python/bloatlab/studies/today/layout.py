@@ -6,8 +6,8 @@ from bloatlab.studies.cablelabs2012.cases import NUMBERS
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.layout import median_cell
 from bloatlab.studies.today.cases import Case, Line, Stack, considered
-from bloatlab.studies.today.compare import over_loads
 from bloatlab.studies.today.considerations import Consideration
+from bloatlab.studies.today.scorecard import over_loads
 from bloatlab.tables import Spread, TextCell, TextTable, number, spread
 
 COLUMNS = (

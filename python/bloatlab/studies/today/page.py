@@ -16,9 +16,9 @@ from bloatlab.studies.today import layout
 from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import __doc__ as setup
 from bloatlab.studies.today.cases import Line, Stack, considered
-from bloatlab.studies.today.compare import __doc__ as doc
 from bloatlab.studies.today.considerations import Consideration
 from bloatlab.studies.today.considerations import __doc__ as asked
+from bloatlab.studies.today.scorecard import __doc__ as doc
 from bloatlab.tables import TextTable
 
 ABOUT = About(

@@ -8,9 +8,9 @@ from bloatlab.studies.registry import Options
 from bloatlab.studies.today.answer import draw
 from bloatlab.studies.today.build import SECONDS, build
 from bloatlab.studies.today.cases import Case, cases, quick
-from bloatlab.studies.today.compare import scorecard
 from bloatlab.studies.today.measure import MEASURE
 from bloatlab.studies.today.page import Reproduction, page
+from bloatlab.studies.today.scorecard import scorecard
 
 QUICK_SECONDS = 40
 QUICK_WARNING = f"A quick look: {QUICK_SECONDS} s, one seed, three loads, two considerations and two kinds of TCP, so that it proves nothing."

@@ -50,10 +50,10 @@ class Sheet:
 
 def sheet(width: Width, height: float) -> Sheet:
     """An empty figure; `height` is over its width. Used within `style.drawing`."""
-    from bloatlab.plots.shown import Shown  # noqa: PLC0415
+    from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
-    of = Sheet(Shown(width, figsize=(inches, inches * height)), width)
+    of = Sheet(NotebookFigure(width, figsize=(inches, inches * height)), width)
     _layout(of)
     return of
 

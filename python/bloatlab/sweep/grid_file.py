@@ -31,8 +31,8 @@ from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, Axes, GridError, known, overrides, toml
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import Grid
-from bloatlab.sweep.until import Until
-from bloatlab.sweep.until import read as read_until
+from bloatlab.sweep.stopping import Until
+from bloatlab.sweep.stopping import read as read_until
 
 __all__ = ["MOST_RUNS", "SUMMARY", "Declared", "GridError", "flat", "load", "summary", "toml"]
 
@@ -44,7 +44,7 @@ class Declared:
     """A grid file: its grid, the columns that it wants shown, how well it wants to know them.
 
     `sampled` are the axes whose values a sample drew. With `find_warm_up` each place's warm-up is to be found first
-    (`warmed`); the grid itself has none.
+    (`auto_warm_up`); the grid itself has none.
     """
 
     grid: Grid

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
+from bloatlab.plots.elements import Sheet, beside, curve, fits_beside, line_labels, log_scale, rug, shade
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import (
     Array,
@@ -27,7 +28,6 @@ from bloatlab.plots.measures import (
     step_of,
     window,
 )
-from bloatlab.plots.sheet import Sheet, beside, curve, fits_beside, line_labels, log_scale, rug, shade
 from bloatlab.plots.style import Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity

@@ -24,8 +24,8 @@ from bloatlab.sweep.axes import GridError, near
 from bloatlab.sweep.gather import Gathered, Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor, Point
+from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Store
-from bloatlab.sweep.watch import Watch, silent
 
 #: Seeds of one place, unless a file says otherwise.
 MOST_SEEDS = 100

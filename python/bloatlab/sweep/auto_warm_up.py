@@ -15,8 +15,8 @@ from bloatlab.simulation import Result
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor
+from bloatlab.sweep.progress import Watch
 from bloatlab.sweep.store import Store
-from bloatlab.sweep.watch import Watch
 from bloatlab.warm_up import WarmUp, find
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bloatlab.plots.sheet import Sheet
+from bloatlab.plots.elements import Sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -33,7 +33,7 @@ import polars as pl
 
 from bloatlab.sweep import journal
 from bloatlab.sweep.journal import Damaged
-from bloatlab.sweep.measured import Kept, Rows, hash_of, tables, unpacked
+from bloatlab.sweep.kept_runs import Kept, Rows, hash_of, tables, unpacked
 
 LIST = "parts.json"
 LOCK = "lock"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bloatlab.plots.style import WIDTHS, Width, drawing
 
 
-class Shown(Figure):
+class NotebookFigure(Figure):
     """matplotlib's figure, at a paper's width, and a picture of itself for notebooks."""
 
     def __init__(self, width: Width, **options: Any) -> None:
