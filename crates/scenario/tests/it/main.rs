@@ -2,5 +2,6 @@
 
 mod choices;
 mod errors;
+mod stack;
 mod tc;
 mod words;
