@@ -26,7 +26,7 @@ pub(crate) use cmts::{C, L};
 pub use downstream31::Downstream31;
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
-pub use modem31::{Ask, GrantCounts, Modem31};
+pub use modem31::{Ask, Modem31};
 pub(crate) use ofdm::DownstreamParams;
 pub use params::{DocsisParams, MAX_BURST, Model, ShaperParams, TransmitOverflow};
 pub(crate) use params::{MapClock, RequestVector};

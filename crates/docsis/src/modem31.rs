@@ -17,7 +17,7 @@
 
 use crate::cmts::{C, Cmts, L};
 use crate::{Docsis31Params, ShaperParams};
-use packet::{PacketMeta, ServiceFlow, docsis_frame};
+use packet::{GrantCounts, PacketMeta, ServiceFlow, docsis_frame};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
@@ -28,19 +28,6 @@ pub enum Ask {
     Nothing,
     /// A packet of this service flow, or the answer that there is none, to [`Modem31::given`].
     Packet(ServiceFlow),
-}
-
-/// What became of one service flow's grants, in bytes with MAC headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GrantCounts {
-    /// Requested.
-    pub requested: u64,
-    /// Granted in frames that have been prepared.
-    pub granted: u64,
-    /// Of these, granted unasked.
-    pub proactive: u64,
-    /// Of the granted, filled with packets. The rest is waste.
-    pub used: u64,
 }
 
 /// A frame of a service flow.

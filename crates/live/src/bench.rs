@@ -15,7 +15,7 @@ use crate::flows::Flows;
 use crate::plan::{Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
-use measure::{ClassCounts, Count, LinkCounts, LinkMeterParams};
+use measure::{ClassCounts, LinkCounts, LinkMeterParams};
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
 use port::{Change, Env, Port, PortCounters};
 use record::{LinkId, Mask, Record, Sink};
@@ -77,26 +77,15 @@ impl Link {
     /// What it has counted before `now`, and what it holds.
     pub fn counts(&self, now: Time) -> LinkCounts {
         let c = self.port.counters();
-        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
         LinkCounts {
-            offered: count(c.queue.offered),
-            delivered: count(c.delivered),
-            dropped: count(c.queue.dropped_total().plus(c.transmit_dropped).plus(c.lost)),
+            offered: c.queue.offered,
+            delivered: c.delivered,
+            dropped: c.dropped(),
             drops: drops(&c),
             marked: c.queue.marked.iter().flatten().sum(),
             backlog: self.port.backlog(),
-            in_flight: c.queue.delivered.packets - (c.transmit_dropped.plus(c.lost).plus(c.delivered)).packets,
-            classes: self
-                .port
-                .classes()
-                .iter()
-                .map(|c| ClassCounts {
-                    offered: count(c.counts.offered),
-                    delivered: count(c.counts.delivered),
-                    dropped: count(c.counts.dropped),
-                    marked: c.marked,
-                })
-                .collect(),
+            in_flight: c.in_flight(),
+            classes: self.port.classes().iter().map(|c| ClassCounts { counts: c.counts, marked: c.marked }).collect(),
             grants: Vec::new(),
             opportunities: self.port.opportunities(now),
         }

@@ -41,9 +41,7 @@ pub(crate) use grade::{Compares, Idle, class};
 pub use histogram::Histogram;
 pub(crate) use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
-pub use outcome::{
-    Account, ClassCounts, Column, Count, Grading, GrantCounts, LinkAccount, LinkCounts, Outcome, Table, delay_json,
-};
+pub use outcome::{Account, ClassCounts, Column, Grading, LinkAccount, LinkCounts, Outcome, Table, delay_json};
 pub(crate) use pages::PageLoads;
 pub(crate) use percentile::{median, variation};
 pub(crate) use probes::Probes;

@@ -3,6 +3,7 @@
 //! A packet is 32 bytes and `Copy`. It carries what a queue may look at; what only its end hosts read lives in an arena
 //! of the host, indexed by [`PacketMeta::body`], unless it fits into `body` itself ([`Flags::INLINE`]).
 
+mod counts;
 pub mod craft;
 mod fate;
 mod flow;
@@ -11,6 +12,7 @@ mod link;
 mod meta;
 mod reading;
 
+pub use counts::{ClassCount, Count, GrantCounts};
 pub use fate::{DropReason, FateSink, MarkReason, Point};
 pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
 pub use link::{

@@ -1,7 +1,7 @@
 //! What a port borrows from its host, and what it counts.
 
-use packet::{DropReason, FateSink, Flags, FlowTable, MarkReason, PacketMeta, Point};
-use qdisc::{Count, Counters};
+use packet::{Count, DropReason, FateSink, Flags, FlowTable, MarkReason, PacketMeta, Point};
+use qdisc::Counters;
 use record::{LinkId, Mask, Record, Sink};
 use units::Time;
 
@@ -74,4 +74,16 @@ pub struct PortCounters {
     pub departed: Count,
     /// Arrived at the far end.
     pub delivered: Count,
+}
+
+impl PortCounters {
+    /// Drops, whatever the reason: by the queue, for want of room behind it, by the link.
+    pub fn dropped(&self) -> Count {
+        self.queue.dropped_total().plus(self.transmit_dropped).plus(self.lost)
+    }
+
+    /// Packets that have left the queue and neither reached the far end nor been dropped.
+    pub fn in_flight(&self) -> u64 {
+        self.queue.delivered.packets - self.transmit_dropped.plus(self.lost).plus(self.delivered).packets
+    }
 }

@@ -2,8 +2,7 @@
 
 use crate::env::{Env, Fates};
 use crate::{Change, Lateness, PortSpec};
-use packet::{DropReason, FateSink, Flags, PacketMeta, Point};
-use qdisc::Count;
+use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point};
 use record::{LinkId, Sink};
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time};

@@ -37,7 +37,6 @@ mod spec;
 
 pub use crate::port::Port;
 pub use delivery::{DELIVERIES, Delivery, Lines};
-pub use docsis::GrantCounts;
 pub use env::{Env, PortCounters};
 pub use htb::HtbParams;
 pub use shaper::Shaper;

@@ -5,8 +5,8 @@
 use crate::env::{Env, Fates};
 use crate::flight::Flight;
 use crate::server::{Asks, Serve, Taken};
-use packet::{DropReason, FateSink, Flags, PacketMeta, Point, ServiceFlow};
-use qdisc::{Count, Cx, Queue};
+use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point, ServiceFlow};
+use qdisc::{Cx, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 

@@ -5,9 +5,8 @@ use crate::flight::Flight;
 use crate::line::{Line, Step};
 use crate::server::{Serve, Server};
 use crate::{Change, PortSpec, Service};
-use docsis::GrantCounts;
-use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta, Reading};
-use qdisc::{ClassProbe, Count, Queue, QueueDiscipline};
+use packet::{Backlog, Count, GrantCounts, LinkView, OpportunityCounts, PacketMeta, Reading};
+use qdisc::{ClassProbe, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
 use units::{Problem, Rng, Time};
 
@@ -224,13 +223,11 @@ impl Probed for Port {
     /// What waits, what became of packets so far, and the link that the law sees.
     fn around(&self, out: &mut Reading<'_>) {
         let (backlog, counters, view) = (self.backlog(), self.counters(), self.link_view(out.now()));
-        let dropped =
-            counters.queue.dropped_total().packets + counters.transmit_dropped.packets + counters.lost.packets;
         out.packets("backlog", backlog.packets.into());
         out.bytes("backlog", backlog.bytes);
         out.packets("offered", counters.queue.offered.packets);
         out.packets("delivered", counters.delivered.packets);
-        out.packets("dropped", dropped);
+        out.packets("dropped", counters.dropped().packets);
         out.packets("marked", counters.queue.marked.iter().flatten().sum());
         out.rate("rate", self.line.rate.map(|_| view.rate.0 as f64));
         out.bytes("tokens", view.tokens.0);

@@ -26,7 +26,7 @@ mod single;
 mod spec;
 pub mod tc;
 
-pub use counts::{ClassCount, ClassProbe, Count};
+pub use counts::ClassProbe;
 pub use discipline::{Cx, QueueDiscipline, ServiceFlows};
 pub(crate) use fifo::Fifo;
 pub use law::list::{AnyLaw, LawSpec};

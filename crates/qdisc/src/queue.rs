@@ -1,8 +1,7 @@
 //! The wrapper that accounts for what a discipline decides.
 
-use crate::counts::Count;
 use crate::{Cx, Discipline, QueueDiscipline, ServiceFlows};
-use packet::{Backlog, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
+use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
 /// What became of every packet offered to a queue.

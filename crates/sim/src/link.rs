@@ -5,8 +5,8 @@
 
 use crate::fifo::{Capacity, Fifo};
 use crate::meter::LinkMeter;
-use measure::{ClassCounts, Count, GrantCounts, LinkCounts, LinkMeterParams};
-use packet::{Backlog, FateSink, FlowTable, NodeId, PacketMeta};
+use measure::{ClassCounts, LinkCounts, LinkMeterParams};
+use packet::{Backlog, FateSink, FlowTable, GrantCounts, NodeId, PacketMeta};
 use port::{Env, Port, Service};
 use qdisc::{ClassProbe, Spec};
 use record::{LinkId, Mask, Record, Sink};
@@ -160,10 +160,7 @@ impl Link {
     pub(crate) fn holds(&self) -> (u64, u64) {
         let in_flight = match &self.kind {
             Kind::Fifo(fifo) => fifo.in_flight(),
-            Kind::Port { port, .. } => {
-                let c = port.counters();
-                c.queue.delivered.packets - (c.transmit_dropped.packets + c.lost.packets + c.delivered.packets)
-            }
+            Kind::Port { port, .. } => port.counters().in_flight(),
         };
         (self.backlog().packets.into(), in_flight)
     }
@@ -171,7 +168,6 @@ impl Link {
     /// What it has counted before `now`, and what it holds.
     pub(crate) fn counts(&self, now: Time) -> LinkCounts {
         let m = &self.meter;
-        let count = |c: qdisc::Count| Count { packets: c.packets, bytes: c.bytes };
         LinkCounts {
             offered: m.offered,
             delivered: m.delivered,
@@ -180,32 +176,14 @@ impl Link {
             marked: m.marked,
             backlog: self.backlog(),
             in_flight: self.holds().1,
-            classes: self
-                .classes()
-                .iter()
-                .map(|c| ClassCounts {
-                    offered: count(c.counts.offered),
-                    delivered: count(c.counts.delivered),
-                    dropped: count(c.counts.dropped),
-                    marked: c.marked,
-                })
-                .collect(),
+            classes: self.classes().iter().map(|c| ClassCounts { counts: c.counts, marked: c.marked }).collect(),
             opportunities: self.port().and_then(|port| port.opportunities(now)),
-            grants: self
-                .grants()
-                .iter()
-                .map(|(_, g)| GrantCounts {
-                    requested: g.requested,
-                    granted: g.granted,
-                    proactive: g.proactive,
-                    used: g.used,
-                })
-                .collect(),
+            grants: self.grants().iter().map(|(_, grants)| *grants).collect(),
         }
     }
 
     /// The grants of its modem, if that tells of them.
-    pub(crate) fn grants(&self) -> Vec<(&'static str, port::GrantCounts)> {
+    pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         self.port().map_or_else(Vec::new, Port::grants)
     }
 

@@ -1,7 +1,7 @@
 //! What a link counts, and what it measures if it is recorded.
 
-use measure::{Count, LinkCounts, LinkMeterParams};
-use packet::DropReason;
+use measure::{LinkCounts, LinkMeterParams};
+use packet::{Count, DropReason};
 use record::{Record, Sink};
 use units::{Duration, Problem, Time};
 
@@ -41,12 +41,12 @@ impl LinkMeter {
 
     #[inline]
     pub(crate) fn offered(&mut self, size: u16) {
-        self.offered.add(size);
+        self.offered.add_size(size);
     }
 
     #[inline]
     pub(crate) fn delivered(&mut self, size: u16) {
-        self.delivered.add(size);
+        self.delivered.add_size(size);
     }
 
     /// More than counters is wanted.
@@ -75,7 +75,7 @@ impl LinkMeter {
     pub(crate) fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Dropped { size, reason, .. } => {
-                self.dropped.add(size);
+                self.dropped.add_size(size);
                 self.drops[reason as usize] += 1;
             }
             Record::Marked { .. } => self.marked += 1,

@@ -2,7 +2,7 @@
 
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};
-use packet::{Backlog, DropReason, OpportunityCounts};
+use packet::{Backlog, ClassCount, Count, DropReason, GrantCounts, OpportunityCounts};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,28 +39,6 @@ pub struct Outcome {
     pub tables: Vec<Table>,
 }
 
-/// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// Counts a packet of `size` bytes.
-    #[inline]
-    pub fn add(&mut self, size: u16) {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-    }
-
-    pub(super) fn since(self, before: Self) -> Self {
-        Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
-    }
-}
-
 /// What a link has counted up to a moment, and what it holds then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
@@ -86,39 +64,11 @@ pub struct LinkCounts {
     pub grants: Vec<GrantCounts>,
 }
 
-/// What became of the grants of a modem's service flow up to a moment. Bytes with MAC headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GrantCounts {
-    /// Asked for.
-    pub requested: u64,
-    /// Granted.
-    pub granted: u64,
-    /// Of these, granted unasked.
-    pub proactive: u64,
-    /// Of the granted, filled with packets.
-    pub used: u64,
-}
-
-impl GrantCounts {
-    fn since(self, before: Self) -> Self {
-        Self {
-            requested: self.requested - before.requested,
-            granted: self.granted - before.granted,
-            proactive: self.proactive - before.proactive,
-            used: self.used - before.used,
-        }
-    }
-}
-
 /// What a class of a discipline has counted up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
-    /// Arrivals.
-    pub offered: Count,
-    /// Departures towards the link.
-    pub delivered: Count,
-    /// Drops, whatever the reason.
-    pub dropped: Count,
+    /// What became of its packets.
+    pub counts: ClassCount,
     /// Marks by a law and by a step; `None` for a class that never marks.
     pub marked: Option<[u64; 2]>,
 }
@@ -126,12 +76,8 @@ pub struct ClassCounts {
 impl ClassCounts {
     fn since(self, before: Self) -> Self {
         let then = before.marked.unwrap_or_default();
-        Self {
-            offered: self.offered.since(before.offered),
-            delivered: self.delivered.since(before.delivered),
-            dropped: self.dropped.since(before.dropped),
-            marked: self.marked.map(|now| [now[0] - then[0], now[1] - then[1]]),
-        }
+        let marked = self.marked.map(|now| [now[0] - then[0], now[1] - then[1]]);
+        Self { counts: self.counts.since(before.counts), marked }
     }
 }
 

@@ -8,7 +8,7 @@ mod graded;
 mod summary;
 mod tables;
 
-pub use account::{Account, ClassCounts, Column, Count, Grading, GrantCounts, LinkAccount, LinkCounts, Outcome, Table};
+pub use account::{Account, ClassCounts, Column, Grading, LinkAccount, LinkCounts, Outcome, Table};
 pub use summary::delay_json;
 
 impl Account<'_> {

@@ -6,12 +6,12 @@
 //!
 //! What load adds, and its grade: `graded.rs`.
 
-use super::account::{Account, ClassCounts, GrantCounts, LinkAccount, mbit, ms};
+use super::account::{Account, ClassCounts, LinkAccount, mbit, ms};
 use crate::files::FileSummary;
 use crate::pages::PageSummary;
 use crate::tally::{AppTally, Counts, Row};
 use crate::{Histogram, Probes, VoipMeter, class, jain, variation};
-use packet::{DropReason, OpportunityCounts};
+use packet::{ClassCount, DropReason, GrantCounts, OpportunityCounts};
 use serde_json::{Map, Value, json};
 use units::Duration;
 
@@ -27,7 +27,8 @@ pub fn delay_json(h: &Histogram) -> Value {
     })
 }
 
-fn class_json(ClassCounts { offered, delivered, dropped, marked }: &ClassCounts) -> Value {
+fn class_json(ClassCounts { counts, marked }: &ClassCounts) -> Value {
+    let ClassCount { offered, delivered, dropped } = counts;
     let mut class = json!({
         "offered_packets": offered.packets, "offered_bytes": offered.bytes,
         "delivered_packets": delivered.packets, "delivered_bytes": delivered.bytes,

@@ -2,8 +2,8 @@
 
 use super::{Asks, INFINITE, Serve, Taken};
 use crate::Change;
-use docsis::{Ask, Docsis31Params, GrantCounts, Modem31};
-use packet::{Backlog, LinkView, PacketMeta};
+use docsis::{Ask, Docsis31Params, Modem31};
+use packet::{Backlog, GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 

@@ -13,8 +13,10 @@ mod plain;
 mod two_queue;
 
 use crate::{Change, PortSpec, Service, Shaper};
-use docsis::{GrantCounts, Model};
-use packet::{Backlog, DropReason, FateSink, LinkView, MarkReason, OpportunityCounts, PacketMeta, Point, ServiceFlow};
+use docsis::Model;
+use packet::{
+    Backlog, DropReason, FateSink, GrantCounts, LinkView, MarkReason, OpportunityCounts, PacketMeta, Point, ServiceFlow,
+};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 

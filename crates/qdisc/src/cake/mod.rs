@@ -36,10 +36,10 @@ pub(crate) use params::CakeParams;
 
 use crate::law::Verdict;
 use crate::law::cobalt::Head;
-use crate::{ClassCount, ClassProbe, Cx, Params, QueueDiscipline, Room};
+use crate::{ClassProbe, Cx, Params, QueueDiscipline, Room};
 use flows::Flows;
 use overhead::Overhead;
-use packet::{Backlog, DropReason, Ecn, Flags, LinkView, PacketMeta, Point, Reading};
+use packet::{Backlog, ClassCount, DropReason, Ecn, Flags, LinkView, PacketMeta, Point, Reading};
 use shaper::Shaper;
 use tins::Plan;
 use units::{BitRate, Limit, Problem, Time};

@@ -7,8 +7,7 @@
 //! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait).
 
 use super::average::{Average, Sampling};
-use crate::ClassCount;
-use packet::{Backlog, LinkView, PacketMeta};
+use packet::{Backlog, ClassCount, LinkView, PacketMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};

@@ -23,8 +23,8 @@ use super::params::{Config, Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
 use crate::law::pie::next_on_grid;
 use crate::single::mark;
-use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
+use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
 use units::{Duration, Limit, Problem, Time};
 
 /// What a packet is to the discipline; kept in [`PacketMeta::class`] while it waits.

@@ -281,8 +281,8 @@ fn class_accounts_add_up() {
         bench.run_and(&sources, 0.0, 20.0, |queue, _| {
             use qdisc::QueueDiscipline;
             let (counters, classes) = (queue.counters(), queue.discipline().classes());
-            let sum = |of: fn(&qdisc::ClassCount) -> qdisc::Count| {
-                classes.iter().fold(qdisc::Count::default(), |s, c| s.plus(of(&c.counts)))
+            let sum = |of: fn(&packet::ClassCount) -> packet::Count| {
+                classes.iter().fold(packet::Count::default(), |s, c| s.plus(of(&c.counts)))
             };
             assert_eq!(classes.iter().map(|c| c.name).collect::<Vec<_>>(), ["tcp", "tagged", "other"]);
             assert_eq!(sum(|c| c.offered), counters.offered);

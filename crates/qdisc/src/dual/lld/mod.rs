@@ -34,10 +34,10 @@ use super::pi2::Recur;
 use crate::law::docsis_pie::DocsisPie;
 use crate::law::{Law, LawParams, Verdict, View};
 use crate::single::mark;
-use crate::{ClassCount, ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
+use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
 use packet::{
-    Aggregate, Backlog, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading, ServiceFlow,
-    docsis_frame, ethernet_frame,
+    Aggregate, Backlog, ClassCount, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading,
+    ServiceFlow, docsis_frame, ethernet_frame,
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 

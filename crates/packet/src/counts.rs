@@ -1,0 +1,88 @@
+//! What is counted of packets, and of the grants that they wait for.
+
+use crate::PacketMeta;
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts `packet`.
+    #[inline]
+    pub fn add(&mut self, packet: &PacketMeta) {
+        self.add_size(packet.size);
+    }
+
+    /// Counts a packet of `size` bytes.
+    #[inline]
+    pub fn add_size(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+
+    /// Both counts together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
+    }
+}
+
+/// What became of the packets of one class. offered = delivered + dropped + queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCount {
+    /// Arrivals.
+    pub offered: Count,
+    /// Departures towards the link.
+    pub delivered: Count,
+    /// Drops, early or for want of room.
+    pub dropped: Count,
+}
+
+impl ClassCount {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            offered: self.offered.since(before.offered),
+            delivered: self.delivered.since(before.delivered),
+            dropped: self.dropped.since(before.dropped),
+        }
+    }
+}
+
+/// What became of one service flow's grants, in bytes with MAC headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrantCounts {
+    /// Requested.
+    pub requested: u64,
+    /// Granted in frames that have been prepared.
+    pub granted: u64,
+    /// Of these, granted unasked.
+    pub proactive: u64,
+    /// Of the granted, filled with packets. The rest is waste.
+    pub used: u64,
+}
+
+impl GrantCounts {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            requested: self.requested - before.requested,
+            granted: self.granted - before.granted,
+            proactive: self.proactive - before.proactive,
+            used: self.used - before.used,
+        }
+    }
+}
