@@ -308,7 +308,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Changes link `i`. Only ports change: a link with a schedule is never a [`Fifo`].
+    /// Changes link `i`. Only ports change: a link with a schedule is never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
