@@ -24,6 +24,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from bloatlab import files, warm_up, workloads
+from bloatlab.judgement import within_cell
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
 from bloatlab.statistics import interval
@@ -233,7 +234,7 @@ def table(checked: Checked) -> TextTable:
             TextCell(v.path),
             TextCell(v.expected),
             TextCell(v.measured()),
-            TextCell("kept" if v.kept else "not kept", "good" if v.kept else "bad"),
+            within_cell(v.kept, "kept", "not kept"),
         ]
         for v in checked.verdicts
     ]

@@ -29,6 +29,7 @@ from typing import Any, Literal
 import polars as pl
 
 from bloatlab import files
+from bloatlab.judgement import finite, share, within_cell
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Page, Point, Provenance, Section, TableBlock, figure_block
 from bloatlab.scenario import Scenario, from_dict, quantity
@@ -80,9 +81,9 @@ class Cell:
             "case": self.case,
             "quantity": self.name,
             "unit": self.unit,
-            "simulated": _finite(self.simulated),
-            "live": _finite(self.live),
-            "allowed": _finite(self.allowed),
+            "simulated": finite(self.simulated),
+            "live": finite(self.live),
+            "allowed": finite(self.allowed),
             "agrees": self.agrees,
         }
 
@@ -100,13 +101,13 @@ class Compared:
     @property
     def agrees(self) -> bool | None:
         """Whether every judged cell agrees; None when none could be judged."""
-        judged = [c.agrees for c in self.cells if c.agrees is not None]
-        return all(judged) if judged else None
+        of = share("", (c.agrees for c in self.cells))
+        return of.within == of.cells if of.cells else None
 
     def as_data(self) -> dict[str, Any]:
         """Everything as JSON."""
-        judged = [c.agrees for c in self.cells if c.agrees is not None]
-        summary = {"cells": len(self.cells), "judged": len(judged), "agree": sum(judged), "seeds": self.seeds}
+        of = share("", (c.agrees for c in self.cells))
+        summary = {"cells": len(self.cells), "judged": of.cells, "agree": of.within, "seeds": self.seeds}
         return {
             "summary": summary,
             "invalid": dict(self.invalid),
@@ -119,7 +120,6 @@ class Compared:
         rows: list[list[TextCell]] = []
         for c in self.cells:
             digits = _DIGITS[c.unit]
-            verdict = {True: TextCell("agrees", "good"), False: TextCell("differs", "bad")}
             words = "invalid" if c.case in self.invalid else "no value"
             rows.append(
                 [
@@ -130,7 +130,7 @@ class Compared:
                     TextCell(c.unit),
                     TextCell(f"{number(c.simulated - c.live, digits)}"),
                     TextCell(f"±{number(c.allowed, digits)}"),
-                    verdict[c.agrees] if c.agrees is not None else TextCell(words, "muted"),
+                    within_cell(c.agrees, "agrees", "differs", words),
                 ]
             )
         seeds = counted(self.seeds, "seed")
@@ -307,7 +307,3 @@ def _rate(scenario: Scenario, link: str) -> float | None:
     if given is None:
         return None
     return quantity(given)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

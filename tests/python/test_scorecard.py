@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bloatlab.judgement import Share
 from bloatlab.studies.claims import Order, Quantity, check_all, count, tally
 from bloatlab.studies.layout import claims_table, facts, outside_table, seeds, verdict_with_reason
 from bloatlab.studies.scorecard import (
@@ -16,7 +17,6 @@ from bloatlab.studies.scorecard import (
     Cell,
     Origin,
     Scorecard,
-    Share,
     Verdict,
     by_metric,
     by_table,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from bloatlab.advice.recommendation import (
 )
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import limits, settings
+from bloatlab.judgement import finite
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 
 #: Options of which a terminal shows all.
@@ -172,25 +172,20 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "buffer_ms": one.option.ms,
         "seeds": one.points.n,
         "points": one.points.mean,
-        "points_low": _finite(one.points.low),
-        "points_high": _finite(one.points.high),
+        "points_low": finite(one.points.low),
+        "points_high": finite(one.points.high),
         "behind": None if behind is None else {"by": behind.by.mean, "low": behind.by.low, "high": behind.by.high},
         "values": {
             name: {
                 "mean": v.of.mean if v.of else None,
-                "low": _finite(v.of.low) if v.of else None,
-                "high": _finite(v.of.high) if v.of else None,
+                "low": finite(v.of.low) if v.of else None,
+                "high": finite(v.of.high) if v.of else None,
                 "missing": v.missing,
             }
             for name, v in one.values.items()
         },
         "queue_p99_ms": one.queue_ms,
     }
-
-
-def _finite(value: float) -> float | None:
-    """An end of an interval; one seed has none."""
-    return value if math.isfinite(value) else None
 
 
 def frame(of: Recommendation) -> pl.DataFrame:

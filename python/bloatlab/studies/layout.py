@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bloatlab.judgement import Share, share, within_cell
 from bloatlab.report import Fact
 from bloatlab.studies.claims import Checked, Runs, count, over_seeds
-from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Share, Verdict
+from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 
 #: How a verdict looks.
@@ -95,10 +96,9 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
 
 
 def _share(share: Share) -> Fact:
-    tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
-    word = {"good": ": reached", "bad": ": missed"}.get(tone, "")
-    wanted = "" if share.wanted is None else f"; {share.wanted:.0%} wanted{word}"
-    return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", tone)
+    word = {"good": ": reached", "bad": ": missed"}.get(share.tone, "")
+    wanted = f"; {share.asked} wanted{word}" if share.asked else ""
+    return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", share.tone)
 
 
 def spaced(printed: str) -> str:
@@ -116,25 +116,18 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
     """What was reached, one line each: the stated shares (else every judged check), and the claims of the paper."""
     shares = card.shares or [share_of_judged(card)]
     rows: list[list[TextCell]] = []
-    for share in shares:
-        tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
-        word = {"good": "reached", "bad": "not reached"}.get(tone, "")
-        wanted = "" if share.wanted is None else f"{share.wanted:.0%}"
-        rows.append(
-            [*_share_row(share.name, share.within, share.cells, share.share, wanted, tone), TextCell(word, tone)]
-        )
+    for of in shares:
+        word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
+        rows.append([*_share_row(of), TextCell(word, of.tone)])
     paper = count(claims)
     if paper.checked:
-        part = paper.hold / paper.checked
-        name = "claims of the paper that hold"
-        rows.append([*_share_row(name, paper.hold, paper.checked, part, "", "plain"), TextCell("")])
+        rows.append([*_share_row(Share("claims of the paper that hold", paper.hold, paper.checked)), TextCell("")])
     return TextTable("", ["", "within", "of", "share", "wanted", ""], rows)
 
 
 def share_of_judged(card: Scorecard) -> Share:
     """The share of all judged checks within, for a study that compares with no paper. All of them are wanted."""
-    judged = [cell for cell in card.cells if cell.judged]
-    return Share("checks against theory", sum(cell.verdict is Verdict.WITHIN for cell in judged), len(judged), 1.0)
+    return share("checks against theory", (cell.within for cell in card.cells), 1.0)
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
@@ -164,36 +157,24 @@ SHARES = "Cells within tolerance"
 
 def shares_table(card: Scorecard) -> TextTable:
     """The stated shares, and the shares per table and per metric."""
-    data = card.as_data()["summary"]
-    rows: list[list[TextCell]] = []
-    for share in card.shares:
-        tone: Tone = "plain" if share.met is None else "good" if share.met else "bad"
-        wanted = f"{share.wanted:.0%}" if share.wanted is not None else ""
-        rows.append(_share_row(share.name, share.within, share.cells, share.share, wanted, tone))
-    for kind, prefix in (("by_table", "Table "), ("by_metric", "")):
-        for name, s in data[kind].items():
-            rows.append(_share_row(f"{prefix}{name}", s["within"], s["cells"], s["share"], "", "plain"))
+    tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
+    rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
     note = "Calibration cells, derived columns and what is not the paper's are shown in the tables and not counted."
     return TextTable(SHARES, ["cells of", "within", "of", "share", "wanted"], rows, note)
 
 
-def _share_row(name: str, within: int, of: int, share: float, wanted: str, tone: Tone) -> list[TextCell]:
+def _share_row(of: Share) -> list[TextCell]:
     return [
-        TextCell(name),
-        TextCell(str(within)),
-        TextCell(str(of)),
-        TextCell(f"{share:.0%}" if of else "-", tone),
-        TextCell(wanted, "muted"),
+        TextCell(of.name),
+        TextCell(str(of.within)),
+        TextCell(str(of.cells)),
+        TextCell(f"{of.share:.0%}" if of.cells else "-", of.tone),
+        TextCell(of.asked, "muted"),
     ]
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
     """The prose claims."""
-    words: dict[bool | None, TextCell] = {
-        True: TextCell("holds", "good"),
-        False: TextCell("differs", "bad"),
-        None: TextCell("not run", "muted"),
-    }
     rows = [
         [
             TextCell(c.where),
@@ -201,7 +182,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
             TextCell(c.says),
             TextCell(c.published),
             TextCell(f"{c.ours}; {c.why}" if c.why else c.ours),
-            words[c.holds],
+            within_cell(c.holds, "holds", "differs", "not run"),
         ]
         for c in claims
     ]

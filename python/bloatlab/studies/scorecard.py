@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from bloatlab.judgement import SLACK, Share, finite, share
 from bloatlab.tables import Spread, number
-
-#: Slack for comparisons of decimal numbers in binary: far below the last digit of any paper.
-SLACK = 1e-9
 
 
 class Origin(StrEnum):
@@ -121,7 +119,12 @@ class Cell:
     @property
     def judged(self) -> bool:
         """Whether it is within or outside."""
-        return self.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)
+        return self.within is not None
+
+    @property
+    def within(self) -> bool | None:
+        """Whether it is within; None where it is not judged."""
+        return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def accepted(self, digits: int | None = None) -> str:
         """What was accepted, in words; nothing where no band was set."""
@@ -135,41 +138,16 @@ class Cell:
             "unit": self.unit,
             "tables": list(self.tables),
             "published": _published(self),
-            "ours": _finite(self.ours),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
-            "accepted": [[_finite(band.low), _finite(band.high)] for band in self.bands],
+            "ours": finite(self.ours),
+            "low": finite(self.low),
+            "high": finite(self.high),
+            "accepted": [[finite(band.low), finite(band.high)] for band in self.bands],
             "origin": str(self.origin),
             "verdict": str(self.verdict),
             "agrees": self.agrees,
             "reason": self.reason,
             **({"where": self.where} if self.where else {}),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of the counted cells of a kind are within, and how large a part was asked for."""
-
-    name: str
-    within: int
-    cells: int
-    wanted: float | None = None
-
-    @property
-    def share(self) -> float:
-        """The part that is within, in [0, 1]; 1 for no cells."""
-        return self.within / self.cells if self.cells else 1.0
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the wanted share is reached; None where none was asked for."""
-        return None if self.wanted is None else self.share >= self.wanted - SLACK
-
-    def as_data(self) -> dict[str, Any]:
-        """The share as JSON."""
-        data: dict[str, Any] = {"cells": self.cells, "within": self.within, "share": round(self.share, 4)}
-        return data if self.wanted is None else data | {"wanted": self.wanted, "met": self.met}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +213,7 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
     """The share of `cells` that are within; those not counted are left out."""
-    counted = [c for c in cells if c.counted]
-    return Share(name, sum(c.verdict is Verdict.WITHIN for c in counted), len(counted), wanted)
+    return share(name, (c.within for c in cells if c.counted), wanted)
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
@@ -265,8 +242,8 @@ def joined(bands: Sequence[Band]) -> list[Band]:
 
 def _tally(cells: Sequence[Cell], origin: Origin) -> dict[str, int]:
     """How many cells of an origin are judged, and how many of them are within."""
-    judged = [c for c in cells if c.origin is origin and c.judged]
-    return {"cells": len(judged), "within": sum(c.verdict is Verdict.WITHIN for c in judged)}
+    of = share("", (c.within for c in cells if c.origin is origin))
+    return {"cells": of.cells, "within": of.within}
 
 
 def _how_far(published: Sequence[float], ours: float) -> str:
@@ -277,10 +254,6 @@ def _how_far(published: Sequence[float], ours: float) -> str:
     difference = ours - nearest
     percent = f" ({difference / nearest:+.0%})" if nearest else ""
     return f"off by {difference:+.4g}{percent}"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _published(cell: Cell) -> float | str | list[float]:

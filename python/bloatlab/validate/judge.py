@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bloatlab.judgement import Share, finite, share, within_cell
 from bloatlab.tables import TextCell, TextTable
 from bloatlab.validate.explanations import Explanation
 from bloatlab.validate.reference import GRADES, Entry, Grade
@@ -43,15 +44,14 @@ class Cell:
 
     def as_data(self) -> dict[str, Any]:
         """The cell as JSON."""
-        known = math.isfinite(self.ours)
         return {
             "scenario": self.scenario,
             "metric": self.metric,
             "grade": self.grade,
             "kernel": self.kernel,
             "tol": self.tol,
-            "ours": self.ours if known else None,
-            "by_seed": [v if math.isfinite(v) else None for v in self.by_seed],
+            "ours": finite(self.ours),
+            "by_seed": [finite(v) for v in self.by_seed],
             "within": self.within,
             "explanation": None if self.explanation is None else self.explanation.as_data(),
         }
@@ -89,24 +89,18 @@ class Validated:
         """All that were judged."""
         return [c for s in self.scenarios for c in s.cells if c.within is not None]
 
-    def count(self, grade: Grade) -> tuple[int, int]:
-        """How many cells of a grade are within, and how many were judged."""
-        judged = [c.within for c in self.cells if c.grade == grade]
-        return sum(1 for within in judged if within), len(judged)
+    def share(self, grade: Grade) -> Share:
+        """How many of the judged cells of a grade are within."""
+        return share(grade, (c.within for c in self.cells if c.grade == grade), WANTED.get(grade))
 
     @property
     def met(self) -> bool:
         """Whether the wanted shares are within; nothing of grade A judged is not met."""
-        return self.count("A")[1] > 0 and all(self.reached(grade) for grade in WANTED)
-
-    def reached(self, grade: Grade) -> bool:
-        """Whether as many cells of a grade are within as is wanted."""
-        within, judged = self.count(grade)
-        return within >= WANTED.get(grade, 0.0) * judged
+        return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
         """Everything as JSON."""
-        shares = {g: {"within": w, "judged": n} for g in GRADES for w, n in [self.count(g)]}
+        shares = {g: {"within": of.within, "judged": of.cells} for g in GRADES for of in [self.share(g)]}
         return {
             "seeds": self.seeds,
             "wanted_shares": dict(WANTED),
@@ -120,20 +114,14 @@ class Validated:
 
     def shares(self) -> TextTable:
         """Cells within tolerance by grade."""
-        rows: list[list[TextCell]] = []
-        for grade in GRADES:
-            within, judged = self.count(grade)
-            share = f"{100.0 * within / judged:.1f} %" if judged else "-"
-            wanted = f"{WANTED[grade]:.0%}" if grade in WANTED else ""
-            tone = "plain" if grade not in WANTED else "good" if self.reached(grade) else "bad"
-            rows.append(
-                [
-                    TextCell(grade),
-                    *(TextCell(str(n)) for n in (within, judged)),
-                    TextCell(share, tone),
-                    TextCell(wanted),
-                ]
-            )
+        rows = [
+            [
+                *(TextCell(str(field)) for field in (of.name, of.within, of.cells)),
+                TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone),
+                TextCell(of.asked),
+            ]
+            for of in map(self.share, GRADES)
+        ]
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
@@ -180,14 +168,10 @@ def figure(value: float) -> str:
 
 
 def _row(cell: Cell) -> list[TextCell]:
-    words = {
-        True: TextCell("within", "good"),
-        False: TextCell("OUTSIDE", "bad"),
-        None: TextCell("not measured", "muted"),
-    }
+    verdict = within_cell(cell.within, "within", "OUTSIDE", "not measured")
     kernel, ours, tol = _values(cell)
     difference = TextCell("-" if math.isnan(cell.ours) else f"{cell.ours - cell.kernel:+.3g}")
-    return [TextCell(cell.metric), TextCell(cell.grade), kernel, ours, difference, tol, words[cell.within]]
+    return [TextCell(cell.metric), TextCell(cell.grade), kernel, ours, difference, tol, verdict]
 
 
 def _values(cell: Cell) -> tuple[TextCell, TextCell, TextCell]:

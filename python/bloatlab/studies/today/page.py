@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bloatlab.judgement import finite
 from bloatlab.report import Answer, Drawn, Page, Section, TableBlock
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
 from bloatlab.studies.layout import statements_table
-from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.today import layout
 from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import __doc__ as setup
@@ -48,7 +47,7 @@ class Reproduction(Reproduced):
         """Whether every identity holds; None for a quick look."""
         if self.scorecard.proves_nothing:
             return None
-        return all(cell.verdict is Verdict.WITHIN for cell in self.scorecard.cells)
+        return all(cell.within for cell in self.scorecard.cells)
 
     def as_data(self) -> dict[str, Any]:
         """The scorecard as JSON, and the medians over seeds of every case."""
@@ -56,8 +55,8 @@ class Reproduction(Reproduced):
             key: {name: median for name in rows[0] if (median := median_of(self.measures, key, name)) is not None}
             for key, rows in self.measures.items()
         }
-        finite = {key: {n: v if math.isfinite(v) else None for n, v in of.items()} for key, of in medians.items()}
-        return super().as_data() | {"medians": finite}
+        plain = {key: {n: finite(v) for n, v in of.items()} for key, of in medians.items()}
+        return super().as_data() | {"medians": plain}
 
     def tables(self) -> Sequence[TextTable]:
         """Every line and TCP, and the game load by load."""
