@@ -53,9 +53,6 @@ SHELVES: dict[str, int] = {
 }
 
 
-#: Circles of Python that a change under way removes.
-WAITING = [["bloatlab.studies.cablelabs2012.page", "bloatlab.studies.cablelabs2012.study"]]
-
 #: A module's path below its crate: ("cc", "bbr").
 Module = tuple[str, ...]
 
@@ -222,11 +219,10 @@ def _loaded(tree: ast.Module) -> list[str]:
 
 
 def python_circle_problems(package: Path) -> list[str]:
-    """One line per circle among the modules of a Python package; of `WAITING`, per circle that is gone."""
-    found = [[".".join(m) for m in circle] for circle in circles(python_imports(python_sources(package)))]
-    new = [f"{', '.join(circle)} import one another in a circle" for circle in found if circle not in WAITING]
-    return new + [
-        f"{circle[0]}: no circle any more, so WAITING need not name it" for circle in WAITING if circle not in found
+    """One line per circle among the modules of a Python package."""
+    return [
+        f"{', '.join('.'.join(m) for m in circle)} import one another in a circle"
+        for circle in circles(python_imports(python_sources(package)))
     ]
 
 

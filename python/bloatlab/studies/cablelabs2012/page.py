@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from bloatlab.report import Block, Drawn, Page, Prose, Section, TableBlock
+from bloatlab.report import Answer, Block, Drawn, Page, Prose, Section, TableBlock
 from bloatlab.studies import layout as shared
 from bloatlab.studies.cablelabs2012 import layout, readback
+from bloatlab.studies.cablelabs2012.answer import answer
 from bloatlab.studies.cablelabs2012.compare import __doc__ as doc
 from bloatlab.studies.cablelabs2012.compare import rules
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS
-from bloatlab.studies.kit import About, compose, figures_section, rules_prose
-
-if TYPE_CHECKING:
-    from bloatlab.studies.cablelabs2012.study import Reproduction
+from bloatlab.studies.cablelabs2012.measure import Measures
+from bloatlab.studies.cablelabs2012.readback import read_back
+from bloatlab.studies.kit import About, Reproduced, compose, figures_section, rules_prose
+from bloatlab.studies.scorecard import Scorecard
+from bloatlab.tables import TextTable
 
 ABOUT = About(
     "CoDel on a DOCSIS 3.0 cable modem",
@@ -23,6 +26,42 @@ ABOUT = About(
     "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
     "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Reproduced):
+    """The study reproduced."""
+
+    paper: Mapping[str, Sequence[Measures]]
+    experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
+    #: The readings that were asked for, each judged by the study's rules.
+    readings: Mapping[str, Scorecard]
+
+    def as_data(self) -> dict[str, Any]:
+        """The scorecard as JSON, with the paper's parameters read back and the shares of the readings that were asked for."""
+        data = super().as_data() | {"parameters": [p.as_data() for p in read_back()]}
+        if not self.readings:
+            return data
+        shares = {
+            name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
+            for name, card in self.readings.items()
+        }
+        return data | {"readings": shares}
+
+    def tables(self) -> Sequence[TextTable]:
+        """Tables 3 to 8, and the experiments that were asked for."""
+        given = {name: runs for name, runs in self.experiments.items() if name not in self.readings}
+        asked = [
+            t
+            for name, runs in given.items()
+            for t in layout.experiment_tables(name, EXPERIMENTS[name], runs, self.paper)
+        ]
+        readings = [layout.readings_table(self.scorecard, self.readings)] if self.readings else []
+        return [*layout.blocks(self.scorecard), *asked, *readings]
+
+    def answer(self) -> Answer:
+        """Whether CoDel is better than a small buffer, and for whom."""
+        return answer(self.paper, self.scorecard.seeds)
 
 
 def page(done: Reproduction, drawings: Sequence[Drawn]) -> Page:
@@ -88,5 +127,5 @@ def _rules(done: Reproduction) -> list[Block]:
         TableBlock(shared.tolerances_table(rules())),
         TableBlock(shared.shares_table(done.scorecard)),
         TableBlock(layout.unknowns_table()),
-        TableBlock(readback.table(readback.read_back())),
+        TableBlock(readback.table(read_back())),
     ]

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 
-from bloatlab.report import Answer
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012 import figures, layout
-from bloatlab.studies.cablelabs2012.answer import answer
+from bloatlab.studies.cablelabs2012 import figures
 from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
 from bloatlab.studies.cablelabs2012.cases import by_case_key
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
 from bloatlab.studies.cablelabs2012.compare import explained, scorecard, wanted
 from bloatlab.studies.cablelabs2012.experiments import (
-    EXPERIMENTS,
     READINGS,
     Trial,
     alone,
@@ -29,14 +25,12 @@ from bloatlab.studies.cablelabs2012.experiments import (
     with_pages,
 )
 from bloatlab.studies.cablelabs2012.measure import Measures, measure
-from bloatlab.studies.cablelabs2012.page import page
-from bloatlab.studies.cablelabs2012.readback import read_back
+from bloatlab.studies.cablelabs2012.page import Reproduction, page
 from bloatlab.studies.claims import check_all
-from bloatlab.studies.kit import Reproduced, begin, bind, by_case, of_first_seed, scenarios_of, simulate
+from bloatlab.studies.kit import begin, bind, by_case, of_first_seed, scenarios_of, simulate
 from bloatlab.studies.registry import Options
 from bloatlab.studies.scorecard import Scorecard
 from bloatlab.sweep import At, Gathered, Measure
-from bloatlab.tables import TextTable
 
 QUICK_SECONDS = 60
 QUICK_SEEDS = 2
@@ -50,42 +44,6 @@ EXPERIMENT_SEEDS = 3
 
 _Runs = dict[str, list[Measures]]
 _Ran = Gathered[At]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduction(Reproduced):
-    """The study reproduced."""
-
-    paper: Mapping[str, Sequence[Measures]]
-    experiments: Mapping[str, Mapping[str, Sequence[Measures]]]
-    #: The readings that were asked for, each judged by the study's rules.
-    readings: Mapping[str, Scorecard]
-
-    def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON, with the paper's parameters read back and the shares of the readings that were asked for."""
-        data = super().as_data() | {"parameters": [p.as_data() for p in read_back()]}
-        if not self.readings:
-            return data
-        shares = {
-            name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
-            for name, card in self.readings.items()
-        }
-        return data | {"readings": shares}
-
-    def tables(self) -> Sequence[TextTable]:
-        """Tables 3 to 8, and the experiments that were asked for."""
-        given = {name: runs for name, runs in self.experiments.items() if name not in self.readings}
-        asked = [
-            t
-            for name, runs in given.items()
-            for t in layout.experiment_tables(name, EXPERIMENTS[name], runs, self.paper)
-        ]
-        readings = [layout.readings_table(self.scorecard, self.readings)] if self.readings else []
-        return [*layout.blocks(self.scorecard), *asked, *readings]
-
-    def answer(self) -> Answer:
-        """Whether CoDel is better than a small buffer, and for whom."""
-        return answer(self.paper, self.scorecard.seeds)
 
 
 def reproduce(options: Options) -> Reproduction:
