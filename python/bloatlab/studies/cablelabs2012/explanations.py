@@ -5,9 +5,8 @@ itself. It is judged by the whole row: it explains a cell when, under that readi
 same case within. A reading that moves one cell in and leaves or pushes another out explains nothing; the program says how many.
 Nothing here is a number.
 
-The readings of single rows were searched for: each value of `parameters.py` that was not chosen, six steps of the round trips and
-twenty-odd windows of the bursty sender were run on the rows in question, two to four seeds each, and those that put a row within,
-or nearly, were kept. Such a reading shows what a row depends on; it does not show that the paper's runs had it.
+Some readings were found by search: README.md, "What the missing rows depend on", says what was tried. Such a reading shows what a row
+depends on, not what the paper ran.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ _ROUND_TRIPS = (
     "them 2 ms apart (TCP does what ns-2's does: compare_ns2.py)"
 )
 _WINDOW = (
-    "how much of a burst stands in the queue is the bursty sender's window, which the paper does not give; any of 70 to 112 "
-    "segments does this, of 64 to 417 that were tried"
+    "the bursty sender's window, which the paper does not give, decides how much of a burst waits in the queue; of the windows of "
+    "64 to 417 segments that were tried, those of 70 to 112 do this"
 )
 _WINDOW_67 = (
-    "at 5 Mbit/s and 100 ms 42 segments are under way, so that of a window of 67 segments 25 wait: the 60 ms from which voice is "
-    "late; one segment more or less moves the late share by some ten points"
+    "at 5 Mbit/s and 100 ms 42 segments are in flight, so that 25 of a window of 67 wait: 60 ms, where voice counts as late; one "
+    "segment more or less moves the share of late voice by some ten points"
 )
 _ORDER = (
     "who of 24 SYNs sent in one moment gets into a queue of 21 is the order of opening, which the paper does not give"
 )
 _KMN = "CoDel's revision kmn drops sooner again after a pause; the paper does not say which revision it ran"
 _BULK_ACKS = (
-    "a window that grows by one for two segments overshoots less, so that the transmit queue loses less in the burst; "
-    "the paper does not say what its sinks acknowledge"
+    "if every second segment is acknowledged, the window grows more slowly and the transmit queue loses less during the burst; the "
+    "paper does not say how its receivers acknowledge"
 )
 
 EXPLANATIONS: tuple[Explanation, ...] = (
