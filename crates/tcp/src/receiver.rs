@@ -399,9 +399,7 @@ impl Receiver {
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;
         }
-        self.since_ack = 0;
-        self.unacked = 0;
-        self.ack_at = Time::NEVER;
+        (self.since_ack, self.unacked, self.ack_at) = (0, 0, Time::NEVER);
     }
 
     /// What not every connection has.
