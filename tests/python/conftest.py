@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,21 @@ from browser import ARGUMENTS, chromium
 # the same examples in every run, here as in CI
 settings.register_profile("bloatlab", derandomize=True)
 settings.load_profile("bloatlab")
+
+#: Files that tests lock: the first one to take turns, the second one while they run.
+TURN, RUNNING = Path(__file__).with_name("kernel.py"), Path(__file__)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test marked `alone` has the machine to itself: the other workers of `pytest -n` wait until it has ended."""
+    alone = item.get_closest_marker("alone") is not None
+    with TURN.open() as turn, RUNNING.open() as running:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(turn, fcntl.LOCK_UN)
+        return (yield)
+
 
 DUMBBELL = """
 name = "dumbbell"

@@ -100,6 +100,7 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
 
 
 @bench
+@pytest.mark.alone
 def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Verdicts depend on the machine's load; that every cell has one, and that an invalid run has none, does not."""
     code = call(

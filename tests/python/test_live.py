@@ -26,6 +26,8 @@ from kernel import bench
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import live_torture  # pyright: ignore[reportMissingImports]
 
+pytestmark = pytest.mark.alone
+
 LAB = """
 name = "lab"
 duration = "2s"
