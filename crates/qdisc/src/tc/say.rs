@@ -23,6 +23,7 @@ const VERSIONS: &[(&str, &str, Values)] = &[
     ("fq_pie", "draft2013", DRAFT2013),
     ("sfq", "mckenney", &[("limit", "\"128p\""), ("queues", "128")]),
     ("sfq", "ns2", &[("limit", "\"40p\""), ("queues", "16")]),
+    ("sfq", "linux", &[("limit", "\"127p\""), ("queues", "1024")]),
     ("red", "floyd93", &[("min", "\"5p\""), ("max", "\"15p\""), ("probability", "0.02")]),
     ("red", "altq", &[("limit", "\"60p\""), ("min", "\"15p\""), ("max", "\"30p\""), ("probability", "0.1")]),
     ("red", "ns2", &[("limit", "\"50p\""), ("probability", "0.1")]),
@@ -254,6 +255,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
         Some(pie) => pie.insert("variant".into(), "linux".into()),
         None => own.contains_key("variant").then(|| own.insert("variant".into(), "linux".into())).flatten(),
     };
+    fill(&mut own, grammar.name, "variant");
     own
 }
 

@@ -189,6 +189,16 @@ fn defaults_behave_as_their_words_do() {
     }
 }
 
+/// Linux's SFQ says its sizes, since "sfq" alone reads as McKenney's; a limit that tc cannot write becomes Linux's.
+#[test]
+fn sfq_of_linux_says_its_sizes() {
+    for limit in ["null", r#""50ms""#] {
+        let said = table(&format!(r#"{{"sfq": {{"variant": "linux", "limit": {limit}}}}}"#)).in_tc(None);
+        assert_eq!(said.words, "sfq limit 127 divisor 1024");
+        assert_eq!(read(&said.words).unwrap().in_tc(None).words, said.words);
+    }
+}
+
 #[test]
 fn what_tc_cannot_say_is_said_beside_it() {
     let rate = Some(BitRate(10_000_000));
