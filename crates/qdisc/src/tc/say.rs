@@ -3,7 +3,7 @@
 use super::grammar::{FRAME, GRAMMARS, Grammar, Kind, Word};
 use crate::Spec;
 use serde_json::{Map, Value};
-use units::{BitRate, Bytes, Duration, Limit};
+use units::{BitRate, Bytes, Duration, Limit, Prob};
 
 /// A discipline in tc's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +211,8 @@ impl Line {
             Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
+            // as many digits as are read
+            Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })
     }

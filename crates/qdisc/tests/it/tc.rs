@@ -199,6 +199,16 @@ fn sfq_of_linux_says_its_sizes() {
     }
 }
 
+/// More digits than a probability is read with are not said.
+#[test]
+fn a_probability_says_itself_again() {
+    let said = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
+    assert!(said.contains("probability 0.00368996390620"), "{said}");
+    assert_eq!(read(&said).unwrap().in_tc(None).words, said);
+    let tiny = table(r#"{"red": {"probability": 1e-7}}"#).in_tc(None).words;
+    assert!(tiny.contains("probability 0.0000001"), "{tiny}");
+}
+
 #[test]
 fn what_tc_cannot_say_is_said_beside_it() {
     let rate = Some(BitRate(10_000_000));
