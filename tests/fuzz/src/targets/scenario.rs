@@ -70,7 +70,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     };
     fixed_point(&scenario);
     // a law from outside and a file are valid as data, and nobody is here to bring them
-    let brought = |link: &scenario::Link| link.queue.ready().and(link.delivery.as_ref().map_or(Ok(()), |d| d.ready()));
+    let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
     if let Some(problem) = scenario.link.values().find_map(|link| brought(link).err()) {
         clear(&problem.to_string(), &text);
         return Verdict::Refused;

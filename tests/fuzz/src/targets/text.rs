@@ -162,6 +162,20 @@ const OURS: &[&str] = &[
     "missing field",
     "panicked",
 ];
+/// `text` with the characters that its `\uXXXX` escapes stand for.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        match code.and_then(char::from_u32) {
+            Some(c) => out.extend([c.encode_utf8(&mut [0; 4]), &part[4..]]),
+            None => out.extend(["\\u", part]),
+        }
+    }
+    out
+}
+
 /// Longest line, characters: a path, a value clipped to 80, and the longest list of names.
 const LONGEST: usize = 1600;
 
@@ -175,8 +189,8 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a name of the user's is shown without its quotes, and "\u007f64" is a control character before a 64
-    let bare: String = given.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+    // a name of the user's is shown without its quotes and escapes, and "\u007f64" is a control character before a 64
+    let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
     for word in OURS {
